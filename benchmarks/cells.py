@@ -11,7 +11,8 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.network.cells.cell import build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import unroll
 from elman.network.cores.core import RecurrentCore, build_core
 from elman.network.cores.layer import Layer
 from elman.network.cores.reservoir import Reservoir

@@ -14,7 +14,8 @@ from torch import Tensor
 import timing
 from elman import config
 from elman.network.cells import chunked, scan
-from elman.network.cells.cell import build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import unroll
 from elman.network.cores.layer import Layer
 
 WINDOWS = ((35, 20, 200), (70, 80, 650), (512, 1, 200), (512, 20, 200))

@@ -20,7 +20,8 @@ from elman.config.recipe import Recipe
 from elman.learning.checkpoint import digest_of, load
 from elman.learning.log import Watcher
 from elman.learning.progress import Progress
-from elman.network.cells.cell import Cell, LayerState, build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import Cell, LayerState, unroll
 from elman.network.cores.layer import Layer
 from elman.network.output.activation import Activation
 from elman.tasks.experiment import Experiment

@@ -7,7 +7,7 @@ import torch
 from elman import config
 from elman.network import dropout
 from elman.network.build import build_model
-from elman.network.cells.cell import build_cell
+from elman.network.cells.build import build_cell
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import build_core
 from elman.network.cores.layer import Layer

@@ -9,8 +9,8 @@ from torch.nn.functional import linear
 
 from elman.config import plugins
 from elman.errors import UserError
-from elman.network.cells.cell import Cell, Structured, build_cell
-from elman.network.cells.trial import tried
+from elman.network.cells.build import build_cell, tried
+from elman.network.cells.cell import Cell, Structured
 from elman.network.output.activation import ACTIVATIONS, Activation
 from elman.network.output.activation import tried as tried_activation
 from support import networks

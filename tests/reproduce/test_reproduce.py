@@ -54,9 +54,7 @@ ABOUT = {
         *("training.epochs", "training.optimiser.lr", "training.fine_tune"),
     ),
     "minimal-gru": ("model.core",),
-    "recurrences-on-words": ("model.core",),
-    "recurrences-on-characters": ("model.core",),
-    "recurrences-on-music": ("model.core",),
+    **{f"recurrences-on-{data}": ("model.core",) for data in ("words", "characters", "music", "grammar")},
 }
 """What differs between the arms of a claim that is not about the output layer."""
 
@@ -160,6 +158,7 @@ PUBLISHED = {
             ("words", "test perplexity"),
             ("characters", "test bits per character"),
             ("music", "test nats per step"),
+            ("grammar", "divergence"),
         )
     },
     "ntm-copy": {

@@ -1,6 +1,7 @@
 """A launcher that makes each call at once, in this process."""
 
-from elman.jobs.launching import Launch, attempt
+from elman.jobs.job import attempt
+from elman.jobs.launching import Launch
 
 
 class Done:

@@ -11,7 +11,8 @@ import torch
 
 from elman import config
 from elman.network.build import build_model
-from elman.network.cells.cell import Weights, build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import Weights, unroll
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.layer import Layer

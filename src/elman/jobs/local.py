@@ -8,7 +8,7 @@ from multiprocessing import active_children, get_context
 from typing import Any
 
 from elman.jobs import begin_worker
-from elman.jobs.launching import Outcome, attempt
+from elman.jobs.job import Outcome, attempt
 
 
 class _Worker:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, first_line
-from elman.jobs.launching import Outcome, attempt
+from elman.jobs.job import Outcome, attempt
 
 RESOURCES = ("num_cpus", "num_gpus", "memory")
 """Options of a task; memory in bytes."""

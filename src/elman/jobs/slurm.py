@@ -19,7 +19,7 @@ from elman.errors import UserError, first_line
 from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import handling
-from elman.jobs.launching import Outcome, attempt
+from elman.jobs.job import Outcome, attempt
 
 RENAMED = {"time": "timeout_min", "memory": "slurm_mem", "gpus": "gpus_per_node", "cpus": "cpus_per_task"}
 """Options that submitit calls otherwise; the rest are those of sbatch, such as partition, account and constraint."""

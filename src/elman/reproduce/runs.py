@@ -62,9 +62,7 @@ class Store:
         return {label: trials for label, trials in found.items() if trials}
 
     def _trials(self, label: str, source: Source) -> list[Trial]:
-        return [
-            Trial(settings, self.place(label, recipe, trial=True)) for settings, recipe in trial_recipes(source)
-        ]
+        return [Trial(settings, self.place(label, recipe, trial=True)) for settings, recipe in trial_recipes(source)]
 
     def place(self, label: str, recipe: Recipe, *, trial: bool = False) -> PlannedRun:
         """The run of a recipe, trained or not; a `trial` is not evaluated after its training."""

@@ -20,7 +20,7 @@ from elman.reproduce.planned import PlannedRun, Status, rows_by_split
 from elman.reproduce.runs import measured
 from elman.reproduce.statistics import Judgement, judge
 from elman.sweep.question import Sweep
-from elman.sweep.search import Tried
+from elman.sweep.tried import Tried
 from elman.tasks.run import data_facts
 
 State = Literal["done", "diverged", "failed", "pruned", "unfinished"]

@@ -12,8 +12,8 @@ from elman.jobs.launching import Tell
 from elman.reproduce.planned import UNTRAINED, PlannedRun
 from elman.sweep.outcome import validation_nll
 from elman.sweep.question import TRIALS, Sweep
-from elman.sweep.search import Tried
 from elman.sweep.space import Axis, Range, Setting
+from elman.sweep.tried import Tried
 
 STUDY = "study.journal"
 """In the folder of a sweep: Optuna's record, JSON by line."""

@@ -1,34 +1,16 @@
 """Which runs a sweep trains: all settings of a list, or those that Optuna proposes, some of which are pruned."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from elman.errors import UserError
 from elman.jobs.launching import Tell
 from elman.reproduce.planned import PlannedRun
+from elman.sweep.proposals import Proposals
 from elman.sweep.question import Sweep
 from elman.sweep.space import Setting
-
-
-@dataclass
-class Tried:
-    """A setting with its runs; `failures` are those of runs that failed for the last time, by seed."""
-
-    setting: Setting
-    runs: list[PlannedRun]
-    failures: dict[int, str] = field(default_factory=dict)
-    pruned: bool = False
-
-    @property
-    def folders(self) -> set[Path]:
-        """Of the runs."""
-        return {run.folder for run in self.runs}
-
-    def fail(self, run: PlannedRun, failure: str) -> None:
-        """A run failed for the last time."""
-        self.failures[run.recipe.seed] = failure
+from elman.sweep.tried import Tried
 
 
 class Search(Protocol):
@@ -85,7 +67,5 @@ class Everything:
 def search_of(sweep: Sweep, tell: Tell) -> Search:
     """The search of a sweep; raises UserError where a setting gives no recipe, or Optuna is missing."""
     if sweep.question.search == "optuna":
-        from elman.sweep.proposals import Proposals
-
         return Proposals(sweep, tell)
     return Everything(sweep, sweep.question.settings())

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.cells.cell import Weights, build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import Weights, unroll
 from elman.network.cells.gru import step_reset_after, step_reset_before
 from elman.network.cells.lstm import step, step_peephole, step_without_forget_gate
 from elman.network.cells.unitary import permutation

@@ -8,7 +8,8 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.network.cells.cell import Weights, build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import Weights, unroll
 from elman.network.cells.continuous import time_constants
 from support import networks
 

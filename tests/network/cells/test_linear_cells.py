@@ -10,7 +10,8 @@ from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.cells import minimal_linear, rg_lru
-from elman.network.cells.cell import build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import unroll
 from elman.network.cells.lru import eigenvalues
 from elman.network.cores.layer import Layer
 from reference import recurrences as reference

@@ -7,7 +7,8 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.network.cells import chunked as chunked_form
-from elman.network.cells.cell import build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import unroll
 from elman.network.cells.chunked import chunked
 from elman.network.cores.layer import Layer
 from reference import recurrences as reference

@@ -1,9 +1,7 @@
 """A recurrent cell is its equations: a pure function of weights, input and state."""
 
-import functools
 from collections.abc import Callable
 from contextlib import nullcontext
-from pkgutil import resolve_name
 from typing import Literal, NamedTuple, TypeAlias
 
 import torch
@@ -11,7 +9,6 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
-from elman.config import plugins
 from elman.network import matmul
 from elman.network.precision import products_in
 
@@ -123,19 +120,6 @@ class Cell(NamedTuple):
     def recurrent(self) -> bool:
         """Whether the output before is multiplied by weights, those of `Weights.hidden`."""
         return self.gates > 0 or self.structured is not None
-
-
-def build_cell(record: config.Cell) -> Cell:
-    """The equations of a recipe's cell; raises UserError where the record asks for gates that do not go together.
-
-    That of a plug-in is tried on a small example; raises UserError where it is wrong there.
-    """
-    if (what := plugins.name_of(record)) is None:
-        return resolve_name(record.builder)(record)
-    from elman.network.cells.trial import tried
-
-    calling = functools.partial(plugins.calling, what)
-    return tried(calling(lambda: resolve_name(record.builder)(record)), calling, what)
 
 
 def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:

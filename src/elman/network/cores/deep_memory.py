@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
-from elman.network.cells.cell import LayerState, build_cell
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import LayerState
 from elman.network.cores.addressing import written
 from elman.network.cores.attentive import Additive, attend
 from elman.network.cores.layer import Layer

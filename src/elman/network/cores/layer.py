@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from elman import config
 from elman.errors import UserError
 from elman.network import dropout
-from elman.network.cells.cell import Cell, LayerState, Step, Weights, build_cell, unroll
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import Cell, LayerState, Step, Weights, unroll
 from elman.network.initialisation import fill
 
 

@@ -9,7 +9,8 @@ from torch.nn.functional import linear, softplus
 
 from elman import config
 from elman.errors import UserError
-from elman.network.cells.cell import LayerState, Weights, build_cell
+from elman.network.cells.build import build_cell
+from elman.network.cells.cell import LayerState, Weights
 from elman.network.cores.addressing import Heads, addressed, written
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.layer import Layer

@@ -1,15 +1,30 @@
-"""A cell of a plug-in, run once on a small example before a network is built from it."""
+"""The cell of a recipe; that of a plug-in is run once on a small example before a network is built from it."""
 
+import functools
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from elman import config
+from elman.config import plugins
 from elman.errors import UserError
 from elman.network.cells.cell import Cell, LayerState, Weights
 
 ROWS, STEPS, INPUTS, UNITS = 2, 2, 3, 4
+
+
+def build_cell(record: config.Cell) -> Cell:
+    """The equations of a recipe's cell; raises UserError where the record asks for gates that do not go together.
+
+    That of a plug-in is tried on a small example; raises UserError where it is wrong there.
+    """
+    if (what := plugins.name_of(record)) is None:
+        return resolve_name(record.builder)(record)
+    calling = functools.partial(plugins.calling, what)
+    return tried(calling(lambda: resolve_name(record.builder)(record)), calling, what)
 
 
 def tried(cell: Any, calling: Callable[[Callable[[], Any]], Any], what: str) -> Cell:
