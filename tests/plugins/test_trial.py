@@ -96,6 +96,6 @@ def test_an_error_of_a_builder_is_named_by_its_part(monkeypatch):
     monkeypatch.setitem(plugins._owners, type(record), "p")
     assert isinstance(build_cell(record), Cell)
     tag = record.__struct_config__.tag
-    monkeypatch.setattr("elman.network.cells.cell.resolve_name", lambda name: lambda: None)
+    monkeypatch.setattr("elman.network.cells.build.resolve_name", lambda name: lambda: None)
     with pytest.raises(UserError, match=rf"the plug-in p: '{tag}': TypeError: .* takes 0 positional arguments but 1"):
         build_cell(record)

@@ -49,7 +49,7 @@ class Initialisation(Record, frozen=True):
 
     `candidate`: W_hh of thesis 3.5, by default as `hidden`. `contexts_bias`: biases of contexts, by default as
     `contexts` (AWD-LSTM-MoS); the published code of DOC begins them at 0. `output_bias`: the biases of words
-    begin at 0, or where the output gives each word its relative frequency, which nothing then has to learn.
+    or notes begin at 0, or where the output gives each its relative frequency, which nothing then has to learn.
     """
 
     embedding: Init = Uniform(bound=0.1)

@@ -19,7 +19,7 @@ from elman.network.cores.jordan import Jordan
 from elman.network.cores.sentence import SentenceCore
 from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
-from elman.network.output.choice import Choice, build_choice, unigram
+from elman.network.output.choice import Choice, Chord, build_choice, unigram
 from elman.network.output.contexts import build_contexts
 from elman.network.output.input_gate import build_input_gate
 from elman.network.output.layer import OutputLayer
@@ -82,9 +82,9 @@ def _build(
     else:
         model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
     model.initialise(recipe.initialisation)
-    if recipe.initialisation.output_bias == "unigram":
+    if recipe.initialisation.output_bias == "unigram" and not isinstance(output.choice, Chord):
         if not isinstance(output.choice, Choice):
-            raise UserError('model.initialisation.output_bias = "unigram" is for symbols; set it to "zeros"')
+            raise UserError('model.initialisation.output_bias = "unigram" is for symbols and notes; set it to "zeros"')
         output.choice.begin_at(unigram(num_outputs, counts))
     return model
 

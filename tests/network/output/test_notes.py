@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.output.choice import Choice, Surroundings
+from elman.errors import UserError
+from elman.network.output.choice import Choice, Surroundings, log_odds_of_notes
 from elman.network.output.notes import NADE, Bernoulli
 from reference import frames as reference
 from support import networks
@@ -127,3 +128,23 @@ def test_a_model_over_frames_is_normalised(name, contexts):
     assert drawn.shape == frames.shape
     assert set(drawn.unique().tolist()) <= {0.0, 1.0}
     assert not isinstance(model.output.choice, Choice)
+
+
+def test_the_log_odds_of_notes_have_one_step_more_of_each_kind():
+    sounding = torch.tensor([0, 3, 10])
+    np.testing.assert_allclose(log_odds_of_notes(sounding, 10).numpy(), np.log([1 / 11, 4 / 8, 11 / 1]))
+
+
+@choices
+def test_contexts_of_zeros_give_every_note_its_log_odds(name):
+    choice, log_odds = build(name), torch.tensor([-3.0, -1.0, 0.5, 2.0]).double()
+    choice.begin_at(log_odds)
+    silence = torch.zeros(1, PITCHES, dtype=torch.uint8)
+    found = choice.log_prob(torch.zeros(1, 1, WIDTH).double(), silence).item()
+    assert found == pytest.approx(-np.log1p(np.exp(log_odds.numpy())).sum())
+
+
+def test_notes_without_biases_cannot_begin_at_their_log_odds():
+    choice = Bernoulli(config.Bernoulli(bias=False), Surroundings(WIDTH, PITCHES))
+    with pytest.raises(UserError, match="output_bias"):
+        choice.begin_at(torch.zeros(PITCHES))

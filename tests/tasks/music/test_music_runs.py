@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -270,3 +271,15 @@ def test_the_page_draws_the_rolls_of_earlier_runs(trained, tmp_path):
     page = write_report([run], tmp_path / "page.html").read_text()
     assert "sample-0.mid, 2 steps to the right" in page
     assert "E4, steps 1 to 1" in page
+
+
+def test_notes_begin_at_their_frequencies_where_the_recipe_asks(data, tmp_path):
+    asked = {"output_bias": "unigram"}
+    started = msgspec.structs.replace(
+        (plain := recipe("bernoulli")),
+        model=msgspec.structs.replace(plain.model, initialisation=config.Initialisation(**asked)),
+    )
+    model = Experiment(started, tmp_path / "run", data=data).model
+    frames = arrays()["train_roll"]
+    odds = (frames.sum(0) + 1) / (len(frames) - frames.sum(0) + 1)
+    np.testing.assert_allclose(model.output.choice.bias[20:108].exp().detach().numpy(), odds[: 93 - 20], rtol=1e-5)

@@ -119,6 +119,10 @@ class Chord(Drawn):
 
     predicts = "notes"
 
+    @abstractmethod
+    def begin_at(self, log_odds: Float[Tensor, " P"]) -> None:
+        """Set the biases so that contexts of zeros give each note these log-odds; a UserError where there are none."""
+
 
 class Surroundings(NamedTuple):
     """What the builder of a choice needs to know of the network: D, V words, P pitches or values, the activation.
@@ -203,6 +207,11 @@ def normalised(scores: Tensor) -> Tensor:
 def chosen(values: Tensor, target: Tensor) -> Tensor:
     """From values [N, K, V] those of target [N], as [N, K]."""
     return values.gather(-1, target.view(-1, 1, 1).expand(-1, values.shape[1], 1)).squeeze(-1)
+
+
+def log_odds_of_notes(sounding: Tensor, steps: int) -> Tensor:
+    """Log-odds [P] of notes that sound in so many of the steps, with one step more of each kind."""
+    return ((sounding.double() + 1) / (steps - sounding + 1)).log()
 
 
 def biases_of(log_p: Tensor, activation: config.Activation) -> Tensor:

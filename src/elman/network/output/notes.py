@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, linear
 
 from elman import config
+from elman.errors import UserError
 from elman.network.output.choice import Chord, Draws, PerContext, Row, Surroundings, Targets, Vectors, draw_notes
 
 
@@ -33,6 +34,16 @@ class Bernoulli(Chord):
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Frames [N, P] given contexts [N, D]."""
         return draw_notes(linear(context, self.weight, self.bias), temperature, generator)
+
+    @torch.no_grad()
+    def begin_at(self, log_odds: Tensor) -> None:
+        """Biases equal to the log-odds."""
+        if self.bias is None:
+            raise UserError(
+                'model.initialisation.output_bias = "unigram" needs model.output.choice.bias = true; set it, or'
+                ' output_bias = "zeros"'
+            )
+        self.bias.copy_(log_odds)
 
 
 def log_likelihood(log_odds: Tensor, notes: Tensor) -> Tensor:
@@ -85,3 +96,8 @@ class NADE(Chord):
             notes.append(draw_notes(log_odds, temperature, generator))
             total = total + notes[-1].unsqueeze(1) * given
         return torch.stack(notes, dim=1)
+
+    @torch.no_grad()
+    def begin_at(self, log_odds: Tensor) -> None:
+        """Visible biases with which a note has these log-odds while none below it sounds."""
+        self.visible.bias.copy_(log_odds - self.weight @ torch.sigmoid(self.hidden.bias))

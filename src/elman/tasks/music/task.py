@@ -22,6 +22,7 @@ from elman.evaluation.perplexity import Score, evaluate
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
+from elman.network.output.choice import Chord, log_odds_of_notes
 from elman.tasks.music.run import MusicRun, evaluate_pieces
 from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
 
@@ -65,6 +66,14 @@ class MusicTask(Task):
         pieces, rules = self.corpus.split("valid"), self.data.evaluation
         windows = PieceWindows(pieces.frames, pieces.lengths, rules.streams, rules.length)
         return evaluate(model, ColumnsOf(windows, part))
+
+    def begin(self, model: LanguageModel) -> None:
+        """The log-odds of every note in the training pieces, where the recipe asks for them."""
+        super().begin(model)
+        if self.recipe.model.initialisation.output_bias == "unigram":
+            frames = torch.from_numpy(self.corpus.split("train").frames)
+            assert isinstance(model.output.choice, Chord)
+            model.output.choice.begin_at(log_odds_of_notes(frames.sum(0), len(frames)))
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on the same pitches with the same network."""
