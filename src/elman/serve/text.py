@@ -17,26 +17,23 @@ from elman.objective import perplexity
 from elman.serve import answers, questions, text_views
 from elman.serve.adapted import Adapted
 from elman.serve.limits import Limits, busy
-from elman.serve.prefixes import Prefixes, Scored
-from elman.serve.service import Service, place_in
+from elman.serve.service import place_in
 from elman.serve.tabs import Tab
-from elman.serve.text_reading import Text, marks_of, read_text, token_shown
+from elman.serve.text_reader import TextReader
+from elman.serve.text_reading import marks_of, read_text, token_shown
 from elman.serve.worker import Stream, Work
 from elman.tasks.text.run import TextRun
 
 
-class TextService(Service):
+class TextService(TextReader):
     """A run on text.
 
     A tab that adapts is scored word by word as its model learns; other questions are answered by the adapted model as
     it then is, which reads the text from its beginning.
     """
 
-    kind = "text"
-
     def __init__(self, name: str, run: TextRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
-        self.run = run
         self.views = text_views.TextViews(self)
         self.answers = {
             "score": self.score,
@@ -166,27 +163,6 @@ class TextService(Service):
         )
         found.check()
         return found
-
-    def prefixes(self, tab: Tab) -> Prefixes:
-        """What the tab has read."""
-        return tab.keep(self.name, Prefixes, lambda: Prefixes(self.run.first, self.limits.tab_megabytes))
-
-    def placed(self, question: questions.Placed, tab: Tab) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
-        """The text of a question; the model, the symbols still to be read and the state before them at its position."""
-        adapted = tab.find(self.name, Adapted)
-        text = read_text(self.run, question.text, known_only=adapted is not None)
-        position = place_in(question.position, text.length)
-        if adapted is None:
-            unread, state = yield from self.prefixes(tab).place(text.symbols, position)
-            return text, (text.symbols.model, unread, state)
-        yield from adapted.read(text.symbols.ids)
-        fresh = Prefixes(self.run.first, self.limits.tab_megabytes)
-        unread, state = yield from fresh.place(text.symbols._replace(model=adapted.model), position)
-        return text, (adapted.model, unread, state)
-
-    def scored(self, text: Text, tab: Tab) -> Work[list[Scored]]:
-        """How the tokens of a text were predicted, by the model as it was trained."""
-        return (yield from self.prefixes(tab).read(text.symbols))
 
 
 def _draw(

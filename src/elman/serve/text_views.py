@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +23,12 @@ from elman.network.state import State
 from elman.serve import answers, questions
 from elman.serve.adapted import Adapted
 from elman.serve.prefixes import begin
+from elman.serve.service import Answer
 from elman.serve.tabs import Tab
+from elman.serve.text_reader import TextReader
 from elman.serve.text_reading import marks_of, read_text, token_shown, words_of
 from elman.serve.worker import Work
 from elman.tasks.text.minimal_pairs import judge
-
-if TYPE_CHECKING:
-    from elman.serve.service import Answer
-    from elman.serve.text import TextService
 
 COLUMNS, DRAWN = 16, 32
 """Texts side by side that the model draws, and tokens of each, whose states the principal components are those of."""
@@ -46,7 +43,7 @@ CHUNK = 64
 class TextViews:
     """What a service can show of its run; `answers` are those that the run has."""
 
-    def __init__(self, service: "TextService") -> None:
+    def __init__(self, service: TextReader) -> None:
         self.service, self.run = service, service.run
         self.num_layers = num_layers(self.run)
         self._components: dict[int, Components] = {}
@@ -162,9 +159,7 @@ class TextViews:
         return answers.JudgedPairs(pairs=found, accuracy=sum(right) / len(right) if right else None)
 
 
-def compare(
-    first: "TextService", second: "TextService", question: questions.Compare, tab: Tab
-) -> Work[answers.Compared]:
+def compare(first: TextReader, second: TextReader, question: questions.Compare, tab: Tab) -> Work[answers.Compared]:
     """A text under two runs; where they read other words, differences are left out."""
     sides = []
     for service in (first, second):
