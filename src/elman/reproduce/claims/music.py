@@ -47,8 +47,8 @@ CLIPS = {norm: _arm(f"clip {norm:g}", "gru", f"training.clip={norm:g}") for norm
 """The thesis clips at 0.5, 1, 1.5 and 2 times its mean norm of 30."""
 
 SMALL_NOTES = (
-    "Small scale: layers of 64 units, 32 epochs of one rate for all arms, notes that begin at their frequencies. In twelve"
-    " epochs the order is the other way round: the constraint slows learning at first."
+    "Small scale: layers of 64 units, 32 epochs of one rate for all arms, notes that begin at their frequencies. In"
+    " twelve epochs the order is the other way round: the constraint slows learning at first."
 )
 
 MUSIC_SUCCESS = Claim(
