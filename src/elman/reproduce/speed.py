@@ -18,7 +18,7 @@ from elman.network.state import leaves
 from elman.objective.loss import Objective
 from elman.report.metrics import Valid, read_metrics
 from elman.reproduce.arm import Measurement
-from elman.reproduce.perplexity import with_test_text
+from elman.reproduce.perplexity import results, with_test_text
 from elman.reproduce.tokens import BLOCKS
 from elman.tasks.open import open_run, open_task, recorded_source
 from elman.tasks.task import Task
@@ -92,8 +92,12 @@ def perplexity_and_time(folder: Path, windows: int, block: int, streams: int) ->
 def perplexity_and_costs(
     folder: Path, windows: int, seconds: float, block: int, streams: int, unit: str = "perplexity"
 ) -> Measurement:
-    """The figures of both splits, `COSTS`, and what the validation reaches in so many seconds of training steps."""
-    found, (model, task) = with_test_text(folder, block, streams), _opened(folder)
+    """The figures of both splits, `COSTS`, and what the validation reaches in so many seconds of training steps.
+
+    Nats by block are those of perplexities alone, whose ratios are judged by token.
+    """
+    found = with_test_text(folder, block, streams) if unit == "perplexity" else results(folder)
+    model, task = _opened(folder)
     each = training_time(model, task, windows)
     read = task.windows(None)
     tokens = sum(int(Whole.of(read.batch(span)).counted) for span in read.spans(0))
