@@ -1,6 +1,7 @@
 """The registry of claims: recipes that build, published figures that support their claims, measures."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from elman.reproduce import claims as registry
 from elman.reproduce.arm import Computation, Source, recipe_of
 from elman.reproduce.claims import recurrences
 from elman.reproduce.comparison import together
+from support.commands import refusal
 
 
 @pytest.mark.slow
@@ -200,3 +202,27 @@ def test_the_opposite_figures_do_not(name):
         ranked = sorted(values, key=values.get)
         opposite[metric] = {arm: values[other] for arm, other in zip(ranked, reversed(ranked), strict=True)}
     assert judged(name, opposite) == "does not hold"
+
+
+def test_some_arms_are_a_claim_of_their_own():
+    whole = registry.CLAIMS["recurrences-on-words"]
+    some = whole.among(["LSTM", "LSTM, blocks", "GRU"])
+    assert some.name == "recurrences-on-words-LSTM-GRU-LSTM-blocks"
+    assert [arm.label for arm in some.arms] == ["LSTM", "GRU", "LSTM, blocks"]
+    assert [one.b for one in some.comparisons] == ["GRU", "LSTM, blocks"]
+    assert some.headline == whole.headline
+    assert whole.among([arm.label for arm in whole.arms]) is whole
+    published = registry.CLAIMS["doc-components"].among(["MoS", "DOC"]).published
+    assert set(published) == {"MoS", "DOC"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["recurrences-on-words", "--arm", "Hopfield"], "--arm Hopfield.*GRU"),
+        (["recurrences-on-words", "--arm", "GRU", "--arm", "SRU"], "compares none.*LSTM and GRU"),
+        (["all", "--arm", "GRU"], "--arm belongs to one experiment"),
+    ],
+)
+def test_arms_that_cannot_be_compared_are_refused(arguments, words, capsys):
+    assert re.search(words, refusal(capsys, "reproduce", *arguments))

@@ -30,6 +30,7 @@ def reproduce(
     data: DataSource = None,
     out: Annotated[Path, Parameter(metavar="FOLDER")] = Path("runs/reproduce"),
     seeds: Positive | None = None,
+    arm: Annotated[list[str] | None, Parameter(metavar="LABEL")] = None,
     resume: bool = False,
     track: Tracked = None,
     into: Annotated[Path | None, Parameter(metavar="FILE")] = None,
@@ -49,11 +50,14 @@ def reproduce(
         data: a corpus for every run (default: Shakespeare at the scale small)
         out: the folder of runs and reports
         seeds: seeds 1 to N (default: as the experiment plans)
+        arm: only this arm of the experiment, and comparisons among those named; may be repeated
         resume: continue in OUT, which must exist
         into: of `summary`, a Markdown file to write too, such as docs/claims.md
     """
     if into is not None and name != "summary":
         raise UserError("--into belongs to `elman reproduce summary`; leave it out")
+    if arm and name in ("all", "list", "summary"):
+        raise UserError(f"--arm belongs to one experiment, not to `elman reproduce {name}`; leave it out")
     if name == "list":
         return _list(common.as_json)
     from elman.reproduce.arm import scale_of
@@ -69,7 +73,7 @@ def reproduce(
     chosen = scale_of("quick" if quick else scale)
     if name == "summary":
         return _summary(out, chosen, into, as_json=common.as_json)
-    claims = choose(name)
+    claims = [claim.among(arm) for claim in choose(name)] if arm else choose(name)
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
     if common.precision is not None:

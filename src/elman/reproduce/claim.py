@@ -1,6 +1,8 @@
 """A published claim as a value: the arms it compares, what is measured on them, and what the figures must show."""
 
-from collections.abc import Callable, Mapping
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -91,6 +93,30 @@ class Claim:
     def headline(self) -> str:
         """The metric of the published figures."""
         return self.metric or self.comparisons[0].metric
+
+    def among(self, labels: Collection[str]) -> "Claim":
+        """These arms alone, with the comparisons between them and a name of their own.
+
+        Raises UserError where there is no such arm, or nothing to compare.
+        """
+        known = [arm.label for arm in self.arms]
+        if unknown := [label for label in labels if label not in known]:
+            raise UserError(f"--arm {unknown[0]}: {self.name} has the arms {'; '.join(known)}")
+        if set(labels) == set(known):
+            return self
+        comparisons = tuple(one for one in self.comparisons if set(one.arms) <= set(labels))
+        if not comparisons:
+            pairs = {" and ".join(one.arms) for one in self.comparisons}
+            raise UserError(f"--arm: {self.name} compares none of these; it compares {'; '.join(sorted(pairs))}")
+        arms = tuple(arm for arm in self.arms if arm.label in labels)
+        return dataclasses.replace(
+            self,
+            name="-".join([self.name, *(re.sub(r"[^\w.]+", "-", arm.label) for arm in arms)]),
+            arms=arms,
+            comparisons=comparisons,
+            metric=self.headline,
+            published={label: figure for label, figure in self.published.items() if label in labels},
+        )
 
     def has(self, scale: Scale) -> bool:
         """Whether every arm exists at a scale."""
