@@ -1,6 +1,7 @@
 import functools
 import gc
 import os
+import signal
 
 import pytest
 import torch
@@ -30,6 +31,14 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def _seed():
     _set_seed(0)
+
+
+@pytest.fixture
+def hangups_heard():
+    """SIGHUP as in a terminal, also where the tests run under nohup, which ignores it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture(autouse=True)

@@ -44,6 +44,7 @@ def test_the_processes_of_a_killed_process_end(tmp_path):
 
 
 @posix
+@pytest.mark.usefixtures("hangups_heard")
 @pytest.mark.parametrize("number", ENDING)
 def test_signals_end_a_block_and_the_handlers_come_back(number):
     before = signal.getsignal(number)

@@ -75,6 +75,7 @@ def test_a_kill_while_a_stop_by_time_saves_leaves_the_best_model(train, monkeypa
 # Signals and stops
 
 
+@pytest.mark.usefixtures("hangups_heard")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_saves_the_run(train, number):
     out = train(stop=StopAt(7, lambda: os.kill(os.getpid(), number)))
