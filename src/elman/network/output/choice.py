@@ -119,9 +119,12 @@ class Chord(Drawn):
 
     predicts = "notes"
 
-    @abstractmethod
-    def begin_at(self, log_odds: Float[Tensor, " P"]) -> None:
+    def begin_at(self, log_odds: Float[Tensor, " P"]) -> None:  # noqa: ARG002
         """Set the biases so that contexts of zeros give each note these log-odds; a UserError where there are none."""
+        raise UserError(
+            'model.initialisation.output_bias = "unigram" needs model.output.choice.kind = "bernoulli" with bias ='
+            ' true, or "nade"; change it, or set output_bias to "zeros"'
+        )
 
 
 class Surroundings(NamedTuple):

@@ -10,7 +10,6 @@ from torch import Generator, Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, linear
 
 from elman import config
-from elman.errors import UserError
 from elman.network.output.choice import Chord, Draws, PerContext, Row, Surroundings, Targets, Vectors, draw_notes
 
 
@@ -39,11 +38,9 @@ class Bernoulli(Chord):
     def begin_at(self, log_odds: Tensor) -> None:
         """Biases equal to the log-odds."""
         if self.bias is None:
-            raise UserError(
-                'model.initialisation.output_bias = "unigram" needs model.output.choice.bias = true; set it, or'
-                ' output_bias = "zeros"'
-            )
-        self.bias.copy_(log_odds)
+            super().begin_at(log_odds)
+        else:
+            self.bias.copy_(log_odds)
 
 
 def log_likelihood(log_odds: Tensor, notes: Tensor) -> Tensor:
