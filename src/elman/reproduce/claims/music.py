@@ -1,7 +1,7 @@
 """Polyphonic music on Nottingham: the GRU of Kanai's thesis, constrained or clipped, and LSTM-NADE."""
 
 from elman.reproduce.arm import Arm, Source
-from elman.reproduce.claim import Claim
+from elman.reproduce.claim import Claim, Power
 from elman.reproduce.claims.constraint import DYNAMICS
 from elman.reproduce.comparison import Bound, lower
 from elman.reproduce.perplexity import by_split
@@ -72,7 +72,8 @@ MUSIC_CONSTRAINT = Claim(
     measure=NATS,
     comparisons=tuple(lower("test nats per step", CONSTRAINTS[0.2].label, arm.label) for arm in CLIPS.values()),
     published={"delta 0.2": "3.53 ± 0.04", "clip 15": "3.64 ± 0.04", "clip 60": "5.36 ± 3"},
-    notes=SMALL_NOTES,
+    seeds=Power(effect=0.02, deviation=0.0113),
+    notes=f"{SMALL_NOTES} The effect planned for is two thirds of the published one, the deviation that of three seeds.",
 )
 
 MUSIC_BY_DELTA = Claim(
