@@ -73,7 +73,7 @@ MUSIC_CONSTRAINT = Claim(
     comparisons=tuple(lower("test nats per step", CONSTRAINTS[0.2].label, arm.label) for arm in CLIPS.values()),
     published={"delta 0.2": "3.53 ± 0.04", "clip 15": "3.64 ± 0.04", "clip 60": "5.36 ± 3"},
     seeds=Power(effect=0.02, deviation=0.0113),
-    notes=f"{SMALL_NOTES} The effect planned for is two thirds of the published one, the deviation that of three seeds.",
+    notes=f"{SMALL_NOTES} Planned for two thirds of the published effect, with the deviation of three seeds.",
 )
 
 MUSIC_BY_DELTA = Claim(
