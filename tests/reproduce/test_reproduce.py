@@ -14,6 +14,7 @@ from elman.reproduce import claims as registry
 from elman.reproduce.arm import Computation, Source, recipe_of
 from elman.reproduce.claims import recurrences
 from elman.reproduce.comparison import together
+from elman.reproduce.grid import trial_recipes
 from support.commands import refusal
 
 
@@ -226,3 +227,10 @@ def test_some_arms_are_a_claim_of_their_own():
 )
 def test_arms_that_cannot_be_compared_are_refused(arguments, words, capsys):
     assert re.search(words, refusal(capsys, "reproduce", *arguments))
+
+
+@pytest.mark.parametrize("data", ["words", "characters", "music", "grammar"])
+def test_recurrences_begin_at_the_frequencies_at_every_scale(data):
+    for found in registry.CLAIMS[f"recurrences-on-{data}"].arms:
+        recipes = [recipe_of(found.at("quick"), 1), *(recipe for _, recipe in trial_recipes(found.small))]
+        assert {recipe.model.initialisation.output_bias for recipe in recipes} == {"unigram"}

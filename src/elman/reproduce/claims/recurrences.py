@@ -62,6 +62,9 @@ RECURRENCES = {
 }
 """Those of two layers first; the transformer has the blocks of the others, with attention for a cell."""
 
+FREQUENCIES = 'model.initialisation.output_bias="unigram"'
+"""Outputs begin at the frequencies of symbols, which networks of small outputs, such as LSTMs, are slow to learn."""
+
 SOURCE = "Melis, Dyer & Blunsom 2018, Table 1 (of the LSTM, recurrent highway networks and searched cells)"
 
 NOTES = (
@@ -92,7 +95,7 @@ class Comparison(NamedTuple):
 
     def arm(self, label: str) -> Arm:
         """One of `RECURRENCES`."""
-        settings = (*self.settings, RECURRENCES[label].core(self.sizes[label], self.dropout))
+        settings = (*self.settings, FREQUENCIES, RECURRENCES[label].core(self.sizes[label], self.dropout))
         return Arm(label, Source(self.recipe, settings, self.quick, self.grid))
 
     @property
@@ -148,12 +151,11 @@ STARTS = (
 """AWD-LSTM's, whose signals are small at first, and one whose signals and memories are large."""
 
 
-FREQUENCIES = 'model.initialisation.output_bias="unigram"'
-"""Outputs begin at the frequencies of symbols, which networks of small outputs, such as LSTMs, are slow to learn."""
-
-
 def _grid(*rates: float, epochs: int) -> Grid:
-    """The same learning rates and initial weights for every arm, tried for a few epochs."""
+    """The same learning rates and initial weights for every arm, tried for a few epochs.
+
+    Each start replaces the rules of the recipe, so that the beginning of the outputs is stated again.
+    """
     tried = tuple((f"training.optimiser.lr={rate}", start, FREQUENCIES) for rate in rates for start in STARTS)
     return Grid(tried, (f"training.epochs={epochs}",))
 
