@@ -226,7 +226,7 @@ GRAMMAR = Comparison(
     recipe="grammar/srn.toml",
     settings=("data.grammar.sentences=10000",),
     quick=("data.grammar.sentences=2000", "training.epochs=6"),
-    grid=_grid(3e-3, 1e-2, 3e-2, epochs=4),
+    grid=_grid(1e-2, 3e-2, 6e-2, epochs=4),
     dropout=0.0,
     sizes=_sizes(80, 40, 46, 52, 72, 50, 32, 56, 94, 76, 26, 32, 28, 28, 28, 26, 28, 24, 28),
     unit="perplexity",
