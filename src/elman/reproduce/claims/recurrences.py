@@ -74,14 +74,13 @@ NOTES = (
     " within {within} %, have one grid for each, of learning rates, two ways to begin and two of the outputs' biases"
     " (0, or the frequencies of symbols), since cells differ more by how they begin than from each other. Two layers,"
     " or two residual blocks with a norm and a gated feed-forward half, with which the linear recurrences are"
-    " published; dropout in the same places. {text} Times are processor times of one thread; what is reached in a given"
-    " time is read off the validations: the slower have had fewer epochs by then, at rates that have not fallen yet."
-    " The margin of 1 % was fixed beforehand. The recurrences of 2023 and later were made for long texts and wide"
-    " networks on GPUs, of which this says nothing."
+    " published; dropout in the same places; Adam, whose rate falls to 0 along a cosine. {text} Times are processor"
+    " times of one thread; what is reached in a given time is read off the validations: the slower have had fewer epochs"
+    " by then, at rates that have not fallen yet. The margin of 1 % was fixed beforehand. The recurrences of 2023 and"
+    " later were made for long texts and wide networks on GPUs, of which this says nothing."
 )
-COSINE = "Adam, whose rate falls to 0 along a cosine."
 ANNEALED = 'training.schedule={kind="cosine"}'
-"""With rates halved by the validation loss, which is noisy, seeds of an LSTM on words differ ten times as much."""
+"""With rates halved by the validation loss, which is noisy, seeds of an LSTM on words differ three times as much."""
 
 
 class Comparison(NamedTuple):
@@ -99,7 +98,7 @@ class Comparison(NamedTuple):
 
     def arm(self, label: str) -> Arm:
         """One of `RECURRENCES`."""
-        settings = (*self.settings, FREQUENCIES, RECURRENCES[label].core(self.sizes[label], self.dropout))
+        settings = (*self.settings, ANNEALED, FREQUENCIES, RECURRENCES[label].core(self.sizes[label], self.dropout))
         return Arm(label, Source(self.recipe, settings, self.quick, self.grid))
 
     @property
@@ -178,7 +177,6 @@ WORDS = Comparison(
         "training.batch_size=20",
         "training.epochs=6",
         "training.patience=6",
-        ANNEALED,
     ),
     quick=("data.train_tokens=20000", "training.epochs=4"),
     grid=_grid(4e-3, 1e-2, epochs=3),
@@ -194,7 +192,6 @@ CHARACTERS = Comparison(
         "data.train_tokens=200000",
         "data.evaluation.streams=40",
         "training.epochs=4",
-        ANNEALED,
     ),
     quick=("data.train_tokens=60000", "training.epochs=3"),
     grid=_grid(4e-3, 1e-2, epochs=2),
@@ -209,7 +206,6 @@ MUSIC = Comparison(
     settings=(
         'model.encoder={kind="frames", size=64}',
         'training.optimiser={kind="adam", lr=0.004}',
-        ANNEALED,
         'training.loss="mean"',
         "training.clip=5.0",
         "training.epochs=8",
@@ -235,22 +231,22 @@ GRAMMAR = Comparison(
 )
 
 RECURRENCES_ON_WORDS = WORDS.prediction(
-    "recurrences-on-words", "words", f"100,000 tokens of Shakespeare, 2,000 words, 6 epochs, dropout .3; {COSINE}"
+    "recurrences-on-words", "words", "100,000 tokens of Shakespeare, 2,000 words, 6 epochs, dropout .3."
 )
 RECURRENCES_ON_CHARACTERS = CHARACTERS.prediction(
     "recurrences-on-characters",
     "characters",
-    f"The first 200,000 characters of Shakespeare, 4 epochs, dropout .1; {COSINE}",
+    "The first 200,000 characters of Shakespeare, 4 epochs, dropout .1.",
 )
 RECURRENCES_ON_MUSIC = MUSIC.prediction(
     "recurrences-on-music",
     "music",
-    f"Nottingham, notes that are independent given the past, 8 epochs, dropout .2; {COSINE}",
+    "Nottingham, notes that are independent given the past, 8 epochs, dropout .2.",
 )
 RECURRENCES_ON_GRAMMAR = GRAMMAR.claim(
     "recurrences-on-grammar",
     "comes closer to a grammar of embedded clauses than an LSTM",
-    f"Elman's grammar, 10,000 sentences, 15 epochs, no dropout; {COSINE} The divergence of the grammar's"
+    "Elman's grammar, 10,000 sentences, 15 epochs, no dropout. The divergence of the grammar's"
     " next words from the model's decides.",
     dataclasses.replace(
         GRAMMAR.measure,
