@@ -76,8 +76,8 @@ NOTES = (
     " or two residual blocks with a norm and a gated feed-forward half, with which the linear recurrences are"
     " published; dropout in the same places; Adam, whose rate falls to 0 along a cosine. {text} Times are processor"
     " times of one thread; what is reached in a given time is read off the validations: the slower have had fewer"
-    " epochs by then, at rates that have not fallen yet. The margin of 1 % was fixed beforehand. The recurrences of 2023"
-    " and later were made for long texts and wide networks on GPUs, of which this says nothing."
+    " epochs by then, at rates that have not fallen yet. The margin of 1 % was fixed beforehand. The recurrences of"
+    " 2023 and later were made for long texts and wide networks on GPUs, of which this says nothing."
 )
 ANNEALED = 'training.schedule={kind="cosine"}'
 """With rates halved by the validation loss, which is noisy, seeds of an LSTM on words differ three times as much."""
