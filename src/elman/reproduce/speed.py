@@ -83,12 +83,6 @@ def streaming_time(model: LanguageModel, task: Task, tokens: int) -> float:
     return 1e6 * statistics.median(seconds[1:])
 
 
-def perplexity_and_time(folder: Path, windows: int, block: int, streams: int) -> Measurement:
-    """The figures of both splits, and the time of a training step."""
-    found = with_test_text(folder, block, streams)
-    return Measurement(found.figures | {TRAINING: training_time(*_opened(folder), windows)}, found.curves)
-
-
 def perplexity_and_costs(
     folder: Path, windows: int, seconds: float, block: int, streams: int, unit: str = "perplexity"
 ) -> Measurement:

@@ -98,7 +98,11 @@ class Comparison(NamedTuple):
 
     def arm(self, label: str) -> Arm:
         """One of `RECURRENCES`."""
-        settings = (*self.settings, ANNEALED, FREQUENCIES, RECURRENCES[label].core(self.sizes[label], self.dropout))
+        return self.of(label, RECURRENCES[label], self.sizes[label])
+
+    def of(self, label: str, recurrence: Recurrence, size: int) -> Arm:
+        """A recurrence of a width."""
+        settings = (*self.settings, ANNEALED, FREQUENCIES, recurrence.core(size, self.dropout))
         return Arm(label, Source(self.recipe, settings, self.quick, self.grid))
 
     @property
