@@ -13,7 +13,7 @@ from elman.network.build import build_model
 from elman.reproduce import arm as arms_module
 from elman.reproduce import claims as registry
 from elman.reproduce.arm import Computation, Source, recipe_of
-from elman.reproduce.claims import recurrences
+from elman.reproduce.claims import equal_time, recurrences
 from elman.reproduce.comparison import together
 from elman.reproduce.grid import trial_recipes
 from support.commands import refusal
@@ -59,6 +59,7 @@ ABOUT = {
     ),
     "minimal-gru": ("model.core",),
     **{f"recurrences-on-{data}": ("model.core",) for data in ("words", "characters", "music", "grammar")},
+    "recurrences-in-equal-time": ("model.core", "training.epochs"),
 }
 """What differs between the arms of a claim that is not about the output layer."""
 
@@ -81,6 +82,15 @@ def test_lab_arms_differ_in_what_the_claim_is_about_alone():
                 found.name,
                 changed,
             )
+
+
+def test_recurrences_in_equal_time_differ_from_those_on_words_in_their_epochs_alone():
+    seconds = {label: epochs * equal_time.MICROSECONDS[label] / 10 for label, epochs in equal_time.EPOCHS.items()}
+    assert all(0.88 < each / equal_time.SECONDS < 1.12 for each in seconds.values()), seconds
+    on_words, in_time = (registry.CLAIMS[f"recurrences-{name}"].arms for name in ("on-words", "in-equal-time"))
+    for one, other in zip(on_words, in_time, strict=True):
+        assert set(config.changed_keys(recipe_of(one.small, 1), recipe_of(other.small, 1))) <= {"training.epochs"}
+        assert trial_recipes(one.small) == trial_recipes(other.small)
 
 
 def test_every_file_of_claims_is_registered():
@@ -164,6 +174,9 @@ PUBLISHED = {
             ("music", "test nats per step"),
             ("grammar", "divergence"),
         )
+    },
+    "recurrences-in-equal-time": {
+        "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES}
     },
     "ntm-copy": {
         "sequences": {"ntm": 3e4, "lstm": 1e6},
