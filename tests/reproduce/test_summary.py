@@ -13,8 +13,9 @@ from elman.cli import main
 from elman.errors import UserError
 from elman.reproduce import claims as registry
 from elman.reproduce.arm import Arm, Source
-from elman.reproduce.record import read_record, write_record
+from elman.reproduce.record import ArmRecord, FigureRecord, read_record, write_record
 from elman.reproduce.summary import p_value, summarise
+from elman.reproduce.summary_markdown import write_markdown
 from support.claims import ERRORS, Error, claim
 
 TOYS = (
@@ -96,6 +97,29 @@ def test_a_run_of_several_claims_counts_once(out):
         arms = {**made.arms, "a": arm}
         write_record(out / f"{name}.json", msgspec.structs.replace(made, arms=arms, minutes=2.5))
     assert summarise(out, TOYS, "small").minutes == 3.0
+
+
+def test_of_many_arms_the_table_has_the_extremes_and_the_one_that_is_compared_with_all(out, tmp_path):
+    made = read_record(out / "toy-clear.json")
+    means = {"LSTM": 5.0, "mLSTM": 4.0, **{f"cell {index}": 3.0 + index for index in range(7)}}
+    arms = {
+        label: ArmRecord(None, {"error": FigureRecord(mean, 0.0, [mean, mean, mean])}) for label, mean in means.items()
+    }
+    ratios = [
+        msgspec.structs.replace(
+            made.comparisons[0], statement=f"error of LSTM is no higher than of {label} (within 1%)"
+        )
+        for label in means
+        if label != "LSTM"
+    ]
+    path = out / "toy-clear.json"
+    write_record(path, msgspec.structs.replace(made, arms=arms, comparisons=ratios))
+    text = write_markdown(tmp_path / "claims.md", summarise(out, TOYS[:1], "small")).read_text()
+    assert "|  | LSTM: 5 ± 0; cell 0: 3 ± 0; cell 6: 9 ± 0; 6 between (mean error) |" in text
+    del arms["cell 5"]
+    write_record(path, msgspec.structs.replace(made, arms=arms, comparisons=ratios))
+    text = write_markdown(tmp_path / "claims.md", summarise(out, TOYS[:1], "small")).read_text()
+    assert "cell 4: 7 ± 0; cell 6: 9 ± 0 (mean error) |" in text
 
 
 def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):

@@ -1,5 +1,6 @@
 """The summary of the claims as Markdown, with a drawing per claim; those without a new result are kept."""
 
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from elman.reproduce.summary_page import HEADER, remarks, remarks_on, rows
 
 IMAGES = Path("images", "claims")
 """Where the drawings are, from the file's folder."""
+
+MANY = 8
+"""The table at the top has the figures of this many arms at most; those of all are in the section of the claim."""
 
 TITLE = "# Published claims"
 BY = "Written by `elman reproduce summary` from the results at {} scale"
@@ -126,9 +130,20 @@ def _drawing(name: str) -> Path:
 def _glance(made: ClaimRecord) -> list[str]:
     """A claim with a link to its section, the published figures and ours by arm, and the verdict."""
     published = [f"{label}: {arm.published}" for label, arm in made.arms.items() if arm.published]
-    ours = [f"{label}: {arm.figures[made.headline].words}" for label, arm in made.arms.items()]
+    ours = [f"{label}: {made.arms[label].figures[made.headline].words}" for label in _shown(made)]
+    if more := len(made.arms) - len(ours):
+        ours.append(f"{more} between")
     claim = f"[{made.name}](#{made.name}): {made.claim} ({made.source})"
     return [claim, "; ".join(published), f"{'; '.join(ours)} ({made.metrics[made.headline]})", made.verdict]
+
+
+def _shown(made: ClaimRecord) -> list[str]:
+    """All arms; of many those that every comparison names, then the lowest and the highest by their means."""
+    if len(made.arms) <= MANY:
+        return list(made.arms)
+    ranked = sorted(made.arms, key=lambda label: statistics.fmean(made.arms[label].figures[made.headline].values))
+    named = [label for label in made.arms if all(f" of {label} " in one.statement for one in made.comparisons)]
+    return list(dict.fromkeys([*named, ranked[0], ranked[-1]]))
 
 
 def _markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
