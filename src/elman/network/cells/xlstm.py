@@ -21,6 +21,7 @@ from torch.nn.functional import layer_norm, linear, logsigmoid
 
 from elman import config
 from elman.network import matmul
+from elman.network.cells import fast_slstm
 from elman.network.cells.cell import (
     Array,
     Cell,
@@ -30,7 +31,6 @@ from elman.network.cells.cell import (
     Shape,
     Structured,
     Weights,
-    hoist,
     input_products,
     step_of,
 )
@@ -63,7 +63,7 @@ def build_slstm(record: config.SLSTM) -> Cell:
         gates=4,
         slots=4,
         step=step_of(driven),
-        sequence=hoist(driven),
+        sequence=fast_slstm.slstm(heads, exponential),
         name="slstm",
         candidate=2,
         keeps=((1, 1),),
