@@ -4,7 +4,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network.cells.cell import Cell, LayerState, Weights, hoist, step_of
+from elman.network.cells import fast_highway
+from elman.network.cells.cell import Cell, LayerState, Weights, step_of
 
 
 def build(record: config.Highway) -> Cell:
@@ -31,7 +32,7 @@ def build(record: config.Highway) -> Cell:
         gates=blocks * depth,
         slots=1,
         step=step_of(driven),
-        sequence=hoist(driven),
+        sequence=fast_highway.highway(depth, coupled),
         name="highway",
         keeps=tuple((blocks * level + 1, -1) if coupled else (blocks * level + 2, 1) for level in range(depth)),
         input_gates=blocks,
