@@ -58,16 +58,22 @@ class _Loop(torch.autograd.Function):
         """d_t = g_t + conj(a_{t+1}) d_{t+1} is the gradient of b_t, and d_t conj(h_{t-1}) that of a_t."""
         a, start, states = ctx.saved_tensors
         factors = a.conj().resolve_conj()
-        d_b = torch.empty_like(states)
-        d_b[-1] = gradient[-1]
-        for t in range(len(a) - 2, -1, -1):
-            torch.addcmul(gradient[t], factors[t + 1], d_b[t + 1], out=d_b[t])
+        d_b = backwards(gradient, factors)
         d_a = None
         if ctx.needs_input_grad[0]:
             d_a = torch.empty_like(states)
             torch.mul(d_b[0], start.conj(), out=d_a[0])
             torch.mul(d_b[1:], states[:-1].conj(), out=d_a[1:])
         return d_a, d_b, factors[0] * d_b[0]
+
+
+def backwards(gradient: Tensor, factors: Tensor) -> Tensor:
+    """The gradients d_t = g_t + a_{t+1} d_{t+1} of states [T, B, ...] of which each is d h_t / d h_{t-1} = a_t."""
+    found = torch.empty_like(factors)
+    found[-1] = gradient[-1]
+    for t in range(len(factors) - 2, -1, -1):
+        torch.addcmul(gradient[t], factors[t + 1], found[t + 1], out=found[t])
+    return found
 
 
 def doubling(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
