@@ -11,7 +11,7 @@ from elman.reproduce.claim import Power
 from elman.reproduce.comparison import together
 from elman.reproduce.grid import Trial
 from elman.reproduce.plan import Plan
-from elman.reproduce.record import read_record, record, write_record
+from elman.reproduce.record import mean_course, read_record, record, write_record
 from elman.reproduce.runs import PlannedRun
 from support import claims, text_runs
 
@@ -44,6 +44,17 @@ def test_what_is_written_is_read(tmp_path):
     assert ratio.p_value == pytest.approx(ratio.judgement["p_value"])
     assert bound.p_value is None
     assert bound.judgement is None
+
+
+def test_the_course_is_the_mean_over_the_seeds_where_all_have_it():
+    curves = [
+        {"hours": [1.0, 2.0, 3.0, 4.0], "error": [8.0, math.inf, 6.0]},
+        {"hours": [2.0, 2.0, 5.0], "error": [4.0, 1.0, 3.0, 2.0]},
+    ]
+    measurements = [Measurement({}, one) for one in curves]
+    assert mean_course(("hours", "error"), measurements) == [(1.5, 6.0), (4.0, 4.5)]
+    assert mean_course(("hours", "loss"), measurements) == []
+    assert mean_course(None, measurements) == []
 
 
 def test_figures_that_are_not_finite_are_null(tmp_path):

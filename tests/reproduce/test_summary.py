@@ -18,10 +18,11 @@ from elman.reproduce.summary import p_value, summarise
 from elman.reproduce.summary_markdown import write_markdown
 from support.claims import ERRORS, Error, claim
 
+OPEN = dataclasses.replace(ERRORS, cost="error", course=("hours", "error so far"))
 TOYS = (
     claim("toy-clear", Error(1.0), Error(3.0, 0.11)),
     claim("toy-opposite", Error(3.0, 0.12), Error(1.0)),
-    claim("toy-open", Error(1.0, 0.3), Error(1.4, 0.05), measure=dataclasses.replace(ERRORS, cost="error")),
+    claim("toy-open", Error(1.0, 0.3), Error(1.4, 0.05), measure=OPEN),
     claim("toy-absent", Error(1.0), Error(2.0)),
     claim("toy-of-paper", Error(1.0), Error(2.0), arms=(Arm("a", paper=Source("x")), Arm("b", paper=Source("x")))),
     claim("toy-of-data", Error(1.0), Error(2.0), data="a file"),
@@ -142,6 +143,11 @@ def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
     assert text.count("-cost.svg)") == 1, "of the claim that names a cost"
     assert "![mean error against mean error, a point per arm](images/claims/toy-open-cost.svg)" in text
     assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-cost.svg").getroot().get("width")
+    assert text.count("-course.svg)") == 1, "of the claim that names a course"
+    assert "![error so far against hours, a line per arm](images/claims/toy-open-course.svg)" in text
+    assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-course.svg").getroot().get("width")
+    assert "In the course of training" in (out / "toy-open.html").read_text()
+    assert "In the course of training" not in (out / "toy-clear.html").read_text()
     assert "What it costs" in (out / "toy-open.html").read_text()
     assert "What it costs" not in (out / "toy-clear.html").read_text()
     assert "Not run: `toy-absent`, `toy-of-data`." in text

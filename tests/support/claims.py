@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ ERRORS = ClaimMeasure("error", {"error": "mean error"})
 
 @dataclasses.dataclass(frozen=True)
 class Error:
-    """An arm whose error grows by a tenth of `step` with every seed after the first."""
+    """An arm whose error grows by a tenth of `step` with every seed after the first, and falls from its double."""
 
     first: float
     step: float = 0.1
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
-        return Measurement({"error": self.first + self.step * (seed - 1)}, {})
+        error = self.first + self.step * (seed - 1)
+        return Measurement({"error": error}, {"hours": [1.0, 2.0, 3.0], "error so far": [2 * error, math.inf, error]})
 
 
 def claim(name: str, a: Error, b: Error, **changes: Any) -> Claim:

@@ -1,5 +1,6 @@
 """Labelled points: what things reach against what they cost."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -13,23 +14,36 @@ _PLACES = ((6, -2.5), (-6, -2.5), (0, 6), (0, -11), (6, 5), (-6, 5), (6, -10), (
 """Where a name may stand from its point, in points of 1/72 inch; to the left of it, it is set flush right."""
 
 
+_ABOVE = 0.6
+"""Trails end this share of the height of the dots above the highest one, where they begin higher."""
+
+
 class Point(NamedTuple):
-    """Something with a name; both numbers are finite."""
+    """Something with a name; both numbers are finite. `trail`: the points that led there, oldest first."""
 
     name: str
     x: float
     y: float
+    trail: Sequence[tuple[float, float]] = ()
 
 
 def draw_points(points: Sequence[Point], x_label: str, y_label: str) -> Figure:
-    """A dot for each point with its name beside it, where it covers no other dot or name if there is such a place."""
+    """A dot for each point with its name beside it, where it covers no other dot or name if there is such a place.
+
+    A trail is a thin line, cut where it is far above all dots.
+    """
     figure, axes = canvas("wide")
     figure.set_size_inches(6.6, 4.4)
     axes.grid(axis="x", color=GRID, linewidth=0.7)
     for number, point in enumerate(points):
         axes.plot([point.x], [point.y], "o", color=colour(number), markersize=5.5)
+        if trail := [(x, y) for x, y in point.trail if math.isfinite(y)]:
+            axes.plot(*zip(*trail, (point.x, point.y), strict=True), color=colour(number), linewidth=0.9, alpha=0.6)
     scale_across(axes, [point.x for point in points], 6)
     axes.margins(x=0.14, y=0.1)
+    if any(point.trail for point in points):
+        low, high = min(point.y for point in points), max(point.y for point in points)
+        axes.set_ylim(low - 0.1 * (high - low or 1), high + _ABOVE * (high - low or 1))
     label(axes, x_label, y_label)
     _name(figure, axes, points)
     return figure

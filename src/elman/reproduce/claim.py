@@ -43,7 +43,8 @@ class ClaimMeasure:
     `constants` (a measurement made with others is not reused), None where the arms are computations; `minutes` is the
     approximate duration at small scale; `timed` says that it measures times, so that no two are made at once;
     `diverged` holds the figures of a training that diverged, None makes that an
-    error. The metric of the published figures is also drawn against the metric `cost`, where one is named.
+    error. The metric of the published figures is also drawn against the metric `cost`, where one is named. `course`
+    names two curves of a measurement, of which the second is drawn against the first, an arm's mean over its seeds.
     """
 
     name: str
@@ -55,6 +56,7 @@ class ClaimMeasure:
     curve: CurveAxes | None = None
     diverged: Mapping[str, float] | None = None
     cost: str | None = None
+    course: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

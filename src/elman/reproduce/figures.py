@@ -47,6 +47,15 @@ def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matp
 DOTS = "A dot per seed, a line at their mean; a diamond is the published figure where it is one number near ours."
 
 
+def by_course(made: ClaimRecord) -> matplotlib.figure.Figure | None:
+    """The course of every arm, a line that ends in a dot; None where the claim has none."""
+    courses = {label: arm.course for label, arm in made.arms.items() if arm.course}
+    if made.course is None or not courses:
+        return None
+    points = [Point(name, *course[-1], course[:-1]) for name, course in courses.items()]
+    return draw_points(points, *made.course)
+
+
 def by_cost(made: ClaimRecord) -> matplotlib.figure.Figure | None:
     """The metric of the published figures against that of cost, a point per arm; None where the claim names none."""
     if made.cost is None:

@@ -7,7 +7,7 @@ from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import legend, svg
 from elman.reproduce.arm import Measurement
 from elman.reproduce.comparison import Verdict
-from elman.reproduce.figures import DOTS, by_cost, by_seed, measured_curves, training_curves
+from elman.reproduce.figures import DOTS, by_cost, by_course, by_seed, measured_curves, training_curves
 from elman.reproduce.plan import Plan
 from elman.reproduce.planned import Planned
 from elman.reproduce.planning import HEADER, powers
@@ -58,6 +58,9 @@ def write_claim_page(
     if (points := by_cost(made)) is not None:
         drawing = svg(points, f"{claim.name}-cost", "Figures against cost", "a point per arm, the mean over seeds")
         sections.append(Section("What it costs", figures=[Figure("", drawing)]))
+    if (lines := by_course(made)) is not None:
+        drawing = svg(lines, f"{claim.name}-course", "Validation while training", "a line per arm, the mean over seeds")
+        sections.append(Section("In the course of training", figures=[Figure("", drawing)]))
     if planned.trials:
         sections.append(_tuning(made))
     if curve is not None:

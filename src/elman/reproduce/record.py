@@ -49,13 +49,17 @@ class TrialRecord(msgspec.Struct, frozen=True):
 
 
 class ArmRecord(msgspec.Struct, frozen=True):
-    """An arm: its published figure, every metric, the folders of its runs, and the minutes for which each trained."""
+    """An arm: its published figure, every metric, the folders of its runs, and the minutes for which each trained.
+
+    `course` are points of the claim's `course`, means over the seeds.
+    """
 
     published: str | None
     figures: dict[str, FigureRecord]
     runs: list[str] = []
     minutes: list[float | None] = []
     grid: list[TrialRecord] = []
+    course: list[tuple[float, float]] = []
 
 
 class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +81,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         metrics: the names of the metrics and their descriptions, `headline` that of the published figures, `cost` that
             which it is drawn against, if any.
+        course: the labels of two curves of which the second is drawn against the first, if any.
         planned: how the number of seeds was planned, `effect` for which (the logarithm of a ratio), if it was.
         verdict: the words after the name in the last line of the command, `answer` what they amount to.
         minutes: of all trainings, trials included; None where nothing was trained.
@@ -93,6 +98,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     effect: float | None = None
     headline: str
     cost: str | None = None
+    course: tuple[str, str] | None = None
     metrics: dict[str, str]
     arms: dict[str, ArmRecord]
     comparisons: list[ComparisonRecord]
@@ -136,6 +142,7 @@ def record(
         effect=claim.seeds.effect if isinstance(claim.seeds, Power) else None,
         headline=claim.headline,
         cost=claim.measure.cost,
+        course=claim.measure.course,
         metrics=dict(claim.measure.metrics),
         arms={label: _arm(planned, label, each) for label, each in measurements.items()},
         comparisons=[_comparison(one) for one in verdicts],
@@ -155,7 +162,17 @@ def _arm(planned: Plan, label: str, measurements: Sequence[Measurement]) -> ArmR
         runs=[str(run.folder) for run in trained],
         minutes=list(map(_minutes, trained)),
         grid=[_trial(trial) for trial in planned.trials.get(label, [])],
+        course=mean_course(claim.measure.course, measurements),
     )
+
+
+def mean_course(names: tuple[str, str] | None, measurements: Sequence[Measurement]) -> list[tuple[float, float]]:
+    """Finite means over the seeds, as far as all of them go; none where a measurement does not have both curves."""
+    if names is None or any(name not in one.curves for one in measurements for name in names):
+        return []
+    x, y = (zip(*(one.curves[name] for one in measurements), strict=False) for name in names)
+    means = [(statistics.fmean(one), statistics.fmean(other)) for one, other in zip(x, y, strict=True)]
+    return [point for point in means if all(map(math.isfinite, point))]
 
 
 def _trial(trial: Trial) -> TrialRecord:

@@ -44,6 +44,14 @@ UNITS: dict[str, Callable[[float], float]] = {
 """Figures from nats per token, character or step."""
 
 
+SECONDS = "processor time of training steps, in seconds"
+
+
+def course(unit: str) -> tuple[str, str]:
+    """The curves of a measurement that show the validation while training: `SECONDS`, and its figure in the unit."""
+    return SECONDS, f"{unit}, valid"
+
+
 def in_time(unit: str) -> str:
     """The metric of what the validation reaches in a given time."""
     return f"valid {unit} in the time"
@@ -95,7 +103,8 @@ def perplexity_and_costs(
     each = training_time(model, task, windows)
     read = task.windows(None)
     tokens = sum(int(Whole.of(read.batch(span)).counted) for span in read.spans(0))
-    reached = nats_after(read_metrics(folder / "metrics.jsonl").valid, seconds / (1e-6 * each * tokens))
+    checks, per_epoch = read_metrics(folder / "metrics.jsonl").valid, 1e-6 * each * tokens
+    reached = nats_after(checks, seconds / per_epoch)
     figures = {
         TRAINING: each,
         STREAMING: streaming_time(model, task, windows),
@@ -103,7 +112,9 @@ def perplexity_and_costs(
         PARAMETERS: float(sum(parameter.numel() for parameter in model.parameters())),
         in_time(unit): UNITS[unit](reached),
     }
-    return Measurement(found.figures | figures, found.curves)
+    x, y = course(unit)
+    curves = {x: [per_epoch * one.epoch for one in checks], y: [UNITS[unit](one.nll) for one in checks]}
+    return Measurement(found.figures | figures, found.curves | curves)
 
 
 def _opened(folder: Path) -> tuple[LanguageModel, Task]:

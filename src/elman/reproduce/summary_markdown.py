@@ -9,7 +9,7 @@ from elman.drawing.style import svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.reproduce.arm import Scale
-from elman.reproduce.figures import by_cost, by_seed
+from elman.reproduce.figures import by_cost, by_course, by_seed
 from elman.reproduce.page import comparisons, table
 from elman.reproduce.record import ClaimRecord
 from elman.reproduce.summary import Row, Summary
@@ -50,9 +50,9 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     for made, row in ((made, row) for made in summary.records for row in summary.rows if row.name == made.name):
         drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
         write_atomic(path.parent / _drawing(made.name), drawing)
-        if (points := by_cost(made)) is not None:
-            name = _against(made)
-            write_atomic(path.parent / _drawing(name), svg_file(points, name, made.claim, "a point per arm"))
+        for name, figure, words in ((_cost(made), by_cost(made), "point"), (_course(made), by_course(made), "line")):
+            if figure is not None:
+                write_atomic(path.parent / _drawing(name), svg_file(figure, name, made.claim, f"a {words} per arm"))
         entries[made.name] = Entry(_glance(made), row, _section(made))
     ordered = [entries[row.name] for row in summary.rows]
     parts = [
@@ -104,7 +104,7 @@ def _section(made: ClaimRecord) -> str:
         f"## {made.name}",
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
         f"![{made.metrics[made.headline]} by arm, a dot per seed]({_drawing(made.name).as_posix()})",
-        *_cost(made),
+        *_others(made),
         _markdown(*table(made)),
         _markdown(judged.header, judged.rows),
         *map(_text, remarks(made)),
@@ -112,15 +112,24 @@ def _section(made: ClaimRecord) -> str:
     return "\n\n".join(parts)
 
 
-def _cost(made: ClaimRecord) -> list[str]:
-    if made.cost is None:
-        return []
-    words = f"{made.metrics[made.headline]} against {made.metrics[made.cost]}"
-    return [f"![{words}, a point per arm]({_drawing(_against(made)).as_posix()})"]
+def _others(made: ClaimRecord) -> list[str]:
+    """The other drawings, each a paragraph."""
+    found = []
+    if made.cost is not None:
+        words = f"{made.metrics[made.headline]} against {made.metrics[made.cost]}, a point per arm"
+        found.append(f"![{words}]({_drawing(_cost(made)).as_posix()})")
+    if made.course is not None and any(arm.course for arm in made.arms.values()):
+        x, y = made.course
+        found.append(f"![{y} against {x}, a line per arm]({_drawing(_course(made)).as_posix()})")
+    return found
 
 
-def _against(made: ClaimRecord) -> str:
+def _cost(made: ClaimRecord) -> str:
     return f"{made.name}-cost"
+
+
+def _course(made: ClaimRecord) -> str:
+    return f"{made.name}-course"
 
 
 def _drawing(name: str) -> Path:

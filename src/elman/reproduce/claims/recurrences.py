@@ -11,7 +11,7 @@ from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.claims.grammar import AGREEMENT, agreement
 from elman.reproduce.comparison import no_higher
 from elman.reproduce.perplexity import by_split
-from elman.reproduce.speed import CONSTANTS, COSTS, TRAINING, in_time, perplexity_and_costs
+from elman.reproduce.speed import CONSTANTS, COSTS, TRAINING, course, in_time, perplexity_and_costs
 
 
 def layers(cell: str, sizes: Sequence[int], dropout: float) -> str:
@@ -121,6 +121,7 @@ class Comparison(NamedTuple):
             minutes=0.2,
             timed=True,
             cost=TRAINING,
+            course=course(self.unit),
         )
 
     def claim(
