@@ -56,10 +56,11 @@ def uses_onednn(like: Tensor) -> bool:
 
 def _by_onednn(x: Tensor, factor: Tensor) -> bool:
     """Whether x factor^T is oneDNN's: also of a factor that is laid out for it."""
-    return uses_onednn(x) and (factor.is_mkldnn or _is_large(factor, x.shape[0]))
+    return uses_onednn(x) and (factor.is_mkldnn or is_large(factor, x.shape[0]))
 
 
-def _is_large(factor: Tensor, rows: int) -> bool:
+def is_large(factor: Tensor, rows: int) -> bool:
+    """Whether products of this factor and so many rows are large enough for oneDNN, where there is a choice."""
     return factor.dtype != torch.float32 or rows * factor.numel() >= LEAST_ONEDNN
 
 
@@ -85,7 +86,7 @@ def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
     if int8.applies(factor):
         return factor  # it is laid out once for all products
     factor = rounded(factor, rows, uses)
-    if uses < PACKING_USES or not (uses_onednn(factor) and _is_large(factor, rows)):
+    if uses < PACKING_USES or not (uses_onednn(factor) and is_large(factor, rows)):
         return factor
     return torch.ops.mkldnn._reorder_linear_weight(factor, rows)
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.errors import UserError
-from elman.network import dropout
+from elman.network import dropout, matmul, precision
 from elman.network.cells.build import build_cell
 from elman.network.cells.cell import Cell, LayerState, Step, Weights, unroll
 from elman.network.initialisation import fill
@@ -81,7 +81,7 @@ class Layer(nn.Module):
         if self._masked:
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
-        if self.cell.sequence is None:
+        if self.cell.sequence is None or _is_small_step(weights, xs):
             return unroll(self.cell.step, weights, xs, state)
         return self.cell.sequence(weights, xs, state)
 
@@ -152,6 +152,16 @@ class Layer(nn.Module):
             for vector in (self.bias_ih, self.bias_hh):
                 if vector is not None and rows.start < len(vector):
                     vector[rows], rest = rest, 0.0
+
+
+def _is_small_step(weights: Weights, xs: Tensor) -> bool:
+    """Whether xs [T, B, I] are one step with small products of float32 on a CPU, and no gradient is asked for.
+
+    What a fast form prepares for many steps then costs more than it saves.
+    """
+    if len(xs) > 1 or xs.device.type != "cpu" or torch.is_grad_enabled() or precision.chosen() != "float32":
+        return False
+    return not any(matmul.is_large(factor, xs.shape[1]) for factor in (weights.input, weights.hidden))
 
 
 Module = TypeVar("Module", bound=nn.Module)

@@ -204,7 +204,7 @@ def draw_notes(log_odds: Tensor, temperature: float, generator: Generator | None
 
 def normalised(scores: Tensor) -> Tensor:
     """Log-probabilities of scores log g(z), over the last axis."""
-    return scores - scores.logsumexp(-1, keepdim=True)
+    return scores.log_softmax(-1)
 
 
 def chosen(values: Tensor, target: Tensor) -> Tensor:

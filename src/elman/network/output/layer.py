@@ -32,7 +32,8 @@ class OutputLayer(nn.Module):
         assert isinstance(self.choice, Choice), "there are too many frames to list"
         vectors, log_prior = self.contexts(trace)
         each = self.choice.log_probs(vectors.flatten(0, 1))
-        mixed = torch.logsumexp(log_prior.flatten(0, 1).unsqueeze(-1) + each, dim=1)
+        joint = log_prior.flatten(0, 1).unsqueeze(-1) + each
+        mixed = joint.squeeze(1) if joint.shape[1] == 1 else torch.logsumexp(joint, dim=1)
         return mixed.unflatten(0, vectors.shape[:2])
 
     def sample(
