@@ -75,6 +75,7 @@ CELL_RECORDS = with_examples(
         "slstm-exponential": config.SLSTM(heads=1, forget="exponential"),
         "mlstm": config.MLSTM(heads=2),
         "mlstm-without-norm": config.MLSTM(heads=1, head_norm=False),
+        "mlstm-convolution": config.MLSTM(heads=2, convolution=3),
         "mamba2": config.Mamba2(heads=2, states=3, convolution=3),
         "deltanet": config.DeltaNet(heads=2, convolution=3),
         "deltanet-negative": config.DeltaNet(heads=1, gated=False, negative_eigenvalues=True, convolution=2),

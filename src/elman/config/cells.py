@@ -139,11 +139,15 @@ class SLSTM(Part, frozen=True, tag="slstm"):
 
 
 class MLSTM(Part, frozen=True, tag="mlstm"):
-    """mLSTM of xLSTM: a matrix memory in each head; `head_norm` normalises what is read from each."""
+    """mLSTM of xLSTM: a matrix memory in each head; `head_norm` normalises what is read from each.
+
+    Queries and keys see a `convolution` over so many inputs, as in the paper's blocks, or the present input alone.
+    """
 
     builder: ClassVar = "elman.network.cells.xlstm:build_mlstm"
     heads: Heads = 4
     head_norm: bool = True
+    convolution: Reach | None = None
 
 
 class Mamba2(Part, frozen=True, tag="mamba2"):

@@ -47,10 +47,15 @@ def slstm(w, record, x, h, c, n, m):
     return h, c * np.exp(-m), n * np.exp(-m), m
 
 
-def mlstm(w, record, x, _, C, n, m):
+def mlstm(w, record, x, _, C, n, m, *before):
     W, b, _, (W_if, b_if, *scale) = arrays(w)
     heads = record.heads
     q, k, v, o = np.split(x @ W.T + b, 4, axis=1)
+    if before:
+        *scale, kernel, bias = scale
+        mixed, after = convolved(kernel, x, before[0], bias)
+        q, k = np.split(mixed @ W[: 2 * SIZE].T + b[: 2 * SIZE], 2, axis=1)
+        before = (after,)
     i, f = np.split(x @ W_if.T + b_if, 2, axis=1)
     q, k, v = (heads_of(part, heads) for part in (q, k, v))
     size = np.exp(m)[..., None]
@@ -59,7 +64,7 @@ def mlstm(w, record, x, _, C, n, m):
         h = reference.norm(h) * heads_of(scale[0][None], heads)
     m = np.maximum(reference.log_sigm(f) + m, i)
     size = np.exp(-m)[..., None]
-    return reference.sigm(o) * h.reshape(len(x), -1), C.swapaxes(2, 3) * size[..., None], n * size, m
+    return reference.sigm(o) * h.reshape(len(x), -1), C.swapaxes(2, 3) * size[..., None], n * size, m, *before
 
 
 def convolved(kernel, now, before, bias=0.0):
@@ -137,6 +142,7 @@ TRANSCRIPTIONS = {
     "slstm-exponential": slstm,
     "mlstm": mlstm,
     "mlstm-without-norm": mlstm,
+    "mlstm-convolution": mlstm,
     "mamba2": mamba2,
     "deltanet": deltanet,
     "deltanet-negative": deltanet,

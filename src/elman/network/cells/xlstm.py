@@ -10,14 +10,16 @@ The gates i and, if so chosen, f are exponential. m is a running maximum of thei
            with k scaled by d^-1/2, and gates i, f of the input alone, one of each a head
 
 No output depends on m in exact arithmetic. At the first step of the sLSTM, where n = 0, m' = i. With `head_norm` the
-output of each head of the mLSTM is normalised before the output gate, as in the blocks of the paper.
+output of each head of the mLSTM is normalised before the output gate, and with a `convolution` its q and k are products
+of silu(conv(x)) in the place of x, as in the blocks of the paper.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import layer_norm, linear, logsigmoid
+from torch.nn.functional import layer_norm, linear, logsigmoid, silu
 
 from elman import config
 from elman.network import matmul
@@ -35,7 +37,7 @@ from elman.network.cells.cell import (
     step_of,
 )
 from elman.network.cells.chunked import chunked
-from elman.network.cells.heads import block_diagonal, by_heads, width_of
+from elman.network.cells.heads import block_diagonal, by_heads, convolve, convolve_step, width_of
 
 
 def build_slstm(record: config.SLSTM) -> Cell:
@@ -74,7 +76,21 @@ def build_slstm(record: config.SLSTM) -> Cell:
 
 def build_mlstm(record: config.MLSTM) -> Cell:
     """The mLSTM of a recipe; blocks in the order q, k, v, o. A layer raises UserError where heads do not divide it."""
-    heads = record.heads
+    heads, reach = record.heads, record.convolution
+
+    def products(
+        weights: Weights, x: Tensor, mixed: Tensor, product: Callable[[Weights, Tensor], Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """q, k, v and the output gate from x, and where they differ q and k from the `mixed` inputs."""
+        if mixed is x:
+            return divided(product(weights, x))
+        half = len(weights.input) // 2
+        biases = (None, None) if weights.input_bias is None else weights.input_bias.split(half)
+        halves = [
+            weights._replace(input=rows, input_bias=bias)
+            for rows, bias in zip(weights.input.split(half), biases, strict=True)
+        ]
+        return divided(torch.cat([product(halves[0], mixed), product(halves[1], x)], dim=-1))
 
     def divided(sums: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         q, k, v, o = sums.chunk(4, dim=-1)
@@ -92,9 +108,13 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         return gate * h.flatten(-2)
 
     def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-        _, C, n, m = state
+        _, C, n, m, *before = state
         assert weights.extra is not None
-        q, k, v, gate = divided(linear(x, weights.input, weights.input_bias))
+        mixed = x
+        if before:
+            mixed, before[0] = convolve_step(x, before[0], *weights.extra[-2:])
+            mixed = silu(mixed)
+        q, k, v, gate = products(weights, x, mixed, lambda w, read: linear(read, w.input, w.input_bias))
         i, f = linear(x, weights.extra[0], weights.extra[1]).chunk(2, dim=-1)
         kept = logsigmoid(f) + m
         m = torch.maximum(kept, i)
@@ -102,12 +122,16 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         C = keep.unsqueeze(-1) * C + (enter * k).unsqueeze(-1) * v.unsqueeze(-2)
         n = keep * n + enter * k
         numerator = (q.unsqueeze(-1) * C).sum(-2)
-        return read(weights, numerator, (n * q).sum(-1), m, gate), C, n, m
+        return read(weights, numerator, (n * q).sum(-1), m, gate), C, n, m, *before
 
     def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        _, C, n, m = state
+        _, C, n, m, *before = state
         assert weights.extra is not None
-        q, k, v, gate = divided(input_products(weights, xs))
+        mixed = xs
+        if before:
+            mixed, before[0] = convolve(xs, before[0], *weights.extra[-2:])
+            mixed = silu(mixed)
+        q, k, v, gate = products(weights, xs, mixed, input_products)
         i, f = matmul.linear(xs, weights.extra[0], weights.extra[1]).chunk(2, dim=-1)
         log_f = logsigmoid(f)
         sums = log_f.cumsum(0)
@@ -117,7 +141,7 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         v = torch.cat([v, v.new_ones(*v.shape[:-1], 1)], dim=-1)
         y, after = chunked(q, k, v, decay.unsqueeze(-1), torch.cat([C, n.unsqueeze(-1)], dim=-1))
         outputs = read(weights, y[..., :-1], y[..., -1], highest, gate)
-        return outputs, (outputs[-1].clone(), after[..., :-1], after[..., -1], highest[-1].clone())
+        return outputs, (outputs[-1].clone(), after[..., :-1], after[..., -1], highest[-1].clone(), *before)
 
     @torch.no_grad()
     def gate_biases(bias: Tensor) -> None:
@@ -131,16 +155,21 @@ def build_mlstm(record: config.MLSTM) -> Cell:
 
     def arrays(inputs: int, size: int) -> tuple[Array, ...]:
         width_of(size, heads, "mlstm")
-        gates = (Array((2 * heads, inputs), config.Zeros()), Array((2 * heads,), gate_biases))
-        return (*gates, Array((size,), torch.nn.init.ones_)) if record.head_norm else gates
+        found = [Array((2 * heads, inputs), config.Zeros()), Array((2 * heads,), gate_biases)]
+        if record.head_norm:
+            found.append(Array((size,), torch.nn.init.ones_))
+        if reach is not None:
+            found += [Array((inputs, reach), config.Normal(std=1 / math.sqrt(reach))), Array((inputs,), config.Zeros())]
+        return tuple(found)
 
-    def memory(_: int, size: int) -> tuple[Shape, ...]:
+    def memory(inputs: int, size: int) -> tuple[Shape, ...]:
         d = size // heads
-        return (size,), (heads, d, d), (heads, d), (heads,)
+        held = () if reach is None else ((reach - 1, inputs),)
+        return (size,), (heads, d, d), (heads, d), (heads,), *held
 
     return Cell(
         gates=0,
-        slots=4,
+        slots=4 if reach is None else 5,
         step=step,
         sequence=sequence,
         name="mlstm",
