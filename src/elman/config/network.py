@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from msgspec import Meta
 
-from elman.config.cells import LSTM, Cell
+from elman.config.cells import LSTM, Cell, Reach
 from elman.config.composition import BinaryTreeLSTM, Composition
 from elman.config.initialisation import Initialisation
 from elman.config.output import Output
@@ -87,6 +87,7 @@ class Stack(Part, frozen=True, tag="stack"):
 class Residual(Part, frozen=True, tag="residual"):
     """`depth` residual blocks of one width: a normalised recurrent layer, and a normalised feed-forward half.
 
+    The layer may read a `convolution` over so many inputs of each channel, as in the blocks of Griffin and of minGRU.
     `feed_forward`: none, a layer of GELUs, or a gated one, whose inner width is `expansion` times the size. `dropout`
     masks what each half adds. The other keys are those of a stack.
     """
@@ -96,6 +97,7 @@ class Residual(Part, frozen=True, tag="residual"):
     depth: Depth = 2
     cell: Cell = LSTM()
     norm: Literal["rms", "layer"] = "rms"
+    convolution: Reach | None = None
     feed_forward: Literal["none", "mlp", "glu"] = "glu"
     expansion: PositiveFloat = 3.0
     biases: Literal[0, 1, 2] = 1

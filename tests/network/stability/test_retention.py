@@ -35,7 +35,7 @@ def test_these_cells_are_linear_in_their_state():
 def memory(name, state):
     """The tensors that enter linearly, those of the mLSTM as they are without a stabiliser; one row each."""
     if name.startswith("mlstm"):
-        _, C, n, m = state
+        _, C, n, m = state[:4]
         size = m.exp().unsqueeze(-1)
         return torch.cat([(C * size.unsqueeze(-1)).flatten(1), (n * size).flatten(1)], 1)
     places = {"min": [0], "qrnn": [1], "lru": [1, 2], "rg": [1], "mamba2": [1], "deltanet": [1]}[name.split("-")[0]]

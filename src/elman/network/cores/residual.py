@@ -1,13 +1,16 @@
 """Residual blocks of recurrent layers: normalised, read, and added to a stream of one width.
 
-    x := x + drop(cell(norm(x)))             the recurrent half; at first x is the input, or W times one of other width
+    x := x + drop(cell(conv(norm(x))))       the recurrent half; at first x is the input, or W times one of other width
     x := x + drop(feed(norm(x)))             the feed-forward half, step by step
     output: norm(x)
 
 The norm stands before each half (Xiong et al. 2020), RMSNorm (Zhang & Sennrich 2019) or layer normalisation (Ba, Kiros
 & Hinton 2016). The feed-forward half is W_2 gelu(W_1 x) or, gated, W_3 (gelu(W_1 x) * W_2 x) (Shazeer 2020), as in the
-blocks of Griffin (De et al. 2024); its inner width is `expansion` times that of the stream. Any cell may be used.
+blocks of Griffin (De et al. 2024); its inner width is `expansion` times that of the stream. Any cell may be used. The
+causal convolution of each channel is optional: Griffin has it, and the blocks of minGRU (Feng et al. 2024).
 """
+
+import math
 
 import torch
 from jaxtyping import Float
@@ -15,6 +18,8 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from elman import config
+from elman.network.cells.cell import LayerState
+from elman.network.cells.heads import convolve
 from elman.network.cores.core import Surroundings, Trace
 from elman.network.cores.layer import build_layer
 from elman.network.cores.stack import Layers, layers_of
@@ -27,6 +32,33 @@ from elman.network.state import State
 def build_norm(kind: str, size: int) -> nn.Module:
     """A norm of vectors of `size` numbers with a learned scale, which begins at 1; layer normalisation also shifts."""
     return nn.RMSNorm(size, eps=1e-6) if kind == "rms" else nn.LayerNorm(size)
+
+
+class Convolution(nn.Module):
+    """A causal convolution of each of `size` channels with a kernel and a bias of its own, over `reach` steps."""
+
+    def __init__(self, size: int, reach: int) -> None:
+        super().__init__()
+        self.kernel = nn.Parameter(torch.empty(size, reach))
+        self.bias = nn.Parameter(torch.zeros(size))
+
+    def begin(self, batch: int) -> Tensor:
+        """No inputs before: zeros [batch, reach - 1, size]."""
+        size, reach = self.kernel.shape
+        return self.kernel.new_zeros(batch, reach - 1, size)
+
+    def forward(self, xs: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs [T, B, size] over xs [T, B, size], and the inputs that the next window needs."""
+        return convolve(xs, before, self.kernel, self.bias)
+
+    def initialise(self) -> None:
+        """Keep the variance of independent inputs."""
+        fill(self.kernel, config.Normal(std=1 / math.sqrt(self.kernel.shape[1])), self.kernel.shape[1])
+        nn.init.zeros_(self.bias)
+
+    def largest(self, inputs: Tensor) -> Tensor:
+        """The largest possible |outputs|, float64, where no |input| of a channel is above that of `inputs` [size]."""
+        return self.kernel.detach().double().abs().sum(1) * inputs + self.bias.detach().double().abs()
 
 
 class FeedForward(nn.Module):
@@ -67,6 +99,10 @@ class Residual(Layers):
         super().__init__([build_layer(stack, size, size, locked=surroundings.locked) for _ in range(depth)])
         self.into = nn.Parameter(torch.empty(size, below)) if below != size else None
         self.norms = nn.ModuleList(build_norm(record.norm, size) for _ in range(depth))
+        reach = record.convolution
+        self.convolutions = (
+            nn.ModuleList() if reach is None else nn.ModuleList(Convolution(size, reach) for _ in range(depth))
+        )
         halves = depth if record.feed_forward != "none" else 0
         inner = max(1, round(record.expansion * size))
         self.feeds = nn.ModuleList(FeedForward(size, inner, gated=record.feed_forward == "glu") for _ in range(halves))
@@ -76,28 +112,51 @@ class Residual(Layers):
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
         self.dims = (below, *stack.sizes)
 
+    def begin(self, batch: int) -> State:
+        """Zeros for every layer, and behind them for its convolution."""
+        layers = super().begin(batch)
+        if not self.convolutions:
+            return layers
+        return tuple((*layer, each.begin(batch)) for layer, each in zip(layers, convolutions_of(self), strict=True))
+
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
         """The trace of a window x [T, B, E], and the state after it."""
         stream = x if self.into is None else linear(x, self.into)
         levels, after = [x], []
         for index, (layer, norm, before) in enumerate(zip(self.layers, self.norms, state, strict=True)):
-            outputs, new = layer(norm(stream), before)
+            read, of_layer, held = self._convolved(index, norm(stream), before)
+            outputs, new = layer(read, of_layer)
             stream = stream + self.dropout(outputs)
             if self.feeds:
                 stream = stream + self.dropout(self.feeds[index](self.feed_norms[index](stream)))
             levels.append(stream)
-            after.append(new)
+            after.append((*new, *held))
         top = self.last_norm(stream)
         raw = (*levels[:-1], top)
         return Trace((*raw[:-1], self.output_dropout(top)), raw), tuple(after)
+
+    def _convolved(self, index: int, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState, LayerState]:
+        """What a layer reads, its part of the state, and what its convolution leaves for the next window."""
+        if not self.convolutions:
+            return xs, state, ()
+        *of_layer, before = state
+        outputs, held = self.convolutions[index](xs, before)
+        return outputs, tuple(of_layer), (held,)
 
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the map into the stream, then block by block the layer and its feed-forward half; norms begin at 1."""
         if self.into is not None:
             fill(self.into, rules.input, self.into.shape[1])
         for index, layer in enumerate(layers_of(self)):
+            if self.convolutions:
+                convolutions_of(self)[index].initialise()
             layer.initialise(rules)
             if self.feeds:
                 feed = self.feeds[index]
                 assert isinstance(feed, FeedForward)
                 feed.initialise(rules)
+
+
+def convolutions_of(core: Residual) -> list[Convolution]:
+    """The convolutions, lowest block first; none where blocks have none."""
+    return [each for each in core.convolutions if isinstance(each, Convolution)]

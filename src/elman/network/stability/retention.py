@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from elman.network.cells.cell import Gate
 from elman.network.cores.layer import Layer
-from elman.network.cores.residual import Residual
+from elman.network.cores.residual import Residual, convolutions_of
 from elman.network.cores.stack import Layers, layers_of
 from elman.network.stability.certificate import Certificate
 from elman.network.stability.incremental import Range, box_range
@@ -45,10 +45,13 @@ def linear_cells(core: Layers) -> bool:
 def retained(core: Layers, lowest: Lowest | None) -> list[Certificate]:
     """One certificate per layer; `lowest` is the range over what the lowest layer reads, None: it is not known.
 
-    Layers of residual blocks whose range is not given read whatever their norm can give.
+    Layers of residual blocks whose range is not given, or behind a convolution, read whatever their norm can give.
     """
     ranges = [lowest, *[None] * (len(core.layers) - 1)]
-    if isinstance(core, Residual):
+    if isinstance(core, Residual) and (convolutions := convolutions_of(core)):
+        pairs = zip(convolutions, core.norms, strict=True)
+        ranges = [partial(box_range, each.largest(largest_of(norm))) for each, norm in pairs]
+    elif isinstance(core, Residual):
         ranges = [reach or partial(box_range, largest_of(norm)) for reach, norm in zip(ranges, core.norms, strict=True)]
     return [
         RETENTION(layer=number, value=largest_factor(layer, reach))

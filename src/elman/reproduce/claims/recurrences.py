@@ -20,22 +20,28 @@ def layers(cell: str, sizes: Sequence[int], dropout: float) -> str:
     return f'model.core={{kind="stack", cell={{kind={cell}}}, sizes={list(sizes)}, biases=1, {masks}}}'
 
 
-def blocks(cell: str, size: int, dropout: float) -> str:
+def blocks(cell: str, size: int, dropout: float, more: str) -> str:
     """That of two residual blocks, each a norm and the cell, then a norm and a gated feed-forward half."""
     masks = f"dropout={dropout}, output_dropout={dropout}"
-    return f'model.core={{kind="residual", size={size}, cell={{kind={cell}}}, {masks}}}'
+    return f'model.core={{kind="residual", size={size}, cell={{kind={cell}}}, {masks}{more}}}'
 
 
 class Recurrence(NamedTuple):
-    """A cell as TOML, in plain layers, two unless `layers` says otherwise, or in two residual blocks."""
+    """A cell as TOML, in plain layers, two unless `layers` says otherwise, or in two residual blocks.
+
+    `convolved`: the cell of a block reads a convolution over four inputs.
+    """
 
     cell: str
     blocks: bool = False
     layers: int = 2
+    convolved: bool = False
 
     def core(self, size: int, dropout: float) -> str:
         """The setting `model.core` of a width."""
-        return blocks(self.cell, size, dropout) if self.blocks else layers(self.cell, [size] * self.layers, dropout)
+        if self.blocks:
+            return blocks(self.cell, size, dropout, ", convolution=4" if self.convolved else "")
+        return layers(self.cell, [size] * self.layers, dropout)
 
 
 LSTM = "LSTM"
@@ -52,16 +58,20 @@ RECURRENCES = {
     "minGRU": Recurrence('"min-gru"'),
     "minLSTM": Recurrence('"min-lstm"'),
     "LSTM, blocks": Recurrence('"lstm"', blocks=True),
-    "minGRU, blocks": Recurrence('"min-gru"', blocks=True),
+    "minGRU, blocks": Recurrence('"min-gru"', blocks=True, convolved=True),
     "LRU, blocks": Recurrence('"lru"', blocks=True),
     "RG-LRU, blocks": Recurrence('"rg-lru"', blocks=True),
-    "mLSTM, blocks": Recurrence('"mlstm"', blocks=True),
+    "mLSTM, blocks": Recurrence('"mlstm", convolution=4', blocks=True),
     "Mamba-2, blocks": Recurrence('"mamba2"', blocks=True),
     "gated DeltaNet, blocks": Recurrence('"deltanet"', blocks=True),
     "RWKV-7, blocks": Recurrence('"rwkv7"', blocks=True),
     "transformer": Recurrence('"local-attention"', blocks=True),
 }
-"""Those of two layers first; the transformer has the blocks of the others, with attention for a cell."""
+"""Those of two layers first; the transformer has the blocks of the others, with attention for a cell.
+
+Where the papers' blocks have a short convolution it is there: inside the cells of RG-LRU, mLSTM, Mamba-2 and DeltaNet,
+and before that of minGRU. RWKV-7 reads the input before in another way, and the LRU none.
+"""
 
 FREQUENCIES = 'model.initialisation.output_bias="unigram"'
 OUTPUTS = FREQUENCIES, 'model.initialisation.output_bias="zeros"'
