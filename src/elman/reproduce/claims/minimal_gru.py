@@ -27,5 +27,6 @@ MINIMAL_GRU = Claim(
     " over the steps is the fastest form of minGRU too (docs/cells.md). Small scale: the networks, data, schedule and"
     " grid of the claim recurrences-on-words, and a GRU in blocks. The claim is judged in residual blocks, as the"
     " paper's networks are built: the minGRU with the paper's convolution, which lowers its perplexity in a pilot, and"
-    " the GRU without, whose perplexity it raises. Plain layers are shown beside them. The margin of 2 % was fixed beforehand.",
+    " the GRU without, whose perplexity it raises. Plain layers are shown beside them. The margin of 2 % was fixed"
+    " beforehand.",
 )
