@@ -157,7 +157,7 @@ class Layer(nn.Module):
 def _is_small_step(weights: Weights, xs: Tensor) -> bool:
     """Whether xs [T, B, I] are one step with small products of float32 on a CPU, and no gradient is asked for.
 
-    What a fast form prepares for many steps then costs more than it saves. An exported program is not of one step alone.
+    What a fast form prepares for many steps then costs more than it saves. Exported programs are not of one step alone.
     """
     if torch.compiler.is_compiling() or torch.is_grad_enabled() or len(xs) > 1:
         return False
