@@ -92,7 +92,7 @@ NETWORKS: dict[str, Network] = {
                       _block(config.RGLRU())),
     "slstm": Network("Beck et al. 2024: exponential gates; a size divisible by 4", _layer(config.SLSTM())),
     "mlstm": Network("Beck et al. 2024: a matrix memory, in a residual block; a size divisible by 4",
-                     _block(config.MLSTM())),
+                     _block(config.MLSTM(convolution=4))),
     "mamba2": Network("Dao & Gu 2024: a decay per head, in a residual block; an even size", _block(config.Mamba2())),
     "deltanet": Network("Yang et al. 2024: the gated delta rule, in a residual block; a size divisible by 4",
                         _block(config.DeltaNet())),
