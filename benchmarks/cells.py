@@ -1,10 +1,12 @@
 """A training window of one layer by every cell, and of other cores: `python benchmarks/cells.py [PART ...]`.
 
-The parts: `cells`, each beside the LSTM, and its plain loop where it has a faster form; `cores`, a whole core.
+The parts: `cells`, each beside the LSTM, and its plain loop where it has a faster form; `steps`, ten single steps of
+one row without gradients, by that form and by the plain step; `cores`, a whole core.
 """
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,12 +14,14 @@ from torch import Tensor
 import timing
 from elman import config
 from elman.network.cells.build import build_cell
-from elman.network.cells.cell import unroll
+from elman.network.cells.cell import Sequence, unroll
 from elman.network.cores.core import RecurrentCore, build_core
 from elman.network.cores.layer import Layer
 from elman.network.cores.reservoir import Reservoir
 
 STEPS, ROWS, SIZE = 35, 20, 200
+SINGLE = 10
+"""Single steps that are timed together."""
 
 CELLS: dict[str, config.Cell] = {
     "lstm": config.LSTM(),
@@ -65,19 +69,42 @@ CORES: dict[str, config.Core] = {
 }
 
 
+def _layer(recipe: config.Cell) -> Layer:
+    layer = Layer(build_cell(recipe), SIZE, SIZE)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, 0, 0.05)
+    return layer
+
+
 def cells(options: argparse.Namespace) -> None:
     xs = torch.randn(STEPS, ROWS, SIZE)
     candidates: timing.Candidates = {}
     for name, recipe in CELLS.items():
-        layer = Layer(build_cell(recipe), SIZE, SIZE)
-        for parameter in layer.parameters():
-            torch.nn.init.normal_(parameter, 0, 0.05)
+        layer = _layer(recipe)
         candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(ROWS))[0], layer)
         if layer.cell.sequence is not None:
             candidates[f"{name}: loop"] = lambda layer=layer: _train(
                 lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(ROWS))[0], layer
             )
     timing.report({"part": "cells", "T": STEPS, "B": ROWS, "I": SIZE, "H": SIZE}, 0.0, candidates, options)
+
+
+@torch.inference_mode()
+def steps(options: argparse.Namespace) -> None:
+    xs = torch.randn(1, 1, SIZE)
+    candidates: timing.Candidates = {}
+    for name, recipe in CELLS.items():
+        layer = _layer(recipe).eval()
+        if layer.cell.sequence is not None:
+            candidates[name] = lambda layer=layer: _single(layer.cell.sequence, layer, xs)
+            candidates[f"{name}: step"] = lambda layer=layer: _single(partial(unroll, layer.cell.step), layer, xs)
+    timing.report({"part": "steps", "steps": SINGLE, "B": 1, "I": SIZE, "H": SIZE}, 0.0, candidates, options)
+
+
+def _single(sequence: Sequence, layer: Layer, xs: Tensor) -> None:
+    state, weights = layer.begin(1), layer.weights()
+    for _ in range(SINGLE):
+        _, state = sequence(weights, xs, state)
 
 
 def cores(options: argparse.Namespace) -> None:
@@ -105,9 +132,10 @@ def _train(outputs: Callable[[], Tensor], module: torch.nn.Module) -> None:
 
 
 def main() -> None:
-    options = timing.arguments(__doc__ or "", ("cells", "cores"))
+    parts = {"cells": cells, "steps": steps, "cores": cores}
+    options = timing.arguments(__doc__ or "", tuple(parts))
     for part in options.parts:
-        cells(options) if part == "cells" else cores(options)
+        parts[part](options)
 
 
 if __name__ == "__main__":
