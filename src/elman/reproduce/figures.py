@@ -48,11 +48,10 @@ DOTS = "A dot per seed, a line at their mean; a diamond is the published figure 
 
 
 def by_course(made: ClaimRecord) -> matplotlib.figure.Figure | None:
-    """The course of every arm, a line that ends in a dot; None where the claim has none."""
-    courses = {label: arm.course for label, arm in made.arms.items() if arm.course}
-    if made.course is None or not courses:
+    """The course of every arm, a line that ends in a dot; None unless the claim and all its arms have one."""
+    if made.course is None or not all(arm.course for arm in made.arms.values()):
         return None
-    points = [Point(name, *course[-1], course[:-1]) for name, course in courses.items()]
+    points = [Point(name, *arm.course[-1], arm.course[:-1]) for name, arm in made.arms.items()]
     return draw_points(points, *made.course)
 
 

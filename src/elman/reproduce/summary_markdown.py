@@ -118,7 +118,7 @@ def _others(made: ClaimRecord) -> list[str]:
     if made.cost is not None:
         words = f"{made.metrics[made.headline]} against {made.metrics[made.cost]}, a point per arm"
         found.append(f"![{words}]({_drawing(_cost(made)).as_posix()})")
-    if made.course is not None and any(arm.course for arm in made.arms.values()):
+    if made.course is not None and all(arm.course for arm in made.arms.values()):
         x, y = made.course
         found.append(f"![{y} against {x}, a line per arm]({_drawing(_course(made)).as_posix()})")
     return found

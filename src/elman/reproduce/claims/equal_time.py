@@ -51,7 +51,7 @@ RECURRENCES_IN_EQUAL_TIME = Claim(
     metric="test perplexity",
     notes="Melis et al. compare equal numbers of weights alone. The networks, data and grids are those of"
     " recurrences-on-words; each network has as many epochs as fit into 45 seconds of training steps on one thread of a"
-    " processor of the Zen 3 generation, by times that were measured there (docs/recurrences.md), between 3 and 8, and"
+    " processor of the Zen 3 generation, by times that were measured there, between 3 and 8, and"
     " its learning rate falls to 0 at the end of them. Elsewhere the times differ, and with them the epochs that would"
     " be fair; each report has the times that it measures. The margin of 1 % was fixed beforehand.",
 )
