@@ -30,6 +30,7 @@ RECORDS |= {
     "window": config.FeedForward(width=3, size=4),
     "ntm": config.TuringMachine(size=4, rows=5, width=2),
     "residual": config.Residual(size=6, cell=config.RGLRU(heads=2)),
+    "residual-convolution": config.Residual(size=6, cell=config.MLSTM(heads=2, convolution=3), convolution=3),
     "residual-layer-norm": config.Residual(size=6, cell=config.MinGRU(), norm="layer", feed_forward="mlp"),
 }
 
