@@ -67,21 +67,20 @@ class _Highway(torch.autograd.Function):
                     s = torch.lerp(s, h, opened[:, 0], out=state)
                 else:
                     s = torch.mul(s, opened[:, 1], out=state).addcmul_(h, opened[:, 0])
-        ctx.coupled = coupled
-        matmul.keep(ctx, xs, s0, w_x, w_h, gates, states, bias_x, bias_h)
+        matmul.keep(ctx, xs, s0, w_x, w_h, gates, states)
         return states[:, -1].clone()
 
     @staticmethod
     @differentiable_once
     def backward(ctx: Any, d_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        xs, s0, w_x, w_h, gates, states, bias_x, bias_h = ctx.saved_tensors
+        xs, s0, w_x, w_h, gates, states = ctx.saved_tensors
         num_steps, depth, num_rows, blocks, size = gates.shape
         through = states.flatten(0, 1)
         before = torch.cat([s0[None], through[:-1]]).view_as(states)
         h, t, *c = gates.unbind(3)
         d_gates = torch.empty_like(gates)
         torch.mul(t, 1 - h * h, out=d_gates[..., 0, :])
-        torch.mul(h - before if ctx.coupled else h, t - t * t, out=d_gates[..., 1, :])
+        torch.mul(h if c else h - before, t - t * t, out=d_gates[..., 1, :])
         if c:
             torch.mul(before, c[0] - c[0] * c[0], out=d_gates[..., 2, :])
         carried = c[0] if c else 1 - t
@@ -101,8 +100,8 @@ class _Highway(torch.autograd.Function):
             d_s,
             matmul.multiply(by_layer[0].t(), xs.flatten(0, 1).t()),
             torch.cat(d_w_h),
-            None if bias_x is None else by_layer[0].sum(0),
-            None if bias_h is None else by_layer.sum(1).flatten(),
+            by_layer[0].sum(0) if ctx.needs_input_grad[4] else None,
+            by_layer.sum(1).flatten() if ctx.needs_input_grad[5] else None,
             None,
             None,
             None,

@@ -34,16 +34,14 @@ def build(record: config.SRU) -> Cell:
     """The cell of a recipe."""
     shift, alpha = record.highway_bias, math.sqrt(1 + 2 * math.exp(record.highway_bias))
 
-    def recur(weights: Weights, sums: Tensor, skip: Tensor, c: Tensor) -> LayerState:
-        candidate, f, r = sums.chunk(3, dim=-1)
+    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+        _, c = state
+        skip = linear(x, weights.extra[0]) if weights.extra else x
+        candidate, f, r = linear(x, weights.input, weights.input_bias).chunk(3, dim=-1)
         v_f, v_r = weights.hidden
         gate = (r + shift + v_r * c).sigmoid()
         c = torch.lerp(candidate, c, (f + v_f * c).sigmoid())
         return torch.lerp(alpha * skip, c, gate), c
-
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-        skip = linear(x, weights.extra[0]) if weights.extra else x
-        return recur(weights, linear(x, weights.input, weights.input_bias), skip, state[1])
 
     def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         skips = matmul.linear(xs, weights.extra[0]) if weights.extra else xs

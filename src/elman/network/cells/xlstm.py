@@ -15,7 +15,8 @@ of silu(conv(x)) in the place of x, as in the blocks of the paper.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -74,23 +75,33 @@ def build_slstm(record: config.SLSTM) -> Cell:
     )
 
 
+Convolution: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
+Product: TypeAlias = Callable[[Weights, Tensor], Tensor]
+
+
+def _product(weights: Weights, x: Tensor) -> Tensor:
+    return linear(x, weights.input, weights.input_bias)
+
+
 def build_mlstm(record: config.MLSTM) -> Cell:
     """The mLSTM of a recipe; blocks in the order q, k, v, o. A layer raises UserError where heads do not divide it."""
     heads, reach = record.heads, record.convolution
 
     def products(
-        weights: Weights, x: Tensor, mixed: Tensor, product: Callable[[Weights, Tensor], Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """q, k, v and the output gate from x, and where they differ q and k from the `mixed` inputs."""
-        if mixed is x:
-            return divided(product(weights, x))
+        weights: Weights, x: Tensor, before: Sequence[Tensor], convolution: Convolution, product: Product
+    ) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor], LayerState]:
+        """q, k, v and the output gate, and what a convolution leaves; it is there if there are inputs `before`."""
+        if not before:
+            return divided(product(weights, x)), ()
+        assert weights.extra is not None
+        convolved, held = convolution(x, *before, *weights.extra[-2:])
         half = len(weights.input) // 2
         biases = (None, None) if weights.input_bias is None else weights.input_bias.split(half)
         halves = [
             weights._replace(input=rows, input_bias=bias)
             for rows, bias in zip(weights.input.split(half), biases, strict=True)
         ]
-        return divided(torch.cat([product(halves[0], mixed), product(halves[1], x)], dim=-1))
+        return divided(torch.cat([product(halves[0], silu(convolved)), product(halves[1], x)], dim=-1)), (held,)
 
     def divided(sums: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         q, k, v, o = sums.chunk(4, dim=-1)
@@ -110,11 +121,7 @@ def build_mlstm(record: config.MLSTM) -> Cell:
     def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
         _, C, n, m, *before = state
         assert weights.extra is not None
-        mixed = x
-        if before:
-            mixed, before[0] = convolve_step(x, before[0], *weights.extra[-2:])
-            mixed = silu(mixed)
-        q, k, v, gate = products(weights, x, mixed, lambda w, read: linear(read, w.input, w.input_bias))
+        (q, k, v, gate), held = products(weights, x, before, convolve_step, _product)
         i, f = linear(x, weights.extra[0], weights.extra[1]).chunk(2, dim=-1)
         kept = logsigmoid(f) + m
         m = torch.maximum(kept, i)
@@ -122,16 +129,12 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         C = keep.unsqueeze(-1) * C + (enter * k).unsqueeze(-1) * v.unsqueeze(-2)
         n = keep * n + enter * k
         numerator = (q.unsqueeze(-1) * C).sum(-2)
-        return read(weights, numerator, (n * q).sum(-1), m, gate), C, n, m, *before
+        return read(weights, numerator, (n * q).sum(-1), m, gate), C, n, m, *held
 
     def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         _, C, n, m, *before = state
         assert weights.extra is not None
-        mixed = xs
-        if before:
-            mixed, before[0] = convolve(xs, before[0], *weights.extra[-2:])
-            mixed = silu(mixed)
-        q, k, v, gate = products(weights, xs, mixed, input_products)
+        (q, k, v, gate), held = products(weights, xs, before, convolve, input_products)
         i, f = matmul.linear(xs, weights.extra[0], weights.extra[1]).chunk(2, dim=-1)
         log_f = logsigmoid(f)
         sums = log_f.cumsum(0)
@@ -141,7 +144,7 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         v = torch.cat([v, v.new_ones(*v.shape[:-1], 1)], dim=-1)
         y, after = chunked(q, k, v, decay.unsqueeze(-1), torch.cat([C, n.unsqueeze(-1)], dim=-1))
         outputs = read(weights, y[..., :-1], y[..., -1], highest, gate)
-        return outputs, (outputs[-1].clone(), after[..., :-1], after[..., -1], highest[-1].clone(), *before)
+        return outputs, (outputs[-1].clone(), after[..., :-1], after[..., -1], highest[-1].clone(), *held)
 
     @torch.no_grad()
     def gate_biases(bias: Tensor) -> None:
