@@ -6,7 +6,7 @@ gradient is one product. Inside, a tensor of a step is [G, B, d], so that the re
 are one batched product.
 
 Since h does not depend on m in exact arithmetic, the gradients of c and n are formed as if m were constant. What the
-last c, n and m, or the first ones, depend on m besides is added at the end, where it is asked for.
+last c, n and m depend on m for is added where it is asked for. Rows that have not begun have n = 0, and so c = 0.
 """
 
 from collections.abc import Sequence
@@ -102,7 +102,6 @@ class _SLSTM(torch.autograd.Function):
         to_candidate = enter * (1 - z * z)
         forget = keep if rates is None else keep * rates
         to_keep = memory_before * forget.unsqueeze(1)
-        to_keep[0].masked_fill_(fresh, 0)
         to_enter = torch.stack([enter * z, enter], 1)
         from_c, from_n = torch.stack([to_enter, to_keep], 2).unbind(1)
 
@@ -125,7 +124,7 @@ class _SLSTM(torch.autograd.Function):
                 by_gate[t, :2].add_(shift[0][t])
             d_h = torch.baddbmm(d_before[t - 1] if t else torch.zeros_like(h0), d_sums[t].flatten(-2), back)
         d_m = (d_state * torch.stack([c0, n0])).sum(0)
-        d_m = (d_m if shift is None else d_m + shift[1]).masked_fill(fresh, 0)
+        d_m = d_m if shift is None else d_m + shift[1]
 
         d_input = d_sums.permute(0, 2, 3, 1, 4).reshape(num_steps * num_rows, -1)
         by_head = before.transpose(0, 1).flatten(1, 2).mT, d_sums.transpose(0, 1).flatten(3).flatten(1, 2)
