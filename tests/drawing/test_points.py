@@ -29,6 +29,17 @@ def test_a_trail_leads_to_its_point_and_is_cut_far_above_all():
     assert axes.get_ylim() == (9.0, 26.0)
 
 
+def test_steps_are_dots_and_are_shown_whole():
+    points = [Point("one", 3.0, 10.0, [(0.1, 500.0), (2.5, 12.0)]), Point("two", 2.0, 20.0)]
+    axes = draw_points(points, "cost", "reached", steps=True).axes[0]
+    dot, trail, _ = axes.lines
+    assert (*trail.get_xdata(), *trail.get_ydata()) == (0.1, 2.5, 3.0, 500.0, 12.0, 10.0)
+    assert trail.get_marker() == "o"
+    assert trail.get_color() == dot.get_color()
+    assert axes.get_ylim()[1] > 500.0
+    assert axes.get_xscale() == "log", "the first steps cost a thirtieth of the last"
+
+
 def test_costs_that_span_much_have_a_logarithmic_axis():
     assert draw_points([Point("one", 1.0, 1.0), Point("two", 10.0, 1.0)], "x", "y").axes[0].get_xscale() == "log"
     assert draw_points([Point("one", 0.0, 1.0), Point("two", 10.0, 1.0)], "x", "y").axes[0].get_xscale() == "linear"

@@ -13,7 +13,7 @@ from elman.network.build import build_model
 from elman.reproduce import arm as arms_module
 from elman.reproduce import claims as registry
 from elman.reproduce.arm import Computation, Source, recipe_of
-from elman.reproduce.claims import equal_time, recurrences
+from elman.reproduce.claims import equal_time, recurrences, sizes
 from elman.reproduce.comparison import together
 from elman.reproduce.grid import trial_recipes
 from support.commands import refusal
@@ -60,6 +60,7 @@ ABOUT = {
     "minimal-gru": ("model.core",),
     **{f"recurrences-on-{data}": ("model.core",) for data in ("words", "characters", "music", "grammar")},
     "recurrences-in-equal-time": ("model.core", "training.epochs"),
+    "recurrences-by-size": ("model.core",),
 }
 """What differs between the arms of a claim that is not about the output layer."""
 
@@ -91,6 +92,25 @@ def test_recurrences_in_equal_time_differ_from_those_on_words_in_their_epochs_al
     for one, other in zip(on_words, in_time, strict=True):
         assert set(config.changed_keys(recipe_of(one.small, 1), recipe_of(other.small, 1))) <= {"training.epochs"}
         assert trial_recipes(one.small) == trial_recipes(other.small)
+
+
+def test_recurrences_by_size_have_half_as_many_weights_and_twice_as_many_and_the_middle_is_that_of_words():
+    weights = {
+        arm.label: num_weights(recipe_of(arm.small, 1), 2000) for arm in registry.CLAIMS["recurrences-by-size"].arms
+    }
+    for label in sizes.SIZES:
+        assert weights[f"{label}, half"] == pytest.approx(350e3, rel=0.03)
+        assert weights[label] == pytest.approx(700e3, rel=0.03)
+        assert weights[f"{label}, twice"] == pytest.approx(1400e3, rel=0.03)
+    on_words = {arm.label: arm.small for arm in registry.CLAIMS["recurrences-on-words"].arms}
+    same = [arm for arm in registry.CLAIMS["recurrences-by-size"].arms if arm.label in on_words]
+    assert all(arm.small == on_words[arm.label] for arm in same)
+    assert len(same) == len(sizes.SIZES)
+
+
+def num_weights(recipe, words):
+    with torch.device("meta"):
+        return sum(weight.numel() for weight in build_model(recipe.model, words).parameters())
 
 
 def test_every_file_of_claims_is_registered():
@@ -177,6 +197,13 @@ PUBLISHED = {
     },
     "recurrences-in-equal-time": {
         "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES}
+    },
+    "recurrences-by-size": {
+        "test perplexity": {
+            f"{label}{size}": 100.0 if label == "LSTM" else 104.0
+            for label in sizes.SIZES
+            for size in (", half", "", ", twice")
+        }
     },
     "ntm-copy": {
         "sequences": {"ntm": 3e4, "lstm": 1e6},

@@ -12,7 +12,9 @@ import pytest
 from elman.cli import main
 from elman.errors import UserError
 from elman.reproduce import claims as registry
-from elman.reproduce.arm import Arm, Source
+from elman.reproduce.arm import Arm, Computation, Source
+from elman.reproduce.comparison import lower
+from elman.reproduce.figures import by_cost
 from elman.reproduce.record import ArmRecord, FigureRecord, read_record, write_record
 from elman.reproduce.summary import p_value, summarise
 from elman.reproduce.summary_markdown import write_markdown
@@ -121,6 +123,25 @@ def test_of_many_arms_the_table_has_the_extremes_and_the_one_that_is_compared_wi
     write_record(path, msgspec.structs.replace(made, arms=arms, comparisons=ratios))
     text = write_markdown(tmp_path / "claims.md", summarise(out, TOYS[:1], "small")).read_text()
     assert "cell 4: 7 ± 0; cell 6: 9 ± 0 (mean error) |" in text
+
+
+def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_path, monkeypatch):
+    """A network in three sizes, given in another order than that of its costs, and one in a single size."""
+    sizes = (("two", 2.0, "lstm"), ("three", 1.5, "lstm"), ("one", 3.0, "lstm"), ("gru", 2.5, None))
+    arms = tuple(Arm(name, Computation(Error(error), 0.1), series=series) for name, error, series in sizes)
+    made = claim(
+        "toy-sizes", Error(1.0), Error(1.0), arms=arms, comparisons=(lower("error", "two", "one"),), published={},
+        measure=dataclasses.replace(OPEN, cost="error", course=None),
+    )  # fmt: skip
+    monkeypatch.setattr(registry, "CLAIMS", {made.name: made})
+    assert main(["reproduce", made.name, "--out", str(tmp_path), "--threads", "1"]) == 0
+    found = read_record(tmp_path / "toy-sizes.json")
+    assert [arm.series for arm in found.arms.values()] == ["lstm", "lstm", "lstm", None]
+    axes = by_cost(found).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["lstm", "gru"]
+    assert [[round(x, 6) for x in line.get_xdata()] for line in axes.lines] == [[3.1], [1.6, 2.1, 3.1], [2.6]]
+    text = write_markdown(tmp_path / "claims.md", summarise(tmp_path, [made], "small")).read_text()
+    assert "mean error against mean error, a line per series of arms]" in text
 
 
 def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):

@@ -27,10 +27,11 @@ class Point(NamedTuple):
     trail: Sequence[tuple[float, float]] = ()
 
 
-def draw_points(points: Sequence[Point], x_label: str, y_label: str) -> Figure:
+def draw_points(points: Sequence[Point], x_label: str, y_label: str, *, steps: bool = False) -> Figure:
     """A dot for each point with its name beside it, where it covers no other dot or name if there is such a place.
 
-    A trail is a thin line, cut where it is far above all dots.
+    A trail is a thin line, cut where it is far above all dots; with `steps` it is shown whole, with small dots for its
+    points.
     """
     figure, axes = canvas("wide")
     figure.set_size_inches(6.6, 4.4)
@@ -38,10 +39,13 @@ def draw_points(points: Sequence[Point], x_label: str, y_label: str) -> Figure:
     for number, point in enumerate(points):
         axes.plot([point.x], [point.y], "o", color=colour(number), markersize=5.5)
         if trail := [(x, y) for x, y in point.trail if math.isfinite(y)]:
-            axes.plot(*zip(*trail, (point.x, point.y), strict=True), color=colour(number), linewidth=0.9, alpha=0.6)
-    scale_across(axes, [point.x for point in points], 6)
+            line = axes.plot(
+                *zip(*trail, (point.x, point.y), strict=True), color=colour(number), linewidth=0.9, alpha=0.6
+            )
+            line[0].set(marker="o" if steps else "", markersize=3.0)
+    scale_across(axes, [x for point in points for x in (point.x, *(each for each, _ in point.trail if steps))], 6)
     axes.margins(x=0.14, y=0.1)
-    if any(point.trail for point in points):
+    if not steps and any(point.trail for point in points):
         low, high = min(point.y for point in points), max(point.y for point in points)
         axes.set_ylim(low - 0.1 * (high - low or 1), high + _ABOVE * (high - low or 1))
     label(axes, x_label, y_label)

@@ -78,11 +78,15 @@ class Computation(NamedTuple):
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the things that a claim compares: its label, and a recipe or a computation for each scale it exists at."""
+    """One of the things that a claim compares: its label, and a recipe or a computation for each scale it exists at.
+
+    Arms of one `series`, such as a network in several sizes, are joined where figures are drawn against costs.
+    """
 
     label: str
     small: Source | Computation | None = None
     paper: Source | Computation | None = None
+    series: str | None = None
 
     def at(self, scale: Scale) -> Source | Computation | None:
         """Its recipe or computation at a scale; that of `quick` is the small one, shortened."""

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -56,12 +57,21 @@ def by_course(made: ClaimRecord) -> matplotlib.figure.Figure | None:
 
 
 def by_cost(made: ClaimRecord) -> matplotlib.figure.Figure | None:
-    """The metric of the published figures against that of cost, a point per arm; None where the claim names none."""
+    """The metric of the published figures against that of cost; None where the claim names none.
+
+    A point per arm; those of a series are a line, in the order of their costs, named where it ends.
+    """
     if made.cost is None:
         return None
-    means = [(name, arm.figures[made.cost].mean, arm.figures[made.headline].mean) for name, arm in made.arms.items()]
-    points = [Point(name, x, y) for name, x, y in means if x is not None and y is not None]
-    return draw_points(points, made.metrics[made.cost], made.metrics[made.headline])
+    lines = defaultdict[str, list[tuple[float, float]]](list)
+    for name, arm in made.arms.items():
+        x, y = arm.figures[made.cost].mean, arm.figures[made.headline].mean
+        if x is not None and y is not None:
+            lines[arm.series or name].append((x, y))
+    points = [
+        Point(name, *last, before) for name, (*before, last) in zip(lines, map(sorted, lines.values()), strict=True)
+    ]
+    return draw_points(points, made.metrics[made.cost], made.metrics[made.headline], steps=True)
 
 
 def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:

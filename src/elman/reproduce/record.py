@@ -11,7 +11,7 @@ import msgspec
 from elman.errors import UserError
 from elman.files import finite, json_text, write_atomic
 from elman.formats import read_json
-from elman.reproduce.arm import Measurement, Scale
+from elman.reproduce.arm import Arm, Measurement, Scale
 from elman.reproduce.claim import Power
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.grid import Trial
@@ -51,7 +51,7 @@ class TrialRecord(msgspec.Struct, frozen=True):
 class ArmRecord(msgspec.Struct, frozen=True):
     """An arm: its published figure, every metric, the folders of its runs, and the minutes for which each trained.
 
-    `course` are points of the claim's `course`, means over the seeds.
+    `course` are points of the claim's `course`, means over the seeds; `series` is that of the `Arm`.
     """
 
     published: str | None
@@ -60,6 +60,7 @@ class ArmRecord(msgspec.Struct, frozen=True):
     minutes: list[float | None] = []
     grid: list[TrialRecord] = []
     course: list[tuple[float, float]] = []
+    series: str | None = None
 
 
 class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +145,7 @@ def record(
         cost=claim.measure.cost,
         course=claim.measure.course,
         metrics=dict(claim.measure.metrics),
-        arms={label: _arm(planned, label, each) for label, each in measurements.items()},
+        arms={arm.label: _arm(planned, arm, measurements[arm.label]) for arm in claim.arms},
         comparisons=[_comparison(one) for one in verdicts],
         answer=verdict.answer,
         verdict=verdict.line,
@@ -154,15 +155,16 @@ def record(
     return msgspec.structs.replace(made, minutes=sum(made.training.values()) if trained else None)
 
 
-def _arm(planned: Plan, label: str, measurements: Sequence[Measurement]) -> ArmRecord:
-    claim, trained = planned.claim, [one for one in planned.runs[label] if isinstance(one, PlannedRun)]
+def _arm(planned: Plan, arm: Arm, measurements: Sequence[Measurement]) -> ArmRecord:
+    claim, trained = planned.claim, [one for one in planned.runs[arm.label] if isinstance(one, PlannedRun)]
     return ArmRecord(
-        published=claim.published.get(label),
+        published=claim.published.get(arm.label),
         figures={name: _figure([one.figures[name] for one in measurements]) for name in claim.measure.metrics},
         runs=[str(run.folder) for run in trained],
         minutes=list(map(_minutes, trained)),
-        grid=[_trial(trial) for trial in planned.trials.get(label, [])],
+        grid=[_trial(trial) for trial in planned.trials.get(arm.label, [])],
         course=mean_course(claim.measure.course, measurements),
+        series=arm.series,
     )
 
 

@@ -116,12 +116,16 @@ def _others(made: ClaimRecord) -> list[str]:
     """The other drawings, each a paragraph."""
     found = []
     if made.cost is not None:
-        words = f"{made.metrics[made.headline]} against {made.metrics[made.cost]}, a point per arm"
+        words = f"{made.metrics[made.headline]} against {made.metrics[made.cost]}, {_drawn(made)}"
         found.append(f"![{words}]({_drawing(_cost(made)).as_posix()})")
     if made.course is not None and all(arm.course for arm in made.arms.values()):
         x, y = made.course
         found.append(f"![{y} against {x}, a line per arm]({_drawing(_course(made)).as_posix()})")
     return found
+
+
+def _drawn(made: ClaimRecord) -> str:
+    return "a line per series of arms" if any(arm.series for arm in made.arms.values()) else "a point per arm"
 
 
 def _cost(made: ClaimRecord) -> str:
