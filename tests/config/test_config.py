@@ -335,8 +335,9 @@ def test_changed_keys_of_another_kind(path):
         ),
         (
             ["model.core.cell.kind=gru", "model.core.recurrent_dropout=0.1"],
-            "model.core.recurrent_dropout masks the output in the products only, which the GRU's"
-            " h' = z h + (1 - z) n does not allow; use model.core.weight_drop, or the cell lstm or elman",
+            "model.core.recurrent_dropout masks the output in products with recurrent weights, and there the cell"
+            " gru-after cannot mask it alone, since its step reads the output in other places too; use"
+            " model.core.weight_drop, or the cell lstm or elman",
         ),
     ],
 )

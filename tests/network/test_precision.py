@@ -13,6 +13,7 @@ from elman.network.cells.cell import Weights
 from elman.network.cores.stack import layers_of
 from elman.network.output import fast_mixture, mixture_products
 from elman.objective.loss import Objective
+from support import networks
 
 UNIT = 2.0**-8
 """Half the distance from 1 to the next number of bf16: the largest relative error of rounding."""
@@ -150,14 +151,22 @@ def test_recurrences_are_float32_but_for_their_products(case, monkeypatch):
         assert 1e-5 < relative(found, exact) < 3e-2
 
 
-@pytest.mark.parametrize("cell", [config.LSTM(), config.GRU(), config.GRU(reset="before")])
+READERS = (
+    "lstm", "gru-before", "gru-after", "highway-3", "qrnn-1", "qrnn-2", "sru", "slstm", "mlstm", "mlstm-convolution",
+    "min-gru", "min-lstm",
+)  # fmt: skip
+"""Cells with a sequence function whose only products, without recurrent weights, are those of their inputs."""
+
+
+@pytest.mark.parametrize("cell", [networks.CELL_RECORDS[name] for name in READERS], ids=READERS)
 def test_only_the_first_layer_multiplies_its_inputs_exactly(cell, monkeypatch):
     monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
     torch.manual_seed(5)
     model = build_model(config.Model(encoder=config.Lookup(size=16), core=config.Stack(sizes=(16, 16), cell=cell)), 9)
     layers, xs = layers_of(model.core), torch.randn(4, 3, 16)
     for number, layer in enumerate(layers):
-        layer.weight_hh.data.zero_()
+        if layer.weight_hh is not None:
+            layer.weight_hh.data.zero_()
         exact, _ = layer(xs, layer.begin(3))
         with precision.products_in("bf16"):
             with torch.no_grad():

@@ -184,6 +184,19 @@ def test_what_a_cell_cannot_do_is_one_line(stack, told):
         build_model(config.Model(encoder=config.Lookup(size=3), core=config.Stack(**stack)), 7)
 
 
+@pytest.mark.parametrize("name", [name for name, cell in networks.CELLS.items() if cell.masks is None])
+def test_what_is_offered_instead_of_recurrent_dropout_is_accepted(name):
+    def built(**settings):
+        stack = config.Stack(cell=networks.CELL_RECORDS[name], sizes=(4,), biases=1, **settings)
+        return build_model(config.Model(encoder=config.Lookup(size=4), core=stack), 7)
+
+    with pytest.raises(UserError, match="recurrent_dropout") as caught:
+        built(recurrent_dropout=0.5)
+    other = "weight_drop" if "use model.core.weight_drop" in str(caught.value) else "input_dropout"
+    assert f"use model.core.{other}" in str(caught.value)
+    built(**{other: 0.5})
+
+
 def test_layers_without_recurrent_weights_have_none():
     layer = Layer(build_cell(config.MinGRU()), 3, 4)
     assert layer.weight_hh is None

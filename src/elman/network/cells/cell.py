@@ -146,8 +146,13 @@ def hoist(driven: Step) -> Sequence:
 
 def input_products(weights: Weights, xs: Tensor) -> Tensor:
     """W x + b of all steps at once, [T, B, G*H], differentiable once: for sequence functions."""
+    return product_of_inputs(weights, xs, weights.input, weights.input_bias)
+
+
+def product_of_inputs(weights: Weights, xs: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The same of another `factor`, for cells that multiply their inputs by several."""
     with products_in("float32") if weights.exact else nullcontext():
-        return matmul.linear(xs, weights.input, weights.input_bias)
+        return matmul.linear(xs, factor, bias)
 
 
 def block_of(weights: Weights, block: int, size: int) -> Gate:

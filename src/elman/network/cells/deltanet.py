@@ -26,6 +26,7 @@ from elman.network.cells.cell import (
     Structured,
     Weights,
     input_products,
+    product_of_inputs,
 )
 from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import (
@@ -89,7 +90,7 @@ def build(record: config.DeltaNet) -> Cell:
         mixed, gate = _divide(input_products(weights, xs))
         mixed, before = convolve(mixed, before, kernel)
         q, k, v = divided(mixed)
-        beta, g = (part.unsqueeze(-1) for part in gates(weights, matmul.linear(xs, of_gates)))
+        beta, g = (part.unsqueeze(-1) for part in gates(weights, product_of_inputs(weights, xs, of_gates)))
         y, S = chunked(q, beta * k, v, g, S, (k, -beta * g.exp() * k))
         outputs = matmul.linear(written(weights, y, gate), out)
         return outputs, (outputs[-1].clone(), S, before)

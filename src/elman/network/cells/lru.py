@@ -19,7 +19,16 @@ from torch.nn.functional import linear
 from elman import config
 from elman.errors import UserError
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Retention, Structured, Weights, input_products
+from elman.network.cells.cell import (
+    Array,
+    Cell,
+    LayerState,
+    Retention,
+    Structured,
+    Weights,
+    input_products,
+    product_of_inputs,
+)
 from elman.network.cells.scan import scan
 
 LEAST = 1e-6
@@ -50,7 +59,7 @@ def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, L
     assert weights.extra is not None
     b_re, b_im, c_re, c_im = weights.extra
     gamma = weights.hidden[2].exp()
-    drive = torch.complex(gamma * matmul.linear(xs, b_re), gamma * matmul.linear(xs, b_im))
+    drive = torch.complex(*(gamma * product_of_inputs(weights, xs, b) for b in (b_re, b_im)))
     states = scan(torch.complex(*eigenvalues(weights)).expand_as(drive), drive, torch.complex(*state[1:]))
     re, im = states.real, states.imag
     outputs = matmul.linear(re, c_re) - matmul.linear(im, c_im) + input_products(weights, xs)

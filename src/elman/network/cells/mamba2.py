@@ -26,6 +26,7 @@ from elman.network.cells.cell import (
     Structured,
     Weights,
     input_products,
+    product_of_inputs,
 )
 from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import (
@@ -80,7 +81,7 @@ def build(record: config.Mamba2) -> Cell:
         assert weights.extra is not None
         of_input, kernel, bias, _, out = weights.extra
         u, z = input_products(weights, xs).chunk(2, dim=-1)
-        bc, d = matmul.linear(xs, of_input).split((2 * n, heads), dim=-1)
+        bc, d = product_of_inputs(weights, xs, of_input).split((2 * n, heads), dim=-1)
         mixed, before = convolve(torch.cat([u, bc], dim=-1), before, kernel, bias)
         u, b, c, delta, log_a = divided(weights, mixed, d)
         b, c = (part.unsqueeze(2).expand(-1, -1, heads, -1) for part in (b, c))

@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network import matmul
 from elman.network.cells.cell import (
     Array,
     Cell,
@@ -24,6 +23,7 @@ from elman.network.cells.cell import (
     Weights,
     block_of,
     input_products,
+    product_of_inputs,
 )
 from elman.network.cells.scan import scan
 
@@ -64,7 +64,8 @@ def sequence_of_two(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
     """A window of 2 over xs [T, B, I]."""
     assert weights.extra is not None
     before = torch.cat([state[2].unsqueeze(0), xs[:-1]])
-    outputs, cells = pool_all(input_products(weights, xs) + matmul.linear(before, weights.extra[0]), state[1])
+    sums = input_products(weights, xs) + product_of_inputs(weights, before, weights.extra[0])
+    outputs, cells = pool_all(sums, state[1])
     return outputs, (outputs[-1].clone(), cells[-1].clone(), xs[-1].clone())
 
 

@@ -14,6 +14,7 @@ left to the core.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -22,7 +23,7 @@ from torch.nn.functional import layer_norm, linear, normalize
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Structured, Weights
+from elman.network.cells.cell import Array, Cell, LayerState, Shape, Structured, Weights, product_of_inputs
 from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import by_heads, width_of
 
@@ -96,7 +97,7 @@ def build(record: config.RWKV7) -> Cell:
         _, before, S = state
         assert weights.extra is not None
         lagged = torch.cat([before.unsqueeze(0), xs[:-1]])
-        r, k, v, log_w, direction, a, g = project(weights, xs, lagged, matmul.linear)
+        r, k, v, log_w, direction, a, g = project(weights, xs, lagged, partial(product_of_inputs, weights))
         y, S = chunked(r, k, v, log_w, S, (-direction, a * direction))
         outputs = matmul.linear(written(weights, y, r, k, v, g), weights.extra[10])
         return outputs, (outputs[-1].clone(), xs[-1].clone(), S)

@@ -20,7 +20,7 @@ from torch.nn.functional import linear
 from elman import config
 from elman.network import matmul
 from elman.network.cells import scan
-from elman.network.cells.cell import Array, Cell, LayerState, Structured, Weights, input_products
+from elman.network.cells.cell import Array, Cell, LayerState, Structured, Weights, input_products, product_of_inputs
 
 
 @torch.no_grad()
@@ -44,7 +44,7 @@ def build(record: config.SRU) -> Cell:
         return torch.lerp(alpha * skip, c, gate), c
 
     def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        skips = matmul.linear(xs, weights.extra[0]) if weights.extra else xs
+        skips = product_of_inputs(weights, xs, weights.extra[0]) if weights.extra else xs
         candidates, f, r = input_products(weights, xs).chunk(3, dim=-1)
         v_f, v_r = weights.hidden
         c: Tensor = _Memory.apply(candidates, f, v_f, state[1])  # type: ignore[no-untyped-call]

@@ -23,7 +23,6 @@ from torch import Tensor
 from torch.nn.functional import layer_norm, linear, logsigmoid, silu
 
 from elman import config
-from elman.network import matmul
 from elman.network.cells import fast_slstm
 from elman.network.cells.cell import (
     Array,
@@ -35,6 +34,7 @@ from elman.network.cells.cell import (
     Structured,
     Weights,
     input_products,
+    product_of_inputs,
     step_of,
 )
 from elman.network.cells.chunked import chunked
@@ -135,7 +135,7 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         _, C, n, m, *before = state
         assert weights.extra is not None
         (q, k, v, gate), held = products(weights, xs, before, convolve, input_products)
-        i, f = matmul.linear(xs, weights.extra[0], weights.extra[1]).chunk(2, dim=-1)
+        i, f = product_of_inputs(weights, xs, weights.extra[0], weights.extra[1]).chunk(2, dim=-1)
         log_f = logsigmoid(f)
         sums = log_f.cumsum(0)
         highest = sums + torch.maximum((i - sums).cummax(0).values, m)

@@ -183,7 +183,8 @@ def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, fi
     Raises UserError where its cell has no recurrent dropout, no masks by gate, or weights of which none can be dropped.
     """
     cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
-    if record.weight_drop and (cell.structured is not None or not cell.recurrent):
+    has_matrices = cell.recurrent and cell.structured is None
+    if record.weight_drop and not has_matrices:
         instead = "" if cell.masks is None else ", or use model.core.recurrent_dropout"
         raise UserError(
             f"model.core.weight_drop drops elements of a recurrent matrix, and the cell {cell.name} has none; set it to"
@@ -194,15 +195,15 @@ def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, fi
             "model.core.gate_masks gives each gate masks of its own in the products with x and h, which the cell"
             f" {cell.name} has in another form; set it to false, or use the cell lstm, elman or ladder"
         )
-    if recurrent_dropout and not cell.recurrent:
-        raise UserError(
-            "model.core.recurrent_dropout masks the output in products with recurrent weights, and the cell"
-            f" {cell.name} has none; set it to 0, or use model.core.input_dropout"
-        )
     if recurrent_dropout and cell.masks is None:
         raise UserError(
-            "model.core.recurrent_dropout masks the output in the products only, which the GRU's h' = z h + (1 - z) n"
-            " does not allow; use model.core.weight_drop, or the cell lstm or elman"
+            "model.core.recurrent_dropout masks the output in products with recurrent weights, "
+            + (
+                f"and there the cell {cell.name} cannot mask it alone, since its step reads the output in other places"
+                " too; use model.core.weight_drop, or the cell lstm or elman"
+                if has_matrices
+                else f"and the cell {cell.name} has none; set it to 0, or use model.core.input_dropout"
+            )
         )
     return Layer(
         cell,
