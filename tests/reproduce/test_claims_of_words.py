@@ -3,6 +3,7 @@
 import itertools
 import math
 import statistics
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from elman import config
+from elman.data.windows import Whole
 from elman.network.state import leaves
 from elman.report.metrics import Valid, read_metrics
 from elman.reproduce import speed
@@ -131,6 +133,21 @@ def test_the_costs_of_a_model(trained):
     lowest = min(one.perplexity for one in read_metrics(run.path / "metrics.jsonl").valid)
     assert found[speed.in_time("perplexity")] == pytest.approx(lowest)
     assert speed.perplexity_and_costs(run.path, 4, 0.0, 20, 1).figures[speed.in_time("perplexity")] == math.inf
+
+
+def test_what_is_reached_in_a_time_is_read_between_the_epochs_that_fit(trained, monkeypatch):
+    """A step costs 2 ms per token, so that three epochs of the tokens take so many seconds; a validation after each."""
+    run = TextRun(trained("paced"))
+    task = open_task(run.recipe, recorded_source(run.path, run.recipe))
+    tokens = sum(int(Whole.of(task.windows(None).batch(span)).counted) for span in task.windows(None).spans(0))
+    checks = [Valid(0, epoch, nll, math.exp(nll), 0.0) for epoch, nll in ((1.0, 5.0), (2.0, 4.0), (3.0, 3.0))]
+    monkeypatch.setattr(speed, "training_time", lambda *_: 2000.0)
+    monkeypatch.setattr(speed, "read_metrics", lambda _: SimpleNamespace(valid=checks))
+    found = speed.perplexity_and_costs(run.path, windows=4, seconds=1.5 * tokens * 2e-3, block=20, streams=1)
+    assert found.figures[speed.in_time("perplexity")] == pytest.approx(math.exp(4.5))
+    x, y = speed.course("perplexity")
+    assert found.curves[x] == pytest.approx([epoch * tokens * 2e-3 for epoch in (1, 2, 3)])
+    assert found.curves[y] == pytest.approx([math.exp(5.0), math.exp(4.0), math.exp(3.0)])
 
 
 def test_nats_after_so_many_epochs_are_the_lowest_so_far():

@@ -1,10 +1,12 @@
 """Drawings of a reproduction: validation by epoch, and published figures."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from elman.reproduce.figures import published_number, training_curves, validation
+from elman.reproduce.figures import by_course, published_number, training_curves, validation
+from elman.reproduce.record import ArmRecord, FigureRecord
 from elman.reproduce.runs import PlannedRun
 from support import claims, text_runs
 
@@ -47,6 +49,19 @@ def test_runs_without_a_log_have_no_curve(tmp_path):
     assert len(validation("toy", none | one).curves) == 2
     assert [curve.series for curve in validation("toy", none | one).curves] == [1, 1], "colours are those of the arms"
     assert "<svg" in training_curves("toy", one)
+
+
+def test_a_course_is_drawn_if_every_arm_has_one():
+    def arm(course):
+        return ArmRecord(None, {"error": FigureRecord(1.0, 0.0, [1.0])}, course=course)
+
+    def drawn(*courses):
+        arms = {f"arm {index}": arm(course) for index, course in enumerate(courses)}
+        return by_course(SimpleNamespace(course=("seconds", "error so far"), arms=arms))
+
+    line = [(1.0, 3.0), (2.0, 2.0)]
+    assert drawn(line, []) is None
+    assert [text.get_text() for text in drawn(line, line).axes[0].texts] == ["arm 0", "arm 1"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from elman.network.build import build_model
 from elman.reproduce import arm as arms_module
 from elman.reproduce import claims as registry
 from elman.reproduce.arm import Computation, Source, recipe_of
-from elman.reproduce.claims import equal_time, recurrences, sizes
+from elman.reproduce.claims import recurrences, sizes
 from elman.reproduce.comparison import together
 from elman.reproduce.grid import trial_recipes
 from support.commands import refusal
@@ -83,34 +83,6 @@ def test_lab_arms_differ_in_what_the_claim_is_about_alone():
                 found.name,
                 changed,
             )
-
-
-def test_recurrences_in_equal_time_differ_from_those_on_words_in_their_epochs_alone():
-    seconds = {label: epochs * equal_time.MICROSECONDS[label] / 10 for label, epochs in equal_time.EPOCHS.items()}
-    assert all(0.87 < each / equal_time.SECONDS < 1.13 for each in seconds.values()), seconds
-    on_words, in_time = (registry.CLAIMS[f"recurrences-{name}"].arms for name in ("on-words", "in-equal-time"))
-    for one, other in zip(on_words, in_time, strict=True):
-        assert set(config.changed_keys(recipe_of(one.small, 1), recipe_of(other.small, 1))) <= {"training.epochs"}
-        assert trial_recipes(one.small) == trial_recipes(other.small)
-
-
-def test_recurrences_by_size_have_half_as_many_weights_and_twice_as_many_and_the_middle_is_that_of_words():
-    weights = {
-        arm.label: num_weights(recipe_of(arm.small, 1), 2000) for arm in registry.CLAIMS["recurrences-by-size"].arms
-    }
-    for label in sizes.SIZES:
-        assert weights[f"{label}, half"] == pytest.approx(350e3, rel=0.03)
-        assert weights[label] == pytest.approx(700e3, rel=0.03)
-        assert weights[f"{label}, twice"] == pytest.approx(1400e3, rel=0.03)
-    on_words = {arm.label: arm.small for arm in registry.CLAIMS["recurrences-on-words"].arms}
-    same = [arm for arm in registry.CLAIMS["recurrences-by-size"].arms if arm.label in on_words]
-    assert all(arm.small == on_words[arm.label] for arm in same)
-    assert len(same) == len(sizes.SIZES)
-
-
-def num_weights(recipe, words):
-    with torch.device("meta"):
-        return sum(weight.numel() for weight in build_model(recipe.model, words).parameters())
 
 
 def test_every_file_of_claims_is_registered():

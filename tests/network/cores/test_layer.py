@@ -9,7 +9,7 @@ from elman.network.cores.layer import Layer
 from elman.network.precision import products_in
 
 
-def layer():
+def layer(inputs=4, units=4):
     """Whose step gives ones and whose function over time gives twos."""
 
     def gives(value):
@@ -18,7 +18,7 @@ def layer():
     def step(weights, x, state):
         return (torch.ones_like(x),)
 
-    return Layer(Cell(1, 1, step, gives(2.0), "toy"), 4, 4)
+    return Layer(Cell(1, 1, step, gives(2.0), "toy"), inputs, units)
 
 
 @pytest.mark.parametrize(
@@ -39,4 +39,14 @@ def test_one_small_step_without_gradients_is_the_plain_one(monkeypatch, steps, g
     toy = layer()
     with torch.set_grad_enabled(gradients), products_in(precision):
         outputs, _ = toy(torch.zeros(steps, 3, 4), toy.begin(3))
+    assert outputs.eq(expected).all()
+
+
+@pytest.mark.parametrize(("inputs", "units", "expected"), [(4, 4, 1.0), (5, 4, 2.0), (2, 5, 2.0)])
+@torch.no_grad()
+def test_the_larger_of_both_products_decides(monkeypatch, inputs, units, expected):
+    """One row, matrices [units, inputs] and [units, units]; products of 20 multiply-adds and more are large."""
+    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 20)
+    toy = layer(inputs, units)
+    outputs, _ = toy(torch.zeros(1, 1, inputs), toy.begin(1))
     assert outputs.eq(expected).all()

@@ -100,6 +100,22 @@ def test_layers_above_the_lowest():
     assert retained(blocks.core, None)[0].value >= first.value
 
 
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_behind_a_convolution_a_layer_reads_up_to_the_sum_of_its_kernel(norm):
+    """Of what the norm can give: the factor by hand, and no word reaches it."""
+    blocks = model(None, config.Residual(size=4, depth=2, cell=config.MinGRU(), norm=norm, convolution=3))
+    core = blocks.core
+    for line, layer, convolution, before in zip(
+        certify(blocks, WORDS), core.layers, core.convolutions, core.norms, strict=True
+    ):
+        scale, *shift = (parameter.detach().abs() for parameter in before.parameters())
+        largest = 2 * scale + sum(shift)
+        largest = convolution.kernel.detach().abs().sum(1) * largest + convolution.bias.detach().abs()
+        x = largest * torch.where(layer.weight_ih[:4] > 0, -1.0, 1.0).double()
+        z = (x * layer.weight_ih[:4]).sum(1) + layer.bias_ih[:4]
+        assert line.value == pytest.approx((1 - z.sigmoid()).max().item(), rel=1e-12)
+
+
 def test_a_core_with_other_cells_has_none():
     with pytest.raises(UserError, match="stability certificates are for the cells"):
         certify(model(config.SLSTM(heads=2)), WORDS)

@@ -73,6 +73,38 @@ Where the papers' blocks have a short convolution it is there: inside the cells 
 and before that of minGRU. RWKV-7 reads the input before in another way, and the LRU none.
 """
 
+
+class Widths(NamedTuple):
+    """Units of a layer, or of the stream of blocks, with which a network has as many weights as others on such data."""
+
+    words: int
+    characters: int
+    music: int
+    grammar: int
+
+
+WIDTHS = {
+    "Elman": Widths(188, 322, 194, 80),
+    LSTM: Widths(128, 160, 96, 40),
+    "GRU": Widths(142, 186, 112, 46),
+    "QRNN": Widths(146, 218, 120, 52),
+    "SRU": Widths(172, 304, 168, 72),
+    "recurrent highway": Widths(148, 198, 122, 50),
+    "Mogrifier": Widths(108, 130, 74, 32),
+    "sLSTM": Widths(152, 220, 128, 56),
+    "minGRU": Widths(194, 382, 218, 94),
+    "minLSTM": Widths(178, 310, 176, 76),
+    "LSTM, blocks": Widths(96, 98, 64, 26),
+    "minGRU, blocks": Widths(112, 122, 78, 32),
+    "LRU, blocks": Widths(104, 108, 68, 28),
+    "RG-LRU, blocks": Widths(104, 112, 72, 28),
+    "mLSTM, blocks": Widths(104, 112, 72, 28),
+    "Mamba-2, blocks": Widths(96, 102, 66, 26),
+    "gated DeltaNet, blocks": Widths(104, 108, 68, 28),
+    "RWKV-7, blocks": Widths(104, 108, 68, 24),
+    "transformer": Widths(104, 112, 72, 28),
+}
+
 FREQUENCIES = 'model.initialisation.output_bias="unigram"'
 OUTPUTS = FREQUENCIES, 'model.initialisation.output_bias="zeros"'
 """Outputs that begin at the frequencies of symbols favour networks of small outputs, such as LSTMs; zeros, minGRUs."""
@@ -98,8 +130,8 @@ def no_better(metric: str) -> tuple[Ratio, ...]:
     return tuple(no_higher(metric, LSTM, label, margin=0.01) for label in RECURRENCES if label != LSTM)
 
 
-class Comparison(NamedTuple):
-    """All recurrences on one kind of data: the base and what is laid over it, their widths, and how it is measured."""
+class Setting(NamedTuple):
+    """Data on which recurrences are compared: the recipe and what is laid over it, widths, and how it is measured."""
 
     recipe: str
     settings: tuple[str, ...]
@@ -183,15 +215,12 @@ def _grid(*rates: float, epochs: int) -> Grid:
     return Grid(tuple(tried), (f"training.epochs={epochs}",))
 
 
-def _sizes(*sizes: int) -> dict[str, int]:
-    """Widths in the order of `RECURRENCES`."""
-    return dict(zip(RECURRENCES, sizes, strict=True))
+WORD_TOKENS = 100_000
 
-
-WORDS = Comparison(
+WORDS = Setting(
     recipe="reproduce/small-lstm.toml",
     settings=(
-        "data.train_tokens=100000",
+        f"data.train_tokens={WORD_TOKENS}",
         "data.max_vocabulary=2000",
         "model.encoder.size=96",
         "training.batch_size=20",
@@ -201,12 +230,12 @@ WORDS = Comparison(
     quick=("data.train_tokens=20000", "training.epochs=4"),
     grid=_grid(4e-3, 1e-2, epochs=3),
     dropout=0.3,
-    sizes=_sizes(188, 128, 142, 146, 172, 148, 108, 152, 194, 178, 96, 112, 104, 104, 104, 96, 104, 104, 104),
+    sizes={label: each.words for label, each in WIDTHS.items()},
     unit="perplexity",
     seconds=45.0,
 )
 
-CHARACTERS = Comparison(
+CHARACTERS = Setting(
     recipe="reproduce/small-characters.toml",
     settings=(
         "data.train_tokens=200000",
@@ -216,12 +245,12 @@ CHARACTERS = Comparison(
     quick=("data.train_tokens=60000", "training.epochs=3"),
     grid=_grid(4e-3, 1e-2, epochs=2),
     dropout=0.1,
-    sizes=_sizes(322, 160, 186, 218, 304, 198, 130, 220, 382, 310, 98, 122, 108, 112, 112, 102, 108, 108, 112),
+    sizes={label: each.characters for label, each in WIDTHS.items()},
     unit="bits per character",
     seconds=40.0,
 )
 
-MUSIC = Comparison(
+MUSIC = Setting(
     recipe="music/nottingham-gru.toml",
     settings=(
         'model.encoder={kind="frames", size=64}',
@@ -233,18 +262,18 @@ MUSIC = Comparison(
     quick=("training.epochs=2",),
     grid=_grid(4e-3, 1e-2, epochs=3),
     dropout=0.2,
-    sizes=_sizes(194, 96, 112, 120, 168, 122, 74, 128, 218, 176, 64, 78, 68, 72, 72, 66, 68, 68, 72),
+    sizes={label: each.music for label, each in WIDTHS.items()},
     unit="nats per step",
     seconds=40.0,
 )
 
-GRAMMAR = Comparison(
+GRAMMAR = Setting(
     recipe="grammar/srn.toml",
     settings=("data.grammar.sentences=10000",),
     quick=("data.grammar.sentences=2000", "training.epochs=6"),
     grid=_grid(1e-2, 3e-2, 6e-2, epochs=4),
     dropout=0.0,
-    sizes=_sizes(80, 40, 46, 52, 72, 50, 32, 56, 94, 76, 26, 32, 28, 28, 28, 26, 28, 24, 28),
+    sizes={label: each.grammar for label, each in WIDTHS.items()},
     unit="perplexity",
     seconds=15.0,
     within=7,
