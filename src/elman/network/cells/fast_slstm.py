@@ -1,12 +1,13 @@
 """The sLSTM over a whole sequence: equal to the plain loop over `cells.xlstm`, and faster.
 
 T steps, B rows, I inputs, H units in G heads of d; gates i, f, z, o. As in `cells.fast_gru`, the product with the
-inputs is hoisted out of the loop, the factors of the gradients are formed for all steps at once, and each weight
-gradient is one product. Inside, a tensor of a step is [G, B, d], so that the recurrent products of all heads and gates
-are one batched product.
+inputs is hoisted out of the loop, the factors of the gradients are formed for all steps at once, and the gradient of
+the recurrent weights is one product. Inside, a tensor of a step is [G, B, d], so that the recurrent products of all
+heads and gates are one batched product.
 
-Since h does not depend on m in exact arithmetic, the gradients of c and n are formed as if m were constant. What the
-last c, n and m depend on m for is added where it is asked for. Rows that have not begun have n = 0, and so c = 0.
+Since h does not depend on m in exact arithmetic, the gradients of c and n are formed as if m were constant. The last c,
+n and m depend on m directly; that part is added where gradients of them are asked for. Rows that have not begun have
+n = 0, and so c = 0.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from elman.network import matmul
-from elman.network.cells.cell import LayerState, Weights
+from elman.network.cells.cell import LayerState, Weights, input_products
 from elman.network.cells.cell import Sequence as SequenceFunction
 from elman.network.matmul import differentiable_once
 
@@ -29,16 +30,16 @@ def slstm(heads: int, exponential: bool) -> SequenceFunction:
         w = weights
         xs, *begun = (tensor.to(w.input.dtype) for tensor in (xs, *state))
         with torch.autocast(xs.device.type, enabled=False):
-            bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
-            outputs, *memory = _SLSTM.apply(xs, *begun, w.input, w.hidden, bias, heads, exponential, w.exact)  # type: ignore[no-untyped-call]
+            drive = input_products(w._replace(input_bias=matmul.sum_biases(w.input_bias, w.hidden_bias)), xs)
+            outputs, *memory = _SLSTM.apply(drive, *begun, w.hidden, heads, exponential)  # type: ignore[no-untyped-call]
         return outputs, (outputs[-1].clone(), *memory)
 
     return sequence
 
 
 def _inside(x: Tensor, heads: int) -> Tensor:
-    """Rearrange x [..., B, H] as [..., G, B, d], laid out in this order."""
-    return x.unflatten(-1, (heads, -1)).transpose(-2, -3).contiguous()
+    """A copy of x [..., B, H] as [..., G, B, d], laid out in this order."""
+    return x.unflatten(-1, (heads, -1)).transpose(-2, -3).clone(memory_format=torch.contiguous_format)
 
 
 def _outside(x: Tensor) -> Tensor:
@@ -50,21 +51,17 @@ class _SLSTM(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        xs: Tensor,
+        drive: Tensor,
         h0: Tensor,
         c0: Tensor,
         n0: Tensor,
         m0: Tensor,
-        w_x: Tensor,
         w_h: Tensor,
-        bias: Tensor | None,
         heads: int,
         exponential: bool,
-        exact: bool,
     ) -> tuple[Tensor, ...]:
-        num_steps, num_rows, _ = xs.shape
-        drive = matmul.multiply(xs.flatten(0, 1), w_x, bias, exact=exact).view(num_steps, num_rows, 4, -1)
-        gates = _inside(drive.transpose(1, 2), heads)
+        num_steps = len(drive)
+        gates = _inside(drive.unflatten(-1, (4, -1)).transpose(1, 2), heads)
         h, c, n, m = begun = tuple(_inside(part, heads) for part in (h0, c0, n0, m0))
         recurrent = w_h.view(4, heads, h.shape[-1], -1).permute(1, 3, 0, 2).flatten(2).contiguous()
         outputs, cells, normalisers = torch.empty(3, num_steps, *h.shape, dtype=h.dtype, device=h.device)
@@ -85,13 +82,13 @@ class _SLSTM(torch.autograd.Function):
             h = torch.div(c, n, out=output).mul_(o.sigmoid_())
         ctx.set_materialize_grads(False)
         rates = None if exponential else torch.expm1(torch.stack(logs)).neg_()
-        matmul.keep(ctx, xs, w_x, w_h, gates, outputs, cells, normalisers, rates, fresh, *begun)
+        matmul.keep(ctx, w_h, gates, outputs, cells, normalisers, rates, fresh, *begun)
         return _outside(outputs), *map(_outside, (c, n, m))
 
     @staticmethod
     @differentiable_once
     def backward(ctx: Any, d_outputs: Tensor | None, *d_memory: Tensor | None) -> tuple[Tensor | None, ...]:
-        xs, w_x, w_h, gates, outputs, cells, normalisers, rates, fresh, h0, c0, n0, _ = ctx.saved_tensors
+        w_h, gates, outputs, cells, normalisers, rates, fresh, h0, c0, n0, _ = ctx.saved_tensors
         num_steps, heads, num_rows, size = outputs.shape
         enter, keep, z, o = gates.unbind(1)
         before, memory = torch.cat([h0[None], outputs[:-1]]), torch.stack([cells, normalisers], 1)
@@ -126,29 +123,20 @@ class _SLSTM(torch.autograd.Function):
         d_m = (d_state * torch.stack([c0, n0])).sum(0)
         d_m = d_m if shift is None else d_m + shift[1]
 
-        d_input = d_sums.permute(0, 2, 3, 1, 4).reshape(num_steps * num_rows, -1)
         by_head = before.transpose(0, 1).flatten(1, 2).mT, d_sums.transpose(0, 1).flatten(3).flatten(1, 2)
         d_recurrent = torch.bmm(*by_head).unflatten(-1, (4, -1)).permute(2, 0, 3, 1)
-        needs_xs, needs_bias = ctx.needs_input_grad[0], ctx.needs_input_grad[7]
-        return (
-            matmul.multiply(d_input, w_x.t()).view_as(xs) if needs_xs else None,
-            *map(_outside, (d_h, *d_state, d_m)),
-            matmul.multiply(d_input.t(), xs.flatten(0, 1).t()),
-            d_recurrent.reshape(w_h.shape),
-            d_input.sum(0) if needs_bias else None,
-            None,
-            None,
-            None,
-        )
+        d_drive = d_sums.permute(0, 2, 3, 1, 4).reshape(num_steps, num_rows, -1)
+        return d_drive, *map(_outside, (d_h, *d_state, d_m)), d_recurrent.reshape(w_h.shape), None, None
 
 
 def _of_the_maximum(
     later: Sequence[Tensor], cell: Tensor, normaliser: Tensor, keep: Tensor, rates: Tensor | None, fresh: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """What the last c, n and m depend on m for, since c and n are what has been summed up times e^-m.
+    """The part of the gradient of the last c, n and m that goes through m, to which c and n are proportional as e^-m.
 
-    m is the sum of the logarithms of the forget gates since the last step that entered by i, so that the gradient goes
-    to that i and to these gates: those of i and f, [T, 2, G, B, d], and of the first m.
+    With d_m, d_c and d_n the gradients of the last ones it begins as d_m - d_c c - d_n n. m is the sum of the
+    logarithms of the forget gates since the last step that entered by i, so that the gradient goes to that i and to
+    these gates: those of i and f, [T, 2, G, B, d], and of the first m.
     """
     d_m = later[2] - later[0] * cell - later[1] * normaliser
     stays = (keep == 1).to(keep.dtype)
