@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from elman.reproduce.figures import by_course, published_number, training_curves, validation
+from elman.reproduce.figures import drawings, published_number, training_curves, validation
 from elman.reproduce.record import ArmRecord, FigureRecord
 from elman.reproduce.runs import PlannedRun
 from support import claims, text_runs
@@ -57,11 +57,13 @@ def test_a_course_is_drawn_if_every_arm_has_one():
 
     def drawn(*courses):
         arms = {f"arm {index}": arm(course) for index, course in enumerate(courses)}
-        return by_course(SimpleNamespace(course=("seconds", "error so far"), arms=arms))
+        return drawings(SimpleNamespace(name="toy", cost=None, course=("seconds", "error so far"), arms=arms))
 
     line = [(1.0, 3.0), (2.0, 2.0)]
-    assert drawn(line, []) is None
-    assert [text.get_text() for text in drawn(line, line).axes[0].texts] == ["arm 0", "arm 1"]
+    assert not drawn(line, [])
+    (found,) = drawn(line, line)
+    assert (found.name, found.shows, found.marks) == ("toy-course", "error so far against seconds", "a line per arm")
+    assert [text.get_text() for text in found.figure.axes[0].texts] == ["arm 0", "arm 1"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from elman.errors import UserError
 from elman.reproduce import claims as registry
 from elman.reproduce.arm import Arm, Computation, Source
 from elman.reproduce.comparison import lower
-from elman.reproduce.figures import by_cost
+from elman.reproduce.figures import drawings
 from elman.reproduce.record import ArmRecord, FigureRecord, read_record, write_record
 from elman.reproduce.summary import p_value, summarise
 from elman.reproduce.summary_markdown import write_markdown
@@ -137,7 +137,8 @@ def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_p
     assert main(["reproduce", made.name, "--out", str(tmp_path), "--threads", "1"]) == 0
     found = read_record(tmp_path / "toy-sizes.json")
     assert [arm.series for arm in found.arms.values()] == ["lstm", "lstm", "lstm", None]
-    axes = by_cost(found).axes[0]
+    (drawing,) = drawings(found)
+    axes = drawing.figure.axes[0]
     assert [text.get_text() for text in axes.texts] == ["lstm", "gru"]
     assert [[round(x, 6) for x in line.get_xdata()] for line in axes.lines] == [[3.1], [1.6, 2.1, 3.1], [2.6]]
     text = write_markdown(tmp_path / "claims.md", summarise(tmp_path, [made], "small")).read_text()

@@ -37,14 +37,18 @@ class CurveAxes(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimMeasure:
-    """What a claim measures on each of its arms (kept beside a run under `name`), and the curve that is drawn.
+    """What a claim measures on each of its arms, kept beside a run under `name`, and what is drawn of it.
 
-    `metrics` are the names of the figures and their descriptions; `function` computes them from a run folder and
-    `constants` (a measurement made with others is not reused), None where the arms are computations; `minutes` is the
-    approximate duration at small scale; `timed` says that it measures times, so that no two are made at once;
-    `diverged` holds the figures of a training that diverged, None makes that an
-    error. The metric of the published figures is also drawn against the metric `cost`, where one is named. `course`
-    names two curves of a measurement, of which the second is drawn against the first, an arm's mean over its seeds.
+    Attributes:
+        metrics: the names of the figures and their descriptions.
+        function: computes them from a run folder and `constants`; None where the arms are computations.
+        constants: a measurement made with others is not reused.
+        minutes: approximate duration at small scale.
+        timed: it measures times, so that no two are made at once.
+        curve: a curve of a measurement to draw, a line per seed.
+        diverged: the figures of a training that diverged; None makes that an error.
+        cost: a metric against which that of the published figures is drawn.
+        course: two curves of a measurement; the second is drawn against the first, an arm's mean over its seeds.
     """
 
     name: str

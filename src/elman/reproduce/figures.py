@@ -4,7 +4,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import matplotlib.figure
 import numpy as np
@@ -48,19 +48,33 @@ def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matp
 DOTS = "A dot per seed, a line at their mean; a diamond is the published figure where it is one number near ours."
 
 
-def by_course(made: ClaimRecord) -> matplotlib.figure.Figure | None:
-    """The course of every arm, a line that ends in a dot; None unless the claim and all its arms have one."""
+class Drawing(NamedTuple):
+    """A drawing of a record beside that by seed: a name for files, a heading, what it shows, and how."""
+
+    name: str
+    heading: str
+    shows: str
+    marks: str
+    figure: matplotlib.figure.Figure
+
+
+def drawings(made: ClaimRecord) -> list[Drawing]:
+    """Those against costs and of the course of training, where the claim asks for them."""
+    return [one for one in (_by_cost(made), _by_course(made)) if one is not None]
+
+
+def _by_course(made: ClaimRecord) -> Drawing | None:
+    """A line per arm, which ends in a dot; None unless the claim and all its arms have one."""
     if made.course is None or not all(arm.course for arm in made.arms.values()):
         return None
     points = [Point(name, *arm.course[-1], arm.course[:-1]) for name, arm in made.arms.items()]
-    return draw_points(points, *made.course)
+    x, y = made.course
+    name = f"{made.name}-course"
+    return Drawing(name, "In the course of training", f"{y} against {x}", "a line per arm", draw_points(points, x, y))
 
 
-def by_cost(made: ClaimRecord) -> matplotlib.figure.Figure | None:
-    """The metric of the published figures against that of cost; None where the claim names none.
-
-    A point per arm; those of a series are a line, in the order of their costs, named where it ends.
-    """
+def _by_cost(made: ClaimRecord) -> Drawing | None:
+    """A point per arm; those of a series are a line, in the order of their costs, named where it ends."""
     if made.cost is None:
         return None
     lines = defaultdict[str, list[tuple[float, float]]](list)
@@ -68,10 +82,11 @@ def by_cost(made: ClaimRecord) -> matplotlib.figure.Figure | None:
         x, y = arm.figures[made.cost].mean, arm.figures[made.headline].mean
         if x is not None and y is not None:
             lines[arm.series or name].append((x, y))
-    points = [
-        Point(name, *last, before) for name, (*before, last) in zip(lines, map(sorted, lines.values()), strict=True)
-    ]
-    return draw_points(points, made.metrics[made.cost], made.metrics[made.headline], steps=True)
+    pairs = zip(lines, map(sorted, lines.values()), strict=True)
+    cost, reached = made.metrics[made.cost], made.metrics[made.headline]
+    figure = draw_points([Point(name, *last, before) for name, (*before, last) in pairs], cost, reached, steps=True)
+    marks = "a line per series of arms" if any(arm.series for arm in made.arms.values()) else "a point per arm"
+    return Drawing(f"{made.name}-cost", "What it costs", f"{reached} against {cost}", marks, figure)
 
 
 def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:

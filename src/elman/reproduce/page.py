@@ -7,7 +7,7 @@ from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import legend, svg
 from elman.reproduce.arm import Measurement
 from elman.reproduce.comparison import Verdict
-from elman.reproduce.figures import DOTS, by_cost, by_course, by_seed, measured_curves, training_curves
+from elman.reproduce.figures import DOTS, by_seed, drawings, measured_curves, training_curves
 from elman.reproduce.plan import Plan
 from elman.reproduce.planned import Planned
 from elman.reproduce.planning import HEADER, powers
@@ -55,12 +55,9 @@ def write_claim_page(
         _every_seed(made, planned.runs),
         _number_of_seeds(made, verdicts),
     ]
-    if (points := by_cost(made)) is not None:
-        drawing = svg(points, f"{claim.name}-cost", "Figures against cost", "a point per arm, the mean over seeds")
-        sections.append(Section("What it costs", figures=[Figure("", drawing)]))
-    if (lines := by_course(made)) is not None:
-        drawing = svg(lines, f"{claim.name}-course", "Validation while training", "a line per arm, the mean over seeds")
-        sections.append(Section("In the course of training", figures=[Figure("", drawing)]))
+    for one in drawings(made):
+        drawing = svg(one.figure, one.name, one.shows, f"{one.marks}, the mean over seeds")
+        sections.append(Section(one.heading, figures=[Figure("", drawing)]))
     if planned.trials:
         sections.append(_tuning(made))
     if curve is not None:

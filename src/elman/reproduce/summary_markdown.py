@@ -9,7 +9,7 @@ from elman.drawing.style import svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.reproduce.arm import Scale
-from elman.reproduce.figures import by_cost, by_course, by_seed
+from elman.reproduce.figures import Drawing, by_seed, drawings
 from elman.reproduce.page import comparisons, table
 from elman.reproduce.record import ClaimRecord
 from elman.reproduce.summary import Row, Summary
@@ -50,10 +50,10 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     for made, row in ((made, row) for made in summary.records for row in summary.rows if row.name == made.name):
         drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
         write_atomic(path.parent / _drawing(made.name), drawing)
-        for name, figure, words in ((_cost(made), by_cost(made), "point"), (_course(made), by_course(made), "line")):
-            if figure is not None:
-                write_atomic(path.parent / _drawing(name), svg_file(figure, name, made.claim, f"a {words} per arm"))
-        entries[made.name] = Entry(_glance(made), row, _section(made))
+        others = drawings(made)
+        for one in others:
+            write_atomic(path.parent / _drawing(one.name), svg_file(one.figure, one.name, made.claim, one.marks))
+        entries[made.name] = Entry(_glance(made), row, _section(made, others))
     ordered = [entries[row.name] for row in summary.rows]
     parts = [
         TITLE,
@@ -97,43 +97,19 @@ def _row(name: str, cells: Sequence[str]) -> Row:
     return Row(name, verdict, float(p) if p else None, int(seeds), float(minutes) if minutes else None)
 
 
-def _section(made: ClaimRecord) -> str:
-    """Verdict, drawing, tables and remarks of a claim."""
+def _section(made: ClaimRecord, others: Iterable[Drawing]) -> str:
+    """Verdict, drawings, tables and remarks of a claim."""
     judged = comparisons(made)
     parts = [
         f"## {made.name}",
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
         f"![{made.metrics[made.headline]} by arm, a dot per seed]({_drawing(made.name).as_posix()})",
-        *_others(made),
+        *(f"![{one.shows}, {one.marks}]({_drawing(one.name).as_posix()})" for one in others),
         _markdown(*table(made)),
         _markdown(judged.header, judged.rows),
         *map(_text, remarks(made)),
     ]
     return "\n\n".join(parts)
-
-
-def _others(made: ClaimRecord) -> list[str]:
-    """The other drawings, each a paragraph."""
-    found = []
-    if made.cost is not None:
-        words = f"{made.metrics[made.headline]} against {made.metrics[made.cost]}, {_drawn(made)}"
-        found.append(f"![{words}]({_drawing(_cost(made)).as_posix()})")
-    if made.course is not None and all(arm.course for arm in made.arms.values()):
-        x, y = made.course
-        found.append(f"![{y} against {x}, a line per arm]({_drawing(_course(made)).as_posix()})")
-    return found
-
-
-def _drawn(made: ClaimRecord) -> str:
-    return "a line per series of arms" if any(arm.series for arm in made.arms.values()) else "a point per arm"
-
-
-def _cost(made: ClaimRecord) -> str:
-    return f"{made.name}-cost"
-
-
-def _course(made: ClaimRecord) -> str:
-    return f"{made.name}-course"
 
 
 def _drawing(name: str) -> Path:
