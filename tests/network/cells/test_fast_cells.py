@@ -210,16 +210,6 @@ def test_without_onednn_nothing_changes(name):
         assert_same(results(fast, *arguments), expected, torch.float32)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_bfloat16_autocast(name):
-    fast, loop, gates, slots = PAIRS[name]
-    weights, xs, state = problem((6, 3, 5, 4), gates, slots, 2, torch.float32)
-    expected = loop(weights, xs, state)[0]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        outputs, _ = fast(weights, xs.bfloat16(), state)
-    torch.testing.assert_close(outputs.float(), expected, rtol=2e-2, atol=2e-2)
-
-
 def test_lstm_refuses_peepholes():
     weights, xs, state = problem((2, 1, 2, 3), 4, 2, 2)
     with pytest.raises(AssertionError, match="peephole"):

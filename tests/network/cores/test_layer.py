@@ -3,10 +3,12 @@
 import pytest
 import torch
 
+from elman import config
 from elman.network import matmul
 from elman.network.cells.cell import Cell
 from elman.network.cores.layer import Layer
 from elman.network.precision import products_in
+from support import networks
 
 
 def layer(inputs=4, units=4):
@@ -50,3 +52,19 @@ def test_the_larger_of_both_products_decides(monkeypatch, inputs, units, expecte
     toy = layer(inputs, units)
     outputs, _ = toy(torch.zeros(1, 1, inputs), toy.begin(1))
     assert outputs.eq(expected).all()
+
+
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize("name", networks.CELLS)
+def test_under_autocast_a_layer_computes_in_the_type_of_its_weights(name, gradients):
+    """Also over vectors and from a state of another type, as embeddings under autocast may be."""
+    torch.manual_seed(3)
+    made = Layer(networks.CELLS[name], 4, 4)
+    made.initialise(config.Initialisation())
+    xs = torch.randn(3, 2, 4).bfloat16()
+    state = tuple(torch.randn_like(part).abs().bfloat16() for part in made.begin(2))
+    with torch.set_grad_enabled(gradients):
+        expected, after = made(xs.float(), tuple(part.float() for part in state))
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            outputs, reached = made(xs, state)
+    torch.testing.assert_close((outputs, *reached), (expected, *after), rtol=0, atol=0)

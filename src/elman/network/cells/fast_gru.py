@@ -40,9 +40,8 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
 
     Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
     """
-    xs, h = xs.to(weights.input.dtype), state[0].to(weights.input.dtype)
-    with torch.autocast(xs.device.type, enabled=False):
-        outputs = (_library if library_gru(xs, h.shape[1]) else hoisted)(weights, xs, h)
+    (h,) = state
+    outputs = (_library if library_gru(xs, h.shape[1]) else hoisted)(weights, xs, h)
     return outputs, (outputs[-1].clone(),)
 
 
@@ -75,10 +74,8 @@ def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[T
     Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
     """
     w = weights
-    xs, h = xs.to(w.input.dtype), state[0].to(w.input.dtype)
-    with torch.autocast(xs.device.type, enabled=False):
-        bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
-        outputs = _ResetBefore.apply(xs, h, w.input, w.hidden, bias, w.exact)  # type: ignore[no-untyped-call]
+    bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
+    outputs = _ResetBefore.apply(xs, *state, w.input, w.hidden, bias, w.exact)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
 
 

@@ -24,10 +24,8 @@ def highway(depth: int, coupled: bool) -> Sequence:
     def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         w = weights
         assert w.mask is None, "masks are drawn for the plain steps"
-        xs, begun = xs.to(w.input.dtype), state[0].to(w.input.dtype)
-        with torch.autocast(xs.device.type, enabled=False):
-            arrays = w.input, w.hidden, w.input_bias, w.hidden_bias
-            outputs = _Highway.apply(xs, begun, *arrays, depth, coupled, w.exact)  # type: ignore[no-untyped-call]
+        arrays = w.input, w.hidden, w.input_bias, w.hidden_bias
+        outputs = _Highway.apply(xs, *state, *arrays, depth, coupled, w.exact)  # type: ignore[no-untyped-call]
         return outputs, (outputs[-1].clone(),)
 
     return sequence

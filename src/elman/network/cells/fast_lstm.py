@@ -38,9 +38,8 @@ HIDDEN_SIZE: dict[precision.Precision, int] = {"float32": 1100, "bf16": 300, "in
 def lstm(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c) after them; no peepholes, differentiable once."""
     assert weights.peephole is None, "peepholes have no fast form"
-    xs, h, c = (tensor.to(weights.input.dtype) for tensor in (xs, *state))
-    with torch.autocast(xs.device.type, enabled=False):
-        outputs, c = (_library if library_lstm(xs, h.shape[1]) else hoisted)(weights, xs, h, c)
+    h, c = state
+    outputs, c = (_library if library_lstm(xs, h.shape[1]) else hoisted)(weights, xs, h, c)
     return outputs, (outputs[-1].clone(), c)
 
 

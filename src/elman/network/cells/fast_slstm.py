@@ -27,11 +27,9 @@ def slstm(heads: int, exponential: bool) -> SequenceFunction:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c, n, m) after them; differentiable once."""
 
     def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        w = weights
-        xs, *begun = (tensor.to(w.input.dtype) for tensor in (xs, *state))
-        with torch.autocast(xs.device.type, enabled=False):
-            drive = input_products(w._replace(input_bias=matmul.sum_biases(w.input_bias, w.hidden_bias)), xs)
-            outputs, *memory = _SLSTM.apply(drive, *begun, w.hidden, heads, exponential)  # type: ignore[no-untyped-call]
+        bias = matmul.sum_biases(weights.input_bias, weights.hidden_bias)
+        drive = input_products(weights._replace(input_bias=bias), xs)
+        outputs, *memory = _SLSTM.apply(drive, *state, weights.hidden, heads, exponential)  # type: ignore[no-untyped-call]
         return outputs, (outputs[-1].clone(), *memory)
 
     return sequence

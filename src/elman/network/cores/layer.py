@@ -75,7 +75,14 @@ class Layer(nn.Module):
         return self.run(self.weights(), xs, state)
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """As `forward`, with the result of `weights`."""
+        """As `forward`, with the result of `weights`. All is computed in their type, under autocast too."""
+        dtype, device = weights.input.dtype, xs.device.type
+        if xs.dtype == dtype and not torch.is_autocast_enabled(device):
+            return self._run(weights, xs, state)
+        with torch.autocast(device, enabled=False):
+            return self._run(weights, xs.to(dtype), tuple(part.to(dtype) for part in state))
+
+    def _run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         if self._masked and (self.recurrent_dropout or self.gate_masks):
             return unroll(self.one_step(state[0]), weights, xs, state)
         if self._masked:
