@@ -296,3 +296,21 @@ def test_attention_forgets_what_is_older_than_its_window():
     assert change[2 : 2 + window].gt(1e-3).all()
     assert not change[:2].any()
     assert not change[2 + window :].any()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        config.MLSTM(heads=2, convolution=16),
+        config.Mamba2(heads=2, convolution=16),
+        config.DeltaNet(heads=2, convolution=16),
+        config.RGLRU(heads=2, convolution=16),
+    ],
+)
+def test_the_kernel_of_a_convolution_begins_so_that_variance_is_kept(record):
+    torch.manual_seed(1)
+    layer = Layer(build_cell(record), 64, 64)
+    layer.initialise(config.Initialisation())
+    kernels = [array for array in layer.extra if array.ndim == 2 and array.shape[1] == 16 and len(array) >= 64]
+    assert len(kernels) == 1
+    assert kernels[0].std().item() == pytest.approx(1 / 4, rel=0.05)

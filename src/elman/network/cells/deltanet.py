@@ -35,6 +35,7 @@ from elman.network.cells.heads import (
     convolve_step,
     first_rates,
     first_steps,
+    kernel_of,
     root_mean_square_norm,
     unit,
     width_of,
@@ -50,7 +51,7 @@ def fill(hidden: Tensor) -> None:
 
 def build(record: config.DeltaNet) -> Cell:
     """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
-    heads, reach, gated = record.heads, record.convolution, record.gated
+    heads, kernel_size, gated = record.heads, record.convolution, record.gated
     most = 2.0 if record.negative_eigenvalues else 1.0
 
     def divided(mixed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -106,14 +107,14 @@ def build(record: config.DeltaNet) -> Cell:
         d = width_of(size, heads, "deltanet")
         return (
             Array(((1 + gated) * heads, inputs)),
-            Array((3 * size, reach), config.Normal(std=1 / math.sqrt(reach))),
+            kernel_of(3 * size, kernel_size),
             Array((d,), torch.nn.init.ones_),
             Array((size, size), config.Normal(std=1 / math.sqrt(size))),
         )
 
     def memory(_: int, size: int) -> tuple[Shape, ...]:
         d = size // heads
-        return (size,), (heads, d, d), (reach - 1, 3 * size)
+        return (size,), (heads, d, d), (kernel_size - 1, 3 * size)
 
     return Cell(
         gates=0,

@@ -5,7 +5,9 @@ import math
 import torch
 from torch import Tensor
 
+from elman import config
 from elman.errors import UserError
+from elman.network.cells.cell import Array
 
 
 def width_of(size: int, heads: int, cell: str) -> int:
@@ -53,6 +55,11 @@ def first_steps(like: Tensor) -> Tensor:
     return inverse_softplus(torch.empty_like(like).uniform_(math.log(0.001), math.log(0.1)).exp())
 
 
+def kernel_of(channels: int, kernel_size: int) -> Array:
+    """The kernel [C, K] of `convolve`; at first it keeps the variance of independent inputs."""
+    return Array((channels, kernel_size), config.Normal(std=1 / math.sqrt(kernel_size)))
+
+
 def convolve(xs: Tensor, before: Tensor, kernel: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """A causal convolution of each channel with its own kernel.
 
@@ -65,10 +72,10 @@ def convolve(xs: Tensor, before: Tensor, kernel: Tensor, bias: Tensor | None = N
     Returns:
         outputs [T, B, C], and the last K - 1 inputs, [B, K - 1, C].
     """
-    steps, reach = len(xs), before.shape[1]
+    steps, earlier = len(xs), before.shape[1]
     stream = torch.cat([before.transpose(0, 1), xs])
-    outputs = xs * kernel[:, reach]
-    for lag in range(reach):
+    outputs = xs * kernel[:, earlier]
+    for lag in range(earlier):
         outputs = outputs + stream[lag : lag + steps] * kernel[:, lag]
     return outputs if bias is None else outputs + bias, stream[steps:].transpose(0, 1)
 

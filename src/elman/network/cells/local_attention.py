@@ -36,7 +36,7 @@ def turned(x: Tensor, positions: Tensor) -> Tensor:
 
 def build(record: config.LocalAttention) -> Cell:
     """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
-    heads, reach = record.heads, record.window - 1
+    heads, earlier = record.heads, record.window - 1
 
     def divided(x: Tensor) -> Tensor:
         """[B, P, H] to [B, heads, P, d]."""
@@ -48,7 +48,7 @@ def build(record: config.LocalAttention) -> Cell:
         q, k, v = linear(x, weights.input, weights.input_bias).chunk(3, dim=-1)
         keys, values = torch.cat([keys, k.unsqueeze(1)], dim=1), torch.cat([values, v.unsqueeze(1)], dim=1)
         there = torch.cat([there, torch.ones_like(there[:, :1])], dim=1)
-        places = torch.arange(reach + 1, device=x.device)
+        places = torch.arange(earlier + 1, device=x.device)
         scores = (turned(divided(q.unsqueeze(1)), places[-1:]) * turned(divided(keys), places)).sum(-1)
         scores = scores / math.sqrt(q.shape[-1] // heads)
         shares = scores.masked_fill((there <= 0).unsqueeze(1), -math.inf).softmax(-1)
@@ -62,11 +62,11 @@ def build(record: config.LocalAttention) -> Cell:
         q, k, v = input_products(weights, xs).transpose(0, 1).chunk(3, dim=-1)
         keys, values = torch.cat([keys, k], dim=1), torch.cat([values, v], dim=1)
         there = torch.cat([there, there.new_ones(len(there), steps)], dim=1)
-        places = torch.arange(reach + steps, device=xs.device)
-        lags = places[reach:, None] - places
-        seen = ((lags >= 0) & (lags <= reach)) & (there > 0)[:, None, None]
+        places = torch.arange(earlier + steps, device=xs.device)
+        lags = places[earlier:, None] - places
+        seen = ((lags >= 0) & (lags <= earlier)) & (there > 0)[:, None, None]
         y = scaled_dot_product_attention(
-            turned(divided(q), places[reach:]), turned(divided(keys), places), divided(values), seen
+            turned(divided(q), places[earlier:]), turned(divided(keys), places), divided(values), seen
         )
         outputs = matmul.linear(y.permute(2, 0, 1, 3).flatten(2), weights.extra[0])
         return outputs, (outputs[-1].clone(), keys[:, steps:], values[:, steps:], there[:, steps:])
@@ -76,7 +76,7 @@ def build(record: config.LocalAttention) -> Cell:
         return (Array((size, size), config.Normal(std=1 / math.sqrt(size))),)
 
     def memory(_: int, size: int) -> tuple[Shape, ...]:
-        return (size,), (reach, size), (reach, size), (reach,)
+        return (size,), (earlier, size), (earlier, size), (earlier,)
 
     return Cell(
         gates=0,

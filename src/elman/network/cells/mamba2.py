@@ -35,6 +35,7 @@ from elman.network.cells.heads import (
     convolve_step,
     first_rates,
     first_steps,
+    kernel_of,
     root_mean_square_norm,
     width_of,
 )
@@ -50,7 +51,7 @@ def fill(hidden: Tensor) -> None:
 
 def build(record: config.Mamba2) -> Cell:
     """The cell of a recipe; a layer raises UserError where the heads do not divide `expand` times its width."""
-    heads, n, expand, reach = record.heads, record.states, record.expand, record.convolution
+    heads, n, expand, kernel_size = record.heads, record.states, record.expand, record.convolution
 
     def divided(weights: Weights, mixed: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Return x [..., heads, _], B and C [..., n], D and -D exp(A) [..., heads]."""
@@ -102,7 +103,7 @@ def build(record: config.Mamba2) -> Cell:
         channels = inner + 2 * n
         return (
             Array((2 * n + heads, inputs)),
-            Array((channels, reach), config.Normal(std=1 / math.sqrt(reach))),
+            kernel_of(channels, kernel_size),
             Array((channels,), config.Zeros()),
             Array((inner,), torch.nn.init.ones_),
             Array((size, inner), config.Normal(std=1 / math.sqrt(inner))),
@@ -110,7 +111,7 @@ def build(record: config.Mamba2) -> Cell:
 
     def memory(_: int, size: int) -> tuple[Shape, ...]:
         inner = expand * size
-        return (size,), (heads, n, inner // heads), (reach - 1, inner + 2 * n)
+        return (size,), (heads, n, inner // heads), (kernel_size - 1, inner + 2 * n)
 
     return Cell(
         gates=0,

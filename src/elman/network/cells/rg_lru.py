@@ -31,7 +31,7 @@ from elman.network.cells.cell import (
     block_of,
     input_products,
 )
-from elman.network.cells.heads import block_diagonal, convolve, convolve_step, inverse_softplus, width_of
+from elman.network.cells.heads import block_diagonal, convolve, convolve_step, inverse_softplus, kernel_of, width_of
 from elman.network.cells.scan import scan
 
 POWER = 8.0
@@ -107,12 +107,12 @@ def _kept(weights: Weights) -> Retention:
 
 def build(record: config.RGLRU) -> Cell:
     """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
-    heads, reach = record.heads, record.convolution
+    heads, kernel_size = record.heads, record.convolution
 
     def arrays(_: int, size: int) -> tuple[Array, ...]:
         d = width_of(size, heads, "rg-lru")
         return (
-            Array((size, reach), config.Normal(std=1 / math.sqrt(reach))),
+            kernel_of(size, kernel_size),
             Array((size,), config.Zeros()),
             Array((2, heads, d, d), config.Normal(std=1 / math.sqrt(d))),
             Array((2, size), config.Zeros()),
@@ -121,7 +121,7 @@ def build(record: config.RGLRU) -> Cell:
         )
 
     def memory(_: int, size: int) -> tuple[Shape, ...]:
-        return (size,), (size,), (1,), (reach - 1, size)
+        return (size,), (size,), (1,), (kernel_size - 1, size)
 
     return Cell(
         gates=0,

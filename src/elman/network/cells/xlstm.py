@@ -38,7 +38,7 @@ from elman.network.cells.cell import (
     step_of,
 )
 from elman.network.cells.chunked import chunked
-from elman.network.cells.heads import block_diagonal, by_heads, convolve, convolve_step, width_of
+from elman.network.cells.heads import block_diagonal, by_heads, convolve, convolve_step, kernel_of, width_of
 
 
 def build_slstm(record: config.SLSTM) -> Cell:
@@ -85,7 +85,7 @@ def _product(weights: Weights, x: Tensor) -> Tensor:
 
 def build_mlstm(record: config.MLSTM) -> Cell:
     """The mLSTM of a recipe; blocks in the order q, k, v, o. A layer raises UserError where heads do not divide it."""
-    heads, reach = record.heads, record.convolution
+    heads, kernel_size = record.heads, record.convolution
 
     def products(
         weights: Weights, x: Tensor, before: Sequence[Tensor], convolution: Convolution, product: Product
@@ -161,18 +161,18 @@ def build_mlstm(record: config.MLSTM) -> Cell:
         found = [Array((2 * heads, inputs), config.Zeros()), Array((2 * heads,), gate_biases)]
         if record.head_norm:
             found.append(Array((size,), torch.nn.init.ones_))
-        if reach is not None:
-            found += [Array((inputs, reach), config.Normal(std=1 / math.sqrt(reach))), Array((inputs,), config.Zeros())]
+        if kernel_size is not None:
+            found += [kernel_of(inputs, kernel_size), Array((inputs,), config.Zeros())]
         return tuple(found)
 
     def memory(inputs: int, size: int) -> tuple[Shape, ...]:
         d = size // heads
-        held = () if reach is None else ((reach - 1, inputs),)
+        held = () if kernel_size is None else ((kernel_size - 1, inputs),)
         return (size,), (heads, d, d), (heads, d), (heads,), *held
 
     return Cell(
         gates=0,
-        slots=4 if reach is None else 5,
+        slots=4 if kernel_size is None else 5,
         step=step,
         sequence=sequence,
         name="mlstm",

@@ -35,17 +35,17 @@ def build_norm(kind: str, size: int) -> nn.Module:
 
 
 class Convolution(nn.Module):
-    """A causal convolution of each of `size` channels with a kernel and a bias of its own, over `reach` steps."""
+    """A causal convolution of each of `size` channels with a kernel and a bias of its own, over `kernel_size` steps."""
 
-    def __init__(self, size: int, reach: int) -> None:
+    def __init__(self, size: int, kernel_size: int) -> None:
         super().__init__()
-        self.kernel = nn.Parameter(torch.empty(size, reach))
+        self.kernel = nn.Parameter(torch.empty(size, kernel_size))
         self.bias = nn.Parameter(torch.zeros(size))
 
     def begin(self, batch: int) -> Tensor:
-        """No inputs before: zeros [batch, reach - 1, size]."""
-        size, reach = self.kernel.shape
-        return self.kernel.new_zeros(batch, reach - 1, size)
+        """No inputs before: zeros [batch, kernel_size - 1, size]."""
+        size, kernel_size = self.kernel.shape
+        return self.kernel.new_zeros(batch, kernel_size - 1, size)
 
     def forward(self, xs: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs [T, B, size] over xs [T, B, size], and the inputs that the next window needs."""
@@ -53,7 +53,8 @@ class Convolution(nn.Module):
 
     def initialise(self) -> None:
         """Keep the variance of independent inputs."""
-        fill(self.kernel, config.Normal(std=1 / math.sqrt(self.kernel.shape[1])), self.kernel.shape[1])
+        kernel_size = self.kernel.shape[1]
+        fill(self.kernel, config.Normal(std=1 / math.sqrt(kernel_size)), kernel_size)
         nn.init.zeros_(self.bias)
 
     def largest(self, inputs: Tensor) -> Tensor:
@@ -99,9 +100,11 @@ class Residual(Layers):
         super().__init__([build_layer(stack, size, size, locked=surroundings.locked) for _ in range(depth)])
         self.into = nn.Parameter(torch.empty(size, below)) if below != size else None
         self.norms = nn.ModuleList(build_norm(record.norm, size) for _ in range(depth))
-        reach = record.convolution
+        kernel_size = record.convolution
         self.convolutions = (
-            nn.ModuleList() if reach is None else nn.ModuleList(Convolution(size, reach) for _ in range(depth))
+            nn.ModuleList()
+            if kernel_size is None
+            else nn.ModuleList(Convolution(size, kernel_size) for _ in range(depth))
         )
         halves = depth if record.feed_forward != "none" else 0
         inner = max(1, round(record.expansion * size))

@@ -52,10 +52,13 @@ def retained(core: Layers, lowest: Lowest | None) -> list[Certificate]:
         pairs = zip(convolutions, core.norms, strict=True)
         ranges = [partial(box_range, each.largest(largest_of(norm))) for each, norm in pairs]
     elif isinstance(core, Residual):
-        ranges = [reach or partial(box_range, largest_of(norm)) for reach, norm in zip(ranges, core.norms, strict=True)]
+        ranges = [
+            input_range or partial(box_range, largest_of(norm))
+            for input_range, norm in zip(ranges, core.norms, strict=True)
+        ]
     return [
-        RETENTION(layer=number, value=largest_factor(layer, reach))
-        for number, (layer, reach) in enumerate(zip(layers_of(core), ranges, strict=True), start=1)
+        RETENTION(layer=number, value=largest_factor(layer, input_range))
+        for number, (layer, input_range) in enumerate(zip(layers_of(core), ranges, strict=True), start=1)
     ]
 
 
@@ -73,23 +76,23 @@ def largest_of(norm: nn.Module) -> Tensor:
     return len(scale) ** 0.5 * scale + (shift[0] if shift else 0.0)
 
 
-def largest_factor(layer: Layer, reach: Lowest | None) -> float:
+def largest_factor(layer: Layer, input_range: Lowest | None) -> float:
     """The value of the certificate; 1 where the range of the inputs is not known, but matters."""
     assert layer.cell.retention is not None
     gates, factor = layer.cell.retention(copy.deepcopy(layer).double().eval().weights())
     nothing = layer.weight_ih.new_zeros(0, dtype=torch.float64)
     if not gates:
         return factor(nothing, nothing).max().item()
-    if reach is None:
+    if input_range is None:
         return 1.0
-    low, high = reach(*gates[0])
+    low, high = input_range(*gates[0])
     for gate in gates[1:]:
-        before = _or_nothing(reach, gate)
+        before = _or_nothing(input_range, gate)
         low, high = low + before.low, high + before.high
     return factor(low, high).max().item()
 
 
-def _or_nothing(reach: Lowest, gate: Gate) -> Range:
+def _or_nothing(input_range: Lowest, gate: Gate) -> Range:
     """The range of a product that the first steps of a sequence are without."""
-    low, high = reach(*gate)
+    low, high = input_range(*gate)
     return Range(low.clamp(max=0), high.clamp(min=0))
