@@ -52,10 +52,8 @@ def retained(core: Layers, lowest: Lowest | None) -> list[Certificate]:
         pairs = zip(convolutions, core.norms, strict=True)
         ranges = [partial(box_range, each.largest(largest_of(norm))) for each, norm in pairs]
     elif isinstance(core, Residual):
-        ranges = [
-            input_range or partial(box_range, largest_of(norm))
-            for input_range, norm in zip(ranges, core.norms, strict=True)
-        ]
+        bounded = [partial(box_range, largest_of(norm)) for norm in core.norms]
+        ranges = [known or bound for known, bound in zip(ranges, bounded, strict=True)]
     return [
         RETENTION(layer=number, value=largest_factor(layer, input_range))
         for number, (layer, input_range) in enumerate(zip(layers_of(core), ranges, strict=True), start=1)
