@@ -9,10 +9,11 @@ import time
 
 import pytest
 
+import elman
 from elman import config
 from elman.errors import UserError
 from elman.files import FolderLock
-from elman.reproduce import conduct, plan, training
+from elman.reproduce import conduct, plan, runs, training
 from elman.reproduce.arm import Measurement, recipe_of
 from elman.reproduce.claim import ClaimMeasure
 from elman.reproduce.claims.output import RANK
@@ -99,6 +100,29 @@ def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
         assert measured(run, measure).figures == {"tokens": 3.0}
     assert measured(run, dataclasses.replace(measure, constants={"count": 4})).figures == {"tokens": 4.0}
     assert calls == [3, 4]
+
+
+@pytest.mark.parametrize(("timed", "times"), [(True, 3), (False, 1)])
+def test_times_are_measured_again_on_another_processor_and_by_another_version(
+    timed, times, experiment, corpus, tmp_path, monkeypatch
+):
+    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
+    run.folder.mkdir(parents=True)
+    (run.folder / "results.json").write_text("[]")
+    calls = []
+
+    def seconds(_, count):
+        calls.append(count)
+        return Measurement({"seconds": 1.0}, {})
+
+    measure = ClaimMeasure("seconds", {"seconds": "seconds"}, seconds, {"count": 3}, timed=timed)
+    measured(run, measure)
+    measured(run, measure)
+    monkeypatch.setattr(runs, "processor_name", lambda _: "another")
+    measured(run, measure)
+    monkeypatch.setattr(elman, "__version__", "another")
+    measured(run, measure)
+    assert calls == [3] * times
 
 
 def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp_path):

@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 import torch
 
+import elman
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines, write_atomic
 from elman.formats import read_json
 from elman.jobs import Kept
+from elman.network.device import processor_name
 from elman.reproduce.arm import Computation, Measurement, Scale, Source, at_scale, recipe_of
 from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.grid import Trial, chosen, trial_recipes
@@ -144,9 +146,14 @@ def _made(planned: Planned, measure: ClaimMeasure) -> Measurement:
 
 
 def kept_measurement(planned: Planned, measure: ClaimMeasure) -> Kept[Measurement, Any]:
-    """Where the measurement of a run or computation is kept; one without a figure that is measured now is not read."""
+    """Where the measurement of a run or computation is kept; one without a figure that is measured now is not read.
+
+    Nor is one of times that was made on another processor or by another version.
+    """
     if isinstance(planned, PlannedRun):
-        path, constants = planned.folder / f"measured-{measure.name}.json", measure.constants
+        path, constants = planned.folder / f"measured-{measure.name}.json", dict(measure.constants)
+        if measure.timed:
+            constants |= {"elman": elman.__version__, "processor": processor_name(torch.device("cpu"))}
     else:
         path, constants = planned.path, planned.computation.constants
     return Kept(path, json.loads(json.dumps(constants)), partial(_load, measure.metrics), _save)
