@@ -54,15 +54,16 @@ def test_the_larger_of_both_products_decides(monkeypatch, inputs, units, expecte
     assert outputs.eq(expected).all()
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("name", networks.CELLS)
-def test_under_autocast_a_layer_computes_in_the_type_of_its_weights(name, gradients):
+def test_under_autocast_a_layer_computes_in_the_type_of_its_weights(name, gradients, kind):
     """Also over vectors and from a state of another type, as embeddings under autocast may be."""
     torch.manual_seed(3)
     made = Layer(networks.CELLS[name], 4, 4)
     made.initialise(config.Initialisation())
-    xs = torch.randn(3, 2, 4).bfloat16()
-    state = tuple(torch.randn_like(part).abs().bfloat16() for part in made.begin(2))
+    xs = torch.randn(3, 2, 4).to(kind)
+    state = tuple(torch.randn_like(part).abs().to(kind) for part in made.begin(2))
     with torch.set_grad_enabled(gradients):
         expected, after = made(xs.float(), tuple(part.float() for part in state))
         with torch.autocast("cpu", dtype=torch.bfloat16):
