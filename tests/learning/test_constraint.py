@@ -1,6 +1,7 @@
 """Constraints in training: on the right blocks, after each step, saved with the run."""
 
 import json
+import math
 
 import msgspec
 import pytest
@@ -122,6 +123,16 @@ def test_the_journal_says_what_the_figures_need(corpus, tmp_path):
 def test_the_spectrum_can_be_journalled_without_a_constraint(corpus, tmp_path):
     trained(text_runs.recipe(epochs=1, log_spectrum=True), tmp_path / "run", corpus)
     assert all("spectral_radius" in record for record in lines(tmp_path / "run", "train"))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("size", [1, 8])
+def test_the_spectrum_of_weights_that_are_not_finite_is_nan(size, value):
+    core = networks.randomise(build_core(config.Stack(sizes=(size,)), 3, locked=True))
+    with torch.no_grad():
+        candidate_hidden(core.layers[0])[-1, 0] = value
+    found = recurrent_spectrum(core)
+    assert all(map(math.isnan, (found["spectral_radius"], *found["sigma_1"])))
 
 
 @pytest.mark.slow

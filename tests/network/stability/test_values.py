@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from elman import config
+from elman.analysis.stability import certify
+from elman.network.build import build_model
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import Stack
 from elman.network.stability import fixed_point, incremental
@@ -186,3 +189,32 @@ def test_the_exponent_leaves_out_the_steps_in_which_tangents_align():
     words = torch.cat([torch.ones(10, 2, 1), torch.zeros(300, 2, 1)]).double()
     found = fixed_point.largest_exponent(Stack([layer]), words, warm_up=60)
     assert found == pytest.approx(math.log(0.5), abs=1e-9)
+
+
+def certified(cell, size, change):
+    torch.manual_seed(0)
+    model = build_model(config.Model(encoder=config.Lookup(size=4), core=config.Stack(sizes=(size,), cell=cell)), 7)
+    with torch.no_grad():
+        for parameter in networks.randomise(model).parameters():
+            change(parameter)
+    return certify(model, 7, torch.zeros(60, 1, dtype=torch.long))
+
+
+@pytest.mark.parametrize("cell", [config.Elman(), config.GRU(), config.LSTM(), config.MinGRU()])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_weights_that_are_not_finite_have_no_certificate(cell, value):
+    for change in (lambda weights: weights.fill_(value), lambda weights: weights.view(-1)[:1].fill_(value)):
+        found = certified(cell, 4, change)
+        assert all(math.isnan(line.value) and not line.holds for line in found)
+
+
+def test_an_lstm_that_forgets_nothing_has_no_certificate_of_tier_1():
+    """1 / (1 - f) is infinite where f is 1 in float64."""
+    layer = Layer(networks.CELLS["lstm"], INPUTS, SIZE)
+    networks.randomise(layer)
+    with torch.no_grad():
+        layer.weight_hh.fill_(1.0)
+        layer.bias_hh.copy_(torch.tensor([-1e8, 1e8, 0.0, 0.0]).repeat_interleave(SIZE))
+    (found,) = fixed_point.fixed_point_certificates(Stack([layer]))
+    assert math.isnan(found.value)
+    assert not found.holds

@@ -13,12 +13,14 @@ from torch import Tensor
 from elman.errors import UserError
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import Stack, candidate_hidden, layers_of
+from elman.network.spectrum import spectral_norm
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     """One condition on one layer, value < limit: what follows if it holds, and what does not follow even then.
 
-    Tiers are 0 to 3; layer 1 is the lowest, and 0 the whole network.
+    Tiers are 0 to 3; layer 1 is the lowest, and 0 the whole network. The value is NaN, and the condition not met, where
+    what it is computed from is not finite.
     """
 
     tier: int
@@ -47,7 +49,7 @@ def origin(core: Stack) -> list[Certificate]:
             tier=0,
             layer=number,
             name="sigma_1(W_hh)",
-            value=torch.linalg.matrix_norm(candidate_hidden(layer).detach().double(), 2).item(),
+            value=spectral_norm(candidate_hidden(layer).detach().double()).item(),
             limit=1 / slope_of(layer) if kind == "elman" else 2.0,
             proves=PROVES,
             does_not=DOES_NOT,
