@@ -10,7 +10,7 @@ from elman import config
 from elman.analysis.stability import certify
 from elman.network.build import build_model
 from elman.network.cores.layer import Layer
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import Stack, candidate_hidden
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of, origin
 from reference import stability as reference
@@ -146,20 +146,39 @@ def test_a_single_unit_with_positive_weights_is_stable_exactly_where_tier_1_hold
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("elman-tanh", 1.0), ("elman-relu", 1.0), ("elman-sigmoid", 4.0), ("gru-after", 2.0)]
+    ("name", "limit"), [("elman-tanh", 1.0), ("elman-relu", 1.0), ("gru-after", 2.0), ("lstm", 2.0)]
 )
 def test_the_limit_of_tier_0_is_one_over_the_slope(name, limit):
     layer = random_layer(name, 0.5)
     (found,) = origin(Stack([layer]))
     assert found.limit == limit
     with torch.no_grad():
-        layer.weight_hh[-SIZE:].copy_(torch.diag(torch.tensor([limit, 0.1, 0.2, 0.3])))
+        candidate_hidden(layer).copy_(torch.diag(torch.tensor([limit, 0.1, 0.2, 0.3])))
     (at_the_limit,) = origin(Stack([layer]))
     assert not at_the_limit.holds
     with torch.no_grad():
-        layer.weight_hh[-SIZE:].mul_(1 - 1e-9)
+        candidate_hidden(layer).mul_(1 - 1e-9)
     (below,) = origin(Stack([layer]))
     assert below.holds
+
+
+def test_the_sigmoid_has_no_tier_0_and_one_fixed_point_where_tier_1_holds():
+    """Without input and biases h = 0 goes to 1/2; below sigma_1 = 4 all states come to one other fixed point."""
+    layer = random_layer("elman-sigmoid", 0.5)
+    stack = Stack([layer])
+    assert origin(stack) == []
+    with torch.no_grad():
+        layer.weight_hh.mul_(3.9 / torch.linalg.matrix_norm(layer.weight_hh, 2))
+    (found,) = fixed_point.fixed_point_certificates(stack)
+    assert found.value == pytest.approx(3.9 / 4)
+    assert found.holds
+    x, weights = torch.zeros(1, INPUTS, dtype=torch.float64), fixed_point.double_weights(layer)
+    h = 5 * torch.randn(20, SIZE, dtype=torch.float64)
+    for _ in range(2000):
+        (h,) = layer.cell.step(weights, x, (h,))
+    (settled,), _ = fixed_point.settle(layer, x)
+    torch.testing.assert_close(h, settled.expand_as(h), rtol=0, atol=1e-9)
+    assert settled.min() > 0
 
 
 @pytest.mark.parametrize(("name", "slope"), [("elman-tanh", 1.0), ("elman-sigmoid", 0.25)])
