@@ -203,6 +203,9 @@ def test_what_does_not_fit_is_said_in_one_line():
         assert recurrent_spectrum(other) == {}
     with pytest.raises(UserError, match=r"training\.constraint\.delta"):
         text_runs.recipe(constraint={"kind": "spectral", "delta": 2.0})
+    for constraint in ({"kind": "spectral-norm", "bound": 1e39}, {"kind": "orthogonal", "gain": 1e-40}):
+        with pytest.raises(UserError, match=r"training\.constraint\..*; write a number of 1e-15 or more and up to 1e"):
+            text_runs.recipe(constraint=constraint)
     bounded = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), constraint=config.Spectral(bound=0.9))
     constrained = build_constraint(bounded, networks.randomise(core))
     constrained.project()

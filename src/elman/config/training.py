@@ -6,6 +6,9 @@ from msgspec import Meta
 
 from elman.config.record import Count, Fraction, NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
+SingularValue: TypeAlias = Annotated[float, Meta(ge=1e-15, le=1e15)]
+"""A bound of singular values whose square float32 holds."""
+
 
 class Window(Record, frozen=True):
     """The windows of truncated BPTT (`data/windows.py`); a random length scales that step's learning rate."""
@@ -157,7 +160,7 @@ class Spectral(Tagged, frozen=True, tag="spectral"):
     """
 
     delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2
-    bound: PositiveFloat | None = None
+    bound: SingularValue | None = None
     method: Literal["subspace", "eigh", "svd", "truncated"] = "subspace"
     input: bool = False
     count_at: Literal["two", "limit"] = "two"
@@ -168,13 +171,13 @@ class Spectral(Tagged, frozen=True, tag="spectral"):
 class OrthogonalWeights(Tagged, frozen=True, tag="orthogonal"):
     """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/projector.py`)."""
 
-    gain: PositiveFloat = 1.0
+    gain: SingularValue = 1.0
 
 
 class SpectralNorm(Tagged, frozen=True, tag="spectral-norm"):
     """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/projector.py`)."""
 
-    bound: PositiveFloat = 1.0
+    bound: SingularValue = 1.0
     always: bool = True
 
 
