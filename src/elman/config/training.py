@@ -51,11 +51,21 @@ Rule: TypeAlias = BPTT | RTRL
 
 
 class Forcing(Record, frozen=True):
-    """Scheduled sampling: how probably the truth is read (`learning/forcing.py`); `scale` is k, i is in epochs."""
+    """Scheduled sampling: how probably the truth is read (`learning/forcing.py`); `scale` is k, i is in epochs.
+
+    Of the exponential schedule k is below 1.
+    """
 
     schedule: Literal["constant", "linear", "exponential", "sigmoid"] = "linear"
     scale: PositiveFloat = 0.1
     floor: Fraction = 0.0
+
+    def __post_init__(self) -> None:
+        if self.schedule == "exponential" and self.scale >= 1:
+            raise ValueError(
+                f'scale = {self.scale:g} with schedule = "exponential": epsilon is scale^i, which falls only where'
+                " scale is below 1"
+            )
 
 
 class SGD(Tagged, frozen=True, tag="sgd"):
