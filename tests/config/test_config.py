@@ -173,6 +173,10 @@ SETTINGS = [
         )
         for scale in ("1", "1e200")
     ),
+    (
+        "training.optimiser={kind = 'sgd', lr = 1.0, nesterov = true}",
+        "training.optimiser: nesterov = true has no effect without momentum; set momentum, or leave nesterov out",
+    ),
     ("data.max_vocabulary=2", "data.max_vocabulary = 2; write a whole number of 3 or more"),
     (
         "data.test_fraction=0.99",

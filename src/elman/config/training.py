@@ -69,11 +69,15 @@ class Forcing(Record, frozen=True):
 
 
 class SGD(Tagged, frozen=True, tag="sgd"):
-    """Stochastic gradient descent."""
+    """Stochastic gradient descent, with heavy-ball or Nesterov momentum where `momentum` is above 0."""
 
     lr: PositiveFloat
     momentum: Rate = 0.0
     nesterov: bool = False
+
+    def __post_init__(self) -> None:
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov = true has no effect without momentum; set momentum, or leave nesterov out")
 
 
 class Adam(Tagged, frozen=True, tag="adam"):
