@@ -165,6 +165,18 @@ SETTINGS = [
         'model.source with data.kind = "text"; only "pairs" have sources',
     ),
     ("training.order=file", 'training.order = "file" with data.kind = "text"; it is for "pairs": remove it'),
+    *(
+        (
+            f"training.forcing={{schedule = 'exponential', scale = {scale}}}",
+            f'training.forcing: scale = {float(scale):g} with schedule = "exponential": epsilon is scale^i, which falls'
+            " only where scale is below 1",
+        )
+        for scale in ("1", "1e200")
+    ),
+    (
+        "training.optimiser={kind = 'sgd', lr = 1.0, nesterov = true}",
+        "training.optimiser: nesterov = true has no effect without momentum; set momentum, or leave nesterov out",
+    ),
     ("data.max_vocabulary=2", "data.max_vocabulary = 2; write a whole number of 3 or more"),
     (
         "data.test_fraction=0.99",

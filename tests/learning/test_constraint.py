@@ -1,6 +1,7 @@
 """Constraints in training: on the right blocks, after each step, saved with the run."""
 
 import json
+import math
 
 import msgspec
 import pytest
@@ -124,6 +125,16 @@ def test_the_spectrum_can_be_journalled_without_a_constraint(corpus, tmp_path):
     assert all("spectral_radius" in record for record in lines(tmp_path / "run", "train"))
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("size", [1, 8])
+def test_the_spectrum_of_weights_that_are_not_finite_is_nan(size, value):
+    core = networks.randomise(build_core(config.Stack(sizes=(size,)), 3, locked=True))
+    with torch.no_grad():
+        candidate_hidden(core.layers[0])[-1, 0] = value
+    found = recurrent_spectrum(core)
+    assert all(map(math.isnan, (found["spectral_radius"], *found["sigma_1"])))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_run_resumes_bit_for_bit(kind, tmp_path):
@@ -192,6 +203,9 @@ def test_what_does_not_fit_is_said_in_one_line():
         assert recurrent_spectrum(other) == {}
     with pytest.raises(UserError, match=r"training\.constraint\.delta"):
         text_runs.recipe(constraint={"kind": "spectral", "delta": 2.0})
+    for constraint in ({"kind": "spectral-norm", "bound": 1e39}, {"kind": "orthogonal", "gain": 1e-40}):
+        with pytest.raises(UserError, match=r"training\.constraint\..*; write a number of 1e-15 or more and up to 1e"):
+            text_runs.recipe(constraint=constraint)
     bounded = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), constraint=config.Spectral(bound=0.9))
     constrained = build_constraint(bounded, networks.randomise(core))
     constrained.project()

@@ -85,6 +85,18 @@ def test_plateau_keeps_the_full_rate_for_its_first_epochs():
         assert [rate(schedule, 1.0, 0, 9, history[:k]) for k in range(6)] == expected
 
 
+def test_the_rate_of_a_very_long_run_is_0_or_the_least():
+    """Divisors of 2^1024, 10^309 and more are not floating-point numbers."""
+    long = 5000
+    decay = config.Decay(after=1, factor=2.0)
+    assert [rate(decay, 1.0, epoch, long, []) > 0 for epoch in (1000, 1023, 1024, 4999)] == [True, False, False, False]
+    steps = config.Steps(epochs=tuple(range(1, 400)))
+    assert [rate(steps, 1.0, epoch, long, []) > 0 for epoch in (300, 309, 399)] == [True, False, False]
+    for min_lr in (0.0, 1e-4):
+        plateau = config.Plateau(factor=10.0, min_lr=min_lr)
+        assert [rate(plateau, 1.0, 0, long, [5.0] * count) for count in (330, 4999)] == [min_lr] * 2
+
+
 def published_rates_of_kim(perplexities):
     """The rule of the published code: after each epoch from the third on, halve unless the last one gained 1."""
     lr, seen, rates = 1.0, [], [1.0]

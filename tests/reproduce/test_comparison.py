@@ -70,6 +70,23 @@ def test_the_direction_is_where_the_mean_lies():
     assert mixed.line == "undecided (needs 3 seeds; so far it points to holds)"
 
 
+def test_two_arms_that_diverge_are_undecided():
+    verdict = lower("ppl", "a", "b").verdict(figures(a=[math.inf] * 3, b=[math.inf] * 3))
+    assert verdict.line == "undecided (needs 4 seeds)"
+    assert verdict.judgement.inside is None
+    assert Steadier("ppl", "a", "b").verdict(figures(a=[math.inf] * 3, b=[1.0, 2.0, 3.0])).answer == "undecided"
+
+
+def test_a_metric_of_0_is_lower_than_any_other_and_equal_to_itself():
+    rows = figures(a=[0.0, 0.0, 0.0], b=[0.1, 0.2, 0.1])
+    assert lower("ppl", "a", "b").verdict(rows).answer == "holds"
+    assert lower("ppl", "b", "a").verdict(rows).answer == "does not hold"
+    assert no_difference("ppl", "a", "b", 0.1).verdict(rows).answer == "does not hold"
+    assert no_higher("ppl", "a", "a", 0.1).verdict(rows).answer == "holds"
+    assert lower("ppl", "a", "b").verdict(figures(a=[0.0, 0.3], b=[0.1, 0.2])).answer == "undecided"
+    assert Steadier("ppl", "a", "b").verdict(rows).answer == "undecided"
+
+
 def judged_by_token(answer):
     found = Judgement(answer, 0.0, 1.0, -1.0, 1.0, 0.04)
     return ByToken(1000, 30, found)

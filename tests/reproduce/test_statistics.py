@@ -58,7 +58,8 @@ def test_spread_has_digits_that_fit():
 
 def test_divergence_on_both_sides_is_undecided():
     assert judge([math.inf, -math.inf], high=0.0).answer == "undecided"
-    assert judge([math.nan, math.nan], high=0.0).answer == "does not hold"
+    for unknown in ([math.nan, math.nan], [math.nan, -math.inf], [math.nan, math.inf], [math.nan, 1.0]):
+        assert judge(unknown, high=0.0).answer == "undecided"
     assert judge([math.inf, math.inf, 1.0], low=0.0).mean == math.inf
 
 
@@ -99,5 +100,9 @@ def test_variances_are_compared_by_the_f_test():
     third = [value / 3 for value in scattered]
     assert judge_spread(third, scattered).answer == "holds"
     assert judge_spread(scattered, third).answer == "does not hold"
+    assert judge_spread([1.0, 1.0], [2.0, 1.0]).answer == "holds"
+    assert judge_spread([2.0, 1.0], [1.0, 1.0]).answer == "does not hold"
+    equal = judge_spread([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
+    assert (equal.answer, equal.mean, equal.p_value) == ("undecided", 0.0, pytest.approx(1.0))
     assert judge_spread([1.0], [2.0]).answer == "undecided"
     assert judge_spread([1.0, math.inf], [2.0, 1.0]).answer == "undecided"

@@ -148,6 +148,20 @@ def test_an_infinite_step_is_not_saved_over_the_last_good_checkpoint(train, tmp_
     assert all(tensor.isfinite().all() for tensor in tensors.values() if tensor.is_floating_point())
 
 
+@pytest.mark.parametrize("constraint", [None, {"kind": "spectral-norm"}])
+def test_an_infinite_step_ends_a_run_that_logs_its_spectrum(train, tmp_path, constraint):
+    with pytest.raises(Diverged, match="weights are not finite after step 1;"):
+        train(
+            optimiser={"kind": "sgd", "lr": 1e30},
+            weight_decay=1e30,
+            clip=None,
+            log_every=1,
+            log_spectrum=True,
+            constraint=constraint,
+        )
+    assert checkpoint.load(tmp_path / "run" / "checkpoint.safetensors")[1]["progress"]["step"] == 0
+
+
 def test_a_model_that_is_not_finite_never_becomes_the_best(train, tmp_path, monkeypatch):
     with pytest.raises(Diverged):
         train(optimiser={"kind": "sgd", "lr": 1e300}, clip=None, minutes=0)

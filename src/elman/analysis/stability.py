@@ -1,8 +1,10 @@
 """The stability certificates of one model, all tiers."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -27,16 +29,17 @@ def encoded_words(model: LanguageModel, num_words: int, chunk: int = 4096) -> Te
 def certify(model: LanguageModel, num_words: int, text: Tensor | None = None) -> list[Certificate]:
     """The certificates of every layer, lowest tier first; without word ids `text` [T, B] tier 3 is left out.
 
-    Cells that are linear in their state have tiers 2 and 3 alone, and others without certificates tier 3. Raises
-    UserError where the model has no recurrent layers, or cells without certificates and no text is given.
+    Cells that are linear in their state have tiers 2 and 3 alone, and others without certificates tier 3. Every value
+    is NaN where a weight is infinite or NaN. Raises UserError where the model has no recurrent layers, or cells without
+    certificates and no text is given.
     """
     words = encoded_words(model, num_words)
     vectors = None if text is None else words[text]
     found = _of_other_cells(model.core, lambda core: partial(exact_range, stream_of(core, words)), vectors)
-    if found is not None:
-        return found
-    core = stack_of(model.core, "a certificate of stability")
-    return _all_tiers(core, partial(exact_range, words), vectors)
+    if found is None:
+        core = stack_of(model.core, "a certificate of stability")
+        found = _all_tiers(core, partial(exact_range, words), vectors)
+    return _of_finite(model, found)
 
 
 @torch.no_grad()
@@ -51,9 +54,17 @@ def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None 
     vectors = None if frames is None else model.encoder(frames).double()
     lowest = partial(frames_range, none[0], single - none)
     found = _of_other_cells(model.core, lambda core: None if isinstance(core, Residual) else lowest, vectors)
-    if found is not None:
+    if found is None:
+        found = _all_tiers(stack_of(model.core, "a certificate of stability"), lowest, vectors)
+    return _of_finite(model, found)
+
+
+def _of_finite(model: LanguageModel, found: list[Certificate]) -> list[Certificate]:
+    """The certificates of a model, without values where the encoder or the core has a weight that is not finite."""
+    weights = [*model.encoder.parameters(), *model.core.parameters()]
+    if all(weight.isfinite().all() for weight in weights):
         return found
-    return _all_tiers(stack_of(model.core, "a certificate of stability"), lowest, vectors)
+    return [msgspec.structs.replace(one, value=math.nan) for one in found]
 
 
 def _of_other_cells(

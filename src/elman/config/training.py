@@ -6,6 +6,9 @@ from msgspec import Meta
 
 from elman.config.record import Count, Fraction, NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
+SingularValue: TypeAlias = Annotated[float, Meta(ge=1e-15, le=1e15)]
+"""A bound of singular values whose square float32 holds."""
+
 
 class Window(Record, frozen=True):
     """The windows of truncated BPTT (`data/windows.py`); a random length scales that step's learning rate."""
@@ -48,19 +51,33 @@ Rule: TypeAlias = BPTT | RTRL
 
 
 class Forcing(Record, frozen=True):
-    """Scheduled sampling: how probably the truth is read (`learning/forcing.py`); `scale` is k, i is in epochs."""
+    """Scheduled sampling: how probably the truth is read (`learning/forcing.py`); `scale` is k, i is in epochs.
+
+    Of the exponential schedule k is below 1.
+    """
 
     schedule: Literal["constant", "linear", "exponential", "sigmoid"] = "linear"
     scale: PositiveFloat = 0.1
     floor: Fraction = 0.0
 
+    def __post_init__(self) -> None:
+        if self.schedule == "exponential" and self.scale >= 1:
+            raise ValueError(
+                f'scale = {self.scale:g} with schedule = "exponential": epsilon is scale^i, which falls only where'
+                " scale is below 1"
+            )
+
 
 class SGD(Tagged, frozen=True, tag="sgd"):
-    """Stochastic gradient descent."""
+    """Stochastic gradient descent, with heavy-ball or Nesterov momentum where `momentum` is above 0."""
 
     lr: PositiveFloat
     momentum: Rate = 0.0
     nesterov: bool = False
+
+    def __post_init__(self) -> None:
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov = true has no effect without momentum; set momentum, or leave nesterov out")
 
 
 class Adam(Tagged, frozen=True, tag="adam"):
@@ -157,7 +174,7 @@ class Spectral(Tagged, frozen=True, tag="spectral"):
     """
 
     delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2
-    bound: PositiveFloat | None = None
+    bound: SingularValue | None = None
     method: Literal["subspace", "eigh", "svd", "truncated"] = "subspace"
     input: bool = False
     count_at: Literal["two", "limit"] = "two"
@@ -168,13 +185,13 @@ class Spectral(Tagged, frozen=True, tag="spectral"):
 class OrthogonalWeights(Tagged, frozen=True, tag="orthogonal"):
     """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/projector.py`)."""
 
-    gain: PositiveFloat = 1.0
+    gain: SingularValue = 1.0
 
 
 class SpectralNorm(Tagged, frozen=True, tag="spectral-norm"):
     """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/projector.py`)."""
 
-    bound: PositiveFloat = 1.0
+    bound: SingularValue = 1.0
     always: bool = True
 
 

@@ -14,6 +14,7 @@ from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.stack import Stack, candidate_hidden, candidate_input, layers_of, linearised, stack_of
+from elman.network.spectrum import spectral_norm, spectral_radius
 
 INPUT_BOUND = 2.0
 """Sigma_1(W_xh) <= 2 (thesis 3.11)."""
@@ -125,19 +126,19 @@ def spectral_projector(recipe: config.Spectral, limit: float) -> Projector:
 def recurrent_spectrum(core: RecurrentCore) -> dict[str, Any]:
     """Sigma_1 of each layer's W_hh and the spectral radius of J over all layers (thesis 3.10), for metrics.jsonl.
 
-    Empty for cores and cells whose recurrence these matrices do not describe.
+    Empty for cores and cells whose recurrence these matrices do not describe; NaN for weights that are not finite.
     """
     if not (radii := spectral_radii(core)):
         return {}
     assert isinstance(core, Stack)
     with torch.no_grad():
-        sigmas = [torch.linalg.matrix_norm(candidate_hidden(layer), 2).item() for layer in layers_of(core)]
+        sigmas = [spectral_norm(candidate_hidden(layer)).item() for layer in layers_of(core)]
     return {"sigma_1": sigmas, "spectral_radius": max(radii)}
 
 
 @torch.no_grad()
 def spectral_radii(core: RecurrentCore) -> list[float]:
-    """The spectral radius of J of each layer (thesis 3.10); empty where `recurrent_spectrum` is."""
+    """The spectral radius of J of each layer (thesis 3.10); empty, or NaN, where `recurrent_spectrum` is."""
     if not isinstance(core, Stack) or any(layer.cell.name not in CELLS for layer in layers_of(core)):
         return []
-    return [torch.linalg.eigvals(linearised(layer)).abs().max().item() for layer in layers_of(core)]
+    return [spectral_radius(linearised(layer)) for layer in layers_of(core)]

@@ -12,7 +12,7 @@ from torch import Tensor
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
-from elman.learning.single_step import OneStep, add_gradients, differentiable, flat, in_parallel, learns, over_window
+from elman.learning.single_step import OneStep, add_gradients, differentiable, flat, in_parallel, over_window
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, map_state
@@ -29,11 +29,11 @@ class GradientNorm(Learner):
         self.rule, self.weight = rule, weight
 
     def check(self, model: LanguageModel, batch: int) -> None:
-        """Raise UserError where the rule does, or where no recurrent weights are trained."""
-        if not learns(model.core):
+        """Raise UserError where the rule does, or where the Jacobian depends on no trained weights."""
+        if not OneStep(model).learns_recurrence():
             raise UserError(
                 "training.penalties.gradient_norm acts on trained recurrent weights, and this core has none (such as a"
-                " reservoir); set it to 0 or use another core"
+                " reservoir or a window); set it to 0 or use another core"
             )
         self.rule.check(model, batch)
 

@@ -9,6 +9,9 @@ from elman.objective import perplexity
 
 Schedule: TypeAlias = config.Constant | config.Decay | config.Plateau | config.Steps | config.Cosine
 
+LARGEST = 700.0
+"""The logarithm of a divisor that float64 still holds."""
+
 
 def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequence[float]) -> float:
     """The learning rate after `epoch` of `epochs` epochs, where `lr` is that of the recipe.
@@ -25,11 +28,11 @@ def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequ
         case config.Constant():
             return lr
         case config.Decay(after=after, factor=factor):
-            return lr / factor ** max(0, math.floor(epoch) - after + 1)
+            return _divided(lr, factor, max(0, math.floor(epoch) - after + 1))
         case config.Steps(epochs=at, factor=factor):
-            return lr / factor ** sum(epoch >= one for one in at)
+            return _divided(lr, factor, sum(epoch >= one for one in at))
         case config.Plateau(factor=factor, min_lr=min_lr):
-            return max(min_lr, lr / factor ** _plateaus(schedule, history))
+            return max(min_lr, _divided(lr, factor, _plateaus(schedule, history)))
         case config.Cosine(warm_up=warm_up, floor=floor):
             if epoch < warm_up:
                 return lr * epoch / warm_up
@@ -37,6 +40,11 @@ def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequ
             return lr * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done)))
         case _:
             assert_never(schedule)
+
+
+def _divided(lr: float, factor: float, times: int) -> float:
+    """The rate divided by `factor` so many times; 0 where the divisor is beyond the range of float64."""
+    return lr / factor**times if times * math.log(factor) < LARGEST else 0.0
 
 
 def _plateaus(schedule: config.Plateau, history: Sequence[float]) -> int:

@@ -33,12 +33,30 @@ class OneStep(nn.Module):
 
     def forward(self, symbols: Tensor, state: State) -> tuple[tuple[Tensor, ...], State]:
         """From symbols [B], or values [B, P], and a state to the levels, each [B, _], and the next state."""
-        vectors = self.encoder(symbols.unsqueeze(0))
+        return self.advance(self.encoder(symbols.unsqueeze(0)), state)
+
+    def advance(self, vectors: Tensor, state: State) -> tuple[tuple[Tensor, ...], State]:
+        """The step itself, from encoded inputs [1, B, E]."""
         if self.output is None:
             trace, state = self.core(vectors, state)
         else:
             trace, state = self.core(vectors, state, self.output.log_probs)
         return tuple(level.squeeze(0) for level in trace.levels), state
+
+    def learns_recurrence(self) -> bool:
+        """Whether the Jacobian dx_{k+1}/dx_k of the state depends on trained weights.
+
+        It does not in a reservoir, nor where the state holds past inputs alone, as in a window.
+        """
+        first = map_state(lambda leaf: leaf.detach().requires_grad_(), self.core.begin(1))
+        before = list(leaves(first))
+        _, state = self.advance(before[0].new_zeros(1, 1, self.core.dims[0]), first)
+        after = [leaf for leaf in leaves(state) if leaf.requires_grad]
+        if not after:
+            return False
+        ones = [torch.ones_like(leaf) for leaf in after]
+        products = torch.autograd.grad(after, before, ones, create_graph=True, allow_unused=True)
+        return any(product is not None and product.requires_grad for product in products)
 
     @property
     def learnt(self) -> list[nn.Parameter]:

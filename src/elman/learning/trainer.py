@@ -126,7 +126,7 @@ class Trainer:
     def run(self, max_minutes: float | None = None) -> StopReason:
         """Train until the recipe is finished, the time is over or a signal asks to stop.
 
-        Raises UserError where the loss is not finite.
+        Raises UserError where the loss or a weight is not finite.
         """
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
         self.log.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
@@ -190,6 +190,7 @@ class Trainer:
 
     def _write_train(self, lr: float, norm: Tensor) -> None:
         self._read_losses()
+        self.guard.weights(self.progress.step)
         constraint = self.update.constraint
         facts = {
             "lr": lr,

@@ -63,8 +63,8 @@ class Verdict(msgspec.Struct, frozen=True):
 class Ratio:
     """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
 
-    Judged by a paired t test on the logarithms, for perplexities nats per token. `b_metric` is the metric of b if it
-    is another one, as when two metrics of one arm are compared.
+    Judged by a paired t test on the logarithms, for perplexities nats per token; metrics are 0 or more. `b_metric` is
+    the metric of b if it is another one, as when two metrics of one arm are compared.
     """
 
     statement: str
@@ -89,7 +89,7 @@ class Ratio:
         """The verdict on the differences of logarithms, paired by seed."""
         a = [seed[self.metric] for seed in figures[self.a]]
         b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
-        differences = [math.log(x) - math.log(y) for x, y in zip(a, b, strict=True)]
+        differences = [_log_ratio(x, y) for x, y in zip(a, b, strict=True)]
         found = judge(differences, *self.interval)
         names = (self.a, self.b) if self.b_metric is None else (f"{self.a} {self.metric}", f"{self.b} {self.b_metric}")
         parts = [f"{names[0]} {spread(a)}", f"{names[1]} {spread(b)}", described(found)]
@@ -140,7 +140,7 @@ class Steadier:
 
     def verdict(self, figures: Figures) -> Verdict:
         """The verdict by the F test of the variances."""
-        a, b = ([math.log(seed[self.metric]) for seed in figures[arm]] for arm in self.arms)
+        a, b = ([_log(seed[self.metric]) for seed in figures[arm]] for arm in self.arms)
         found = judge_spread(a, b)
         parts = [f"{arm} {spread([seed[self.metric] for seed in figures[arm]])}" for arm in self.arms]
         statement = f"{self.metric} of {self.a} varies less over seeds than of {self.b}"
@@ -213,6 +213,15 @@ def described(found: Judgement) -> str:
     if not math.isfinite(found.low):
         return ratio
     return f"{ratio}; 95 % interval {_exp(found.low)} to {_exp(found.high)}, p = {found.p_value:.2g}"
+
+
+def _log_ratio(a: float, b: float) -> float:
+    """The logarithm of a / b: 0 for two zeros, which are equal, and NaN for two infinities, which need not be."""
+    return 0.0 if a == b == 0 else _log(a) - _log(b)
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value else -math.inf
 
 
 def _exp(value: float) -> str:

@@ -53,7 +53,7 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
 
     It holds if the 95 % interval of the mean lies within, does not hold if that interval lies outside, and is undecided
     otherwise: for one bound the two-sided paired t test at 5 %, for two a test of equivalence. Infinite differences
-    (a training that diverged) decide if those of all seeds lie on one side.
+    (a training that diverged) decide if those of all seeds lie on one side; NaN (both diverged) lies on none.
 
     Example:
         >>> judge([-0.11, -0.10, -0.09], high=0.0).answer
@@ -87,7 +87,7 @@ def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
     """Whether the values `a` vary less than `b`, by the two-sided F test of their variances.
 
     The mean of the judgement is the logarithm of the ratio of the standard deviations, a / b, with its 95 % interval;
-    it must be below 0. The test supposes normal values.
+    it must be below 0, and is 0 where neither varies. The test supposes normal values.
 
     Example:
         >>> judge_spread([1.0, 1.1, 0.9, 1.0], [1.0, 3.0, -1.0, 1.2]).answer
@@ -97,7 +97,8 @@ def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
     assert count == len(b)
     if count < 2 or not all(map(math.isfinite, (*a, *b))):
         return Judgement("undecided", math.nan, math.nan, -math.inf, math.inf, math.nan, max(3, count + 1))
-    ratio = statistics.variance(a) / statistics.variance(b) if statistics.variance(b) else math.inf
+    over, under = statistics.variance(a), statistics.variance(b)
+    ratio = over / under if under else math.inf if over else 1.0
     free = count - 1
     low, high = (ratio / float(stats.f.ppf(level, free, free)) for level in (1 - LEVEL / 2, LEVEL / 2))
     p_value = 2 * min(float(stats.f.cdf(ratio, free, free)), float(stats.f.sf(ratio, free, free)))
@@ -149,8 +150,8 @@ def power(count: int, effect: float) -> float:
 
 
 def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Judgement:
-    inside = [_is_inside(each, low, high) for each in differences]
-    answer: Answer = "holds" if all(inside) else "undecided" if any(inside) else "does not hold"
+    inside = {None if math.isnan(each) else _is_inside(each, low, high) for each in differences}
+    answer: Answer = "holds" if inside == {True} else "does not hold" if inside == {False} else "undecided"
     needs = len(differences) + 1 if answer == "undecided" else None
     infinite = {difference for difference in differences if not math.isfinite(difference)}
     mean = infinite.pop() if len(infinite) == 1 else math.nan

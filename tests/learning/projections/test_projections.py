@@ -244,6 +244,19 @@ def test_spectral_norm_follows_small_steps():
     assert torch.equal(small, torch.eye(5))
 
 
+@pytest.mark.parametrize("name", [*PROJECTORS, "spectral-norm"])
+@pytest.mark.parametrize("limit", [1e-15, 1.0, 1e15])
+def test_limits_and_steps_whose_squares_float32_does_not_hold(name, limit):
+    torch.manual_seed(14)
+    matrix = limit * torch.randn(8, 5)
+    projector = {**PROJECTORS, "spectral-norm": ToSpectralNorm}[name](limit)
+    projector.project_(matrix)
+    for size in (1.0, 1e10, 1e22):
+        matrix += size * limit * torch.randn(8, 5)
+        projector.project_(matrix)
+        assert sigma_1(matrix) == pytest.approx(limit, rel=0.05 if name == "spectral-norm" else 1e-4)
+
+
 @pytest.mark.parametrize("name", ["subspace", "truncated", "spectral-norm"])
 def test_restored_projectors_go_on_bit_for_bit(name):
     torch.manual_seed(13)

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from elman import config
+from elman.analysis.stability import certify
+from elman.network.build import build_model
 from elman.network.cores.layer import Layer
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import Stack, candidate_hidden
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of, origin
 from reference import stability as reference
@@ -143,20 +146,39 @@ def test_a_single_unit_with_positive_weights_is_stable_exactly_where_tier_1_hold
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("elman-tanh", 1.0), ("elman-relu", 1.0), ("elman-sigmoid", 4.0), ("gru-after", 2.0)]
+    ("name", "limit"), [("elman-tanh", 1.0), ("elman-relu", 1.0), ("gru-after", 2.0), ("lstm", 2.0)]
 )
 def test_the_limit_of_tier_0_is_one_over_the_slope(name, limit):
     layer = random_layer(name, 0.5)
     (found,) = origin(Stack([layer]))
     assert found.limit == limit
     with torch.no_grad():
-        layer.weight_hh[-SIZE:].copy_(torch.diag(torch.tensor([limit, 0.1, 0.2, 0.3])))
+        candidate_hidden(layer).copy_(torch.diag(torch.tensor([limit, 0.1, 0.2, 0.3])))
     (at_the_limit,) = origin(Stack([layer]))
     assert not at_the_limit.holds
     with torch.no_grad():
-        layer.weight_hh[-SIZE:].mul_(1 - 1e-9)
+        candidate_hidden(layer).mul_(1 - 1e-9)
     (below,) = origin(Stack([layer]))
     assert below.holds
+
+
+def test_the_sigmoid_has_no_tier_0_and_one_fixed_point_where_tier_1_holds():
+    """Without input and biases h = 0 goes to 1/2; below sigma_1 = 4 all states come to one other fixed point."""
+    layer = random_layer("elman-sigmoid", 0.5)
+    stack = Stack([layer])
+    assert origin(stack) == []
+    with torch.no_grad():
+        layer.weight_hh.mul_(3.9 / torch.linalg.matrix_norm(layer.weight_hh, 2))
+    (found,) = fixed_point.fixed_point_certificates(stack)
+    assert found.value == pytest.approx(3.9 / 4)
+    assert found.holds
+    x, weights = torch.zeros(1, INPUTS, dtype=torch.float64), fixed_point.double_weights(layer)
+    h = 5 * torch.randn(20, SIZE, dtype=torch.float64)
+    for _ in range(2000):
+        (h,) = layer.cell.step(weights, x, (h,))
+    (settled,), _ = fixed_point.settle(layer, x)
+    torch.testing.assert_close(h, settled.expand_as(h), rtol=0, atol=1e-9)
+    assert settled.min() > 0
 
 
 @pytest.mark.parametrize(("name", "slope"), [("elman-tanh", 1.0), ("elman-sigmoid", 0.25)])
@@ -186,3 +208,32 @@ def test_the_exponent_leaves_out_the_steps_in_which_tangents_align():
     words = torch.cat([torch.ones(10, 2, 1), torch.zeros(300, 2, 1)]).double()
     found = fixed_point.largest_exponent(Stack([layer]), words, warm_up=60)
     assert found == pytest.approx(math.log(0.5), abs=1e-9)
+
+
+def certified(cell, size, change):
+    torch.manual_seed(0)
+    model = build_model(config.Model(encoder=config.Lookup(size=4), core=config.Stack(sizes=(size,), cell=cell)), 7)
+    with torch.no_grad():
+        for parameter in networks.randomise(model).parameters():
+            change(parameter)
+    return certify(model, 7, torch.zeros(60, 1, dtype=torch.long))
+
+
+@pytest.mark.parametrize("cell", [config.Elman(), config.GRU(), config.LSTM(), config.MinGRU()])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_weights_that_are_not_finite_have_no_certificate(cell, value):
+    for change in (lambda weights: weights.fill_(value), lambda weights: weights.view(-1)[:1].fill_(value)):
+        found = certified(cell, 4, change)
+        assert all(math.isnan(line.value) and not line.holds for line in found)
+
+
+def test_an_lstm_that_forgets_nothing_has_no_certificate_of_tier_1():
+    """1 / (1 - f) is infinite where f is 1 in float64."""
+    layer = Layer(networks.CELLS["lstm"], INPUTS, SIZE)
+    networks.randomise(layer)
+    with torch.no_grad():
+        layer.weight_hh.fill_(1.0)
+        layer.bias_hh.copy_(torch.tensor([-1e8, 1e8, 0.0, 0.0]).repeat_interleave(SIZE))
+    (found,) = fixed_point.fixed_point_certificates(Stack([layer]))
+    assert math.isnan(found.value)
+    assert not found.holds

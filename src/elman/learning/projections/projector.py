@@ -109,17 +109,18 @@ class ToSpectralNorm(Projector):
         """Scale."""
         matrix = spectral.tall(matrix)
         width = min(4, matrix.shape[1])
+        even, unit = spectral.scaled(matrix)
         if self.block is None or self.block.shape[0] != matrix.shape[1]:
-            values, _, right = spectral.exact_triplets(matrix)
+            values, _, right = spectral.exact_triplets(even)
         else:
-            forward = ritz.space_of(matrix, self.block).forward
-            values, space = ritz.ritz(ritz.space_of(matrix, spectral.orthonormal(forward)))
+            forward = ritz.space_of(even, self.block).forward
+            values, space = ritz.ritz(ritz.space_of(even, spectral.orthonormal(forward)))
             right = space.right
         self.computed = len(values)
         self.block = right[:, :width].clone(memory_format=torch.contiguous_format)
         largest = values[0].item()
-        if largest > 0 and (self.always or largest > self.bound):
-            matrix.mul_(self.bound / largest)
+        if largest > 0 and (self.always or largest * unit > self.bound):
+            matrix.copy_(even * (self.bound / largest))
 
     def tensors(self) -> dict[str, Tensor]:
         """The block of vectors."""

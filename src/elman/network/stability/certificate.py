@@ -1,6 +1,7 @@
 """Certificates: a value against a limit, what follows if it holds, and what does not; here that of tier 0.
 
 Tier 0: sigma_1(W_hh) < 2 makes h = 0 stable in a bias-free network without input (Kanai's thesis, Theorem 3.1).
+Elman's network needs 1 where its nonlinearity is 0 at 0; with the sigmoid h = 0 is no fixed point: no tier 0.
 Certificates are computed in float64, from a layer's weights gate by gate (`Gates`).
 """
 
@@ -13,12 +14,14 @@ from torch import Tensor
 from elman.errors import UserError
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import Stack, candidate_hidden, layers_of
+from elman.network.spectrum import spectral_norm
 
 
 class Certificate(msgspec.Struct, frozen=True, kw_only=True):
     """One condition on one layer, value < limit: what follows if it holds, and what does not follow even then.
 
-    Tiers are 0 to 3; layer 1 is the lowest, and 0 the whole network.
+    Tiers are 0 to 3; layer 1 is the lowest, and 0 the whole network. The value is NaN, and the condition not met, where
+    what it is computed from is not finite.
     """
 
     tier: int
@@ -40,19 +43,23 @@ DOES_NOT = "nothing of states far from 0, of inputs, or of a model with biases, 
 
 
 def origin(core: Stack) -> list[Certificate]:
-    """One certificate per layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2."""
+    """One certificate per layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2.
+
+    Empty for Elman's network with the sigmoid: h = 0 is no fixed point.
+    """
     kinds = [kind_of(layer) for layer in layers_of(core)]
     return [
         Certificate(
             tier=0,
             layer=number,
             name="sigma_1(W_hh)",
-            value=torch.linalg.matrix_norm(candidate_hidden(layer).detach().double(), 2).item(),
+            value=spectral_norm(candidate_hidden(layer).detach().double()).item(),
             limit=1 / slope_of(layer) if kind == "elman" else 2.0,
             proves=PROVES,
             does_not=DOES_NOT,
         )
         for number, (kind, layer) in enumerate(zip(kinds, layers_of(core), strict=True), start=1)
+        if kind != "elman" or not _unit(layer, torch.zeros(())).any()
     ]
 
 
@@ -109,9 +116,13 @@ def kind_of(layer: Layer) -> Kind:
 
 def slope_of(layer: Layer) -> float:
     """The largest slope of the nonlinearity of Elman's network: 1 for tanh and ReLU, 1/4 for the sigmoid."""
-    zero = torch.zeros((), dtype=torch.float64, requires_grad=True)
-    one = torch.ones(1, 1, dtype=torch.float64)
-    weights = layer.weights()._replace(input=one, hidden=one, input_bias=None, hidden_bias=None)
-    ahead = layer.cell.step(weights, zero.reshape(1, 1), (torch.full((1, 1), 1e-9, dtype=torch.float64),))[0]
-    (slope,) = torch.autograd.grad(ahead.sum(), zero)
+    z = torch.full((), 1e-9, dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(_unit(layer, z), z)
     return float(slope)
+
+
+def _unit(layer: Layer, z: Tensor) -> Tensor:
+    """The nonlinearity of Elman's network at a pre-activation z, a scalar."""
+    one = torch.ones(1, 1, dtype=z.dtype)
+    weights = layer.weights()._replace(input=one, hidden=one, input_bias=None, hidden_bias=None)
+    return layer.cell.step(weights, z.reshape(1, 1), (torch.zeros(1, 1, dtype=z.dtype),))[0].sum()

@@ -22,6 +22,7 @@ from elman.network.cores.core import RecurrentCore
 from elman.network.cores.layer import Layer
 from elman.network.cores.plain import plain_step
 from elman.network.cores.stack import Stack, layers_of
+from elman.network.spectrum import spectral_norm
 from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
 from elman.network.state import leaves, map_state
 
@@ -75,8 +76,8 @@ def settle(layer: Layer, x: Tensor, steps: int = 2000, tolerance: float = 1e-11)
 def contraction(layer: Layer, gates: Gates, x: Tensor, state: LayerState) -> Tensor:
     """The value of the certificate at a fixed point of an input x [1, I], differentiable in the weights of `gates`."""
     first, *coupled = blocks(layer, gates, x, state)
-    value = torch.linalg.matrix_norm(first, 2)
-    return value + torch.linalg.matrix_norm(coupled[0], 2) if coupled else value
+    value = spectral_norm(first)
+    return value + spectral_norm(coupled[0]) if coupled else value
 
 
 def blocks(layer: Layer, gates: Gates, x: Tensor, state: LayerState) -> tuple[Tensor, ...]:
