@@ -80,8 +80,8 @@ def test_any_text_is_read_and_scored_exactly(run, text):
     loaded = TextRun(run)
     if not loaded.tokeniser.options.open_vocabulary:
         pytest.skip("characters that were not counted are an error")
-    scored = list(loaded.score(list(io.StringIO(text, newline="\n"))))
-    assert loaded.tokeniser.decode([token for tokens, _ in scored for token in tokens]) == text
+    scored = list(loaded.score_text(loaded.reading(text)))
+    assert loaded.tokeniser.decode([token for sentence, _ in scored for token in sentence.tokens]) == text
     assert all((log_probs < 0).all() for _, log_probs in scored)
     assert loaded.tokeniser.decode(loaded.vocabulary.decode(loaded.encode(text))) == text
 

@@ -152,11 +152,17 @@ class TextReader:
             self._read(passage, draft)
         return draft.sentence(self.vocabulary, self._options, number)
 
-    def end(self) -> Sentence:
-        """A sentence of `<eos>` alone, which the vocabulary has."""
+    def complete(self, text: str, number: int = 1) -> Sentence:
+        """As `one`, with the end of its last line: `<eos>` where the training text has it.
+
+        Where nothing else of the text is read the sentence is `<eos>` alone, or empty without `<eos>`.
+        """
+        sentence = self.one(with_last_break(text), number)
+        if len(sentence.ids) or self._options.eos == "none":
+            return sentence
         draft = _Draft()
         draft.add(_END, begins=True)
-        return draft.sentence(self.vocabulary, self._options, 0)
+        return draft.sentence(self.vocabulary, self._options, number)
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text without `<eos>`, as the vocabulary has them or would have them."""
@@ -212,6 +218,11 @@ class TextReader:
             f"{self._name}{':' if self._name else 'line '}{number}: the {unit} {lacking!r} is not in the vocabulary of"
             f" {len(self.vocabulary):,} {unit}s, which has no {UNK}; {self._cure}"
         )
+
+
+def with_last_break(text: str) -> str:
+    """A text whose last line has its line feed."""
+    return text if text.endswith("\n") else f"{text}\n"
 
 
 _END = Piece(EOS, EOS)

@@ -127,13 +127,9 @@ class Trial:
 
 
 def read_hypotheses(run: TextRun, hypotheses: Sequence[Hypothesis], reader: TextReader | None = None) -> Sentences:
-    """Each text read as the training text was, on its own; an empty one is `<eos>` alone."""
+    """Each text read as the training text was, as a sentence of its own; an empty one is `<eos>` alone."""
     read = run.reader("the hypotheses") if reader is None else reader
-    sentences = [read.one(hypothesis.text, number) for number, hypothesis in enumerate(hypotheses, start=1)]
-    if run.vocabulary.eos is not None:
-        end = read.end()
-        sentences = [sentence if len(sentence.ids) else end for sentence in sentences]
-    text = run.as_read(sentences)
+    text = run.as_read(read.complete(one.text, number) for number, one in enumerate(hypotheses, start=1))
     return Sentences(text.model, list(text.items))
 
 
