@@ -96,7 +96,7 @@ def test_a_table_carries_its_columns_and_adds_up_by_region(capsys, run, tmp_path
     assert regions[2]["previous_1"] == regions[1]["surprisal"]
     sentences = both(capsys, *how, "--by", "sentence", "--json").out.splitlines()
     first = json.loads(sentences[0])
-    assert (first["cond"], first["text"]) == ("a", "The horse raced past the barn fell. <eos>")
+    assert (first["cond"], first["text"]) == ("a", "The horse raced past the barn fell.")
     assert first["surprisal"] == pytest.approx(sum(column(regions[:4], "surprisal")), abs=1e-4)
 
 

@@ -59,7 +59,14 @@ def test_score_gives_the_text_back(run, tmp_path, capsysbinary):
     (tmp_path / "a.txt").write_bytes(text.encode())
     assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
     rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
-    assert "".join(row["text"] for row in rows) == text
+    assert "\n".join(row["text"] for row in rows) == text
+
+
+def test_a_row_of_a_sentence_is_one_line(run, tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("the cat\n\nran\n")
+    assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert [row.split("\t")[header.split("\t").index("text")] for row in rows] == ["the cat", "", "ran"]
 
 
 @pytest.mark.slow
@@ -107,7 +114,7 @@ def test_any_bytes_are_scored_and_prompted_exactly(run, tmp_path, capsysbinary, 
         assert to_bytes(loaded.tokeniser.decode(tokens)) == data
     assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
     rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
-    assert to_bytes("".join(row["text"] for row in rows)) == data
+    assert to_bytes("\n".join(row["text"] for row in rows)) == data
 
 
 def test_a_prompt_is_read_exactly(run):
