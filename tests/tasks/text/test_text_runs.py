@@ -16,6 +16,7 @@ from elman.data.text.utf8 import to_bytes
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
+from support.commands import refusal
 from support.parameters import slow_except
 
 TEXT = "吾輩《わがはい》は猫である。\nthe cat sat , the dog ran\r\n" * 60
@@ -67,6 +68,16 @@ def test_a_row_of_a_sentence_is_one_line(run, tmp_path, capsys):
     assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence"]) == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert [row.split("\t")[header.split("\t").index("text")] for row in rows] == ["the cat", "", "ran"]
+
+
+def test_a_character_beyond_the_vocabulary_is_named_with_its_place(run, tmp_path, capsys):
+    if TextRun(run).options.open_vocabulary:
+        pytest.skip("every text can be spelt")
+    path = tmp_path / "a.txt"
+    path.write_text("the cat\nthe Cat\n" * 20)
+    for command in ("evaluate", str(run), "--split", "all"), ("compare", str(run), str(run)):
+        message = refusal(capsys, *command, "--data", path)
+        assert f"{path}:2: the character 'C' is not in the vocabulary of " in message
 
 
 @pytest.mark.slow

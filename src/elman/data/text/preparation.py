@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.text.blocks import Block, blocks, read
+from elman.data.text.lacking import require_known
 from elman.data.text.passages import only_blank_lines, unseparated
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
@@ -204,6 +205,7 @@ def encode(
             file.seek(4 * counts["tokens"])
             file.truncate()
             for stop, (words, numbers, sums) in _read(reader, "number", "encoding", progress, state.stop):
+                require_known(words, vocabulary, options, section, state.stop)
                 ids = vocabulary.encode(words)[numbers]
                 unknown = 0 if unk is None else int(np.count_nonzero(ids == unk))
                 counts.update(sums, tokens=len(ids), unknown=unknown)
