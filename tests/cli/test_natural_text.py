@@ -176,3 +176,8 @@ def test_rescoring_reports_what_it_read(capsys, run, tmp_path):
     printed = both(capsys, "rescore", run, nbest, "--references", references, "--tune")
     assert "every id has one hypothesis (1 ids): there is nothing to choose" in printed.err
     assert "warning: the weight is 0" in printed.err
+    assert (
+        "1 of 2 references, such as u2, have no hypothesis: their 2 words count as deleted in the word error rate"
+        in printed.err.splitlines()
+    )
+    assert "word error rate 40.00 %; without the model 40.00 %" in printed.err
