@@ -42,6 +42,15 @@ def test_a_folder_of_splits_is_read_with_its_counts(corpus_folder):
     assert sum(corpus.vocabulary.counts) == 13
 
 
+def test_a_written_unk_is_not_unknown(tmp_path):
+    (tmp_path / "test.txt").write_text("the <unk> zebra\n<unk> zebra cat sat\n")
+    vocabulary = Vocabulary(("the", "cat", EOS, UNK), (1, 1, 1, 1))
+    split = open_corpus(tmp_path, WORDS, vocabulary=vocabulary).split("test")
+    assert (list(split.tokens).count(vocabulary.unk), split.unknown) == (5, 3)
+    sentences = TextReader(vocabulary, Tokeniser(WORDS)).sentences(["the <unk> zebra\n", "<unk> zebra cat sat\n"])
+    assert sum(sum(one.unknown) for one in sentences) == split.unknown
+
+
 def test_tokens_are_mapped_and_cannot_be_written(corpus_folder):
     tokens = open_corpus(corpus_folder, RARE).split("train").tokens
     assert isinstance(tokens, np.memmap)
