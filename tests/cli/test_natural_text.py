@@ -96,7 +96,7 @@ def test_a_table_carries_its_columns_and_adds_up_by_region(capsys, run, tmp_path
     assert regions[2]["previous_1"] == regions[1]["surprisal"]
     sentences = both(capsys, *how, "--by", "sentence", "--json").out.splitlines()
     first = json.loads(sentences[0])
-    assert (first["cond"], first["text"]) == ("a", "The horse raced past the barn fell. <eos>")
+    assert (first["cond"], first["text"]) == ("a", "The horse raced past the barn fell.")
     assert first["surprisal"] == pytest.approx(sum(column(regions[:4], "surprisal")), abs=1e-4)
 
 
@@ -176,3 +176,8 @@ def test_rescoring_reports_what_it_read(capsys, run, tmp_path):
     printed = both(capsys, "rescore", run, nbest, "--references", references, "--tune")
     assert "every id has one hypothesis (1 ids): there is nothing to choose" in printed.err
     assert "warning: the weight is 0" in printed.err
+    assert (
+        "1 of 2 references, such as u2, have no hypothesis: their 2 words count as deleted in the word error rate"
+        in printed.err.splitlines()
+    )
+    assert "word error rate 40.00 %; without the model 40.00 %" in printed.err

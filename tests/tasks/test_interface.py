@@ -1,12 +1,18 @@
 """The functions of the package: train, load, evaluate, generate, score."""
 
+import msgspec
 import numpy as np
 import pytest
 
 import elman
 from elman import config
+from elman.config.text import TextData
+from elman.data.hypotheses import Hypothesis
+from elman.evaluation.scoring import Unknown
+from elman.tasks.text import rescoring
 from elman.tasks.text.run import TextRun
 from support import text_runs
+from support.commands import output, table
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +51,61 @@ def test_score_gives_log_probabilities_of_every_token(trained):
     assert len(two.log_probs) == 2
     assert np.all(one.log_probs < 0)
     assert config.Recipe is elman.Recipe
+
+
+RULES = {
+    "words, paragraphs": TextData(tokenisation="raw", eos="paragraph", min_count=2),
+    "words, lines": TextData(tokenisation="raw", min_count=2),
+    "words, no ends": TextData(eos="none", min_count=2),
+    "characters, lines": TextData(tokenisation="characters"),
+    "characters, exact": TextData(tokenisation="characters", eos="exact"),
+}
+
+
+@pytest.fixture(scope="module", params=RULES)
+def ruled(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ruled")
+    recipe = text_runs.recipe(epochs=1)
+    data = msgspec.structs.replace(RULES[request.param], evaluation=recipe.data.evaluation)
+    corpus = text_runs.write_corpus(folder / "corpus", {"train": 30, "valid": 10, "test": 10})
+    return elman.train(msgspec.structs.replace(recipe, data=data), folder / "run", data=corpus).run
+
+
+SENTENCES = ["w1 w2", "", "w3 w1", "", "", "w2\nw1"]
+
+
+@pytest.mark.parametrize("document", [False, True])
+def test_every_text_of_a_list_has_one_result(ruled, document):
+    scored = elman.score(ruled, SENTENCES, document=document)
+    assert len(scored) == len(SENTENCES)
+    ends = ruled.options.eos != "none"
+    assert [one.tokens[-1:] == ["<eos>"] for one in scored] == [ends] * len(SENTENCES)
+    assert scored[1].tokens == (["<eos>"] if ends else [])
+    assert all(len(one.log_probs) == len(one.tokens) for one in scored)
+
+
+def test_score_and_scorer_agree_on_every_text(ruled):
+    scored = elman.score(ruled, SENTENCES)
+    columns = elman.Scorer(ruled.path)(SENTENCES)
+    assert columns["tokens"] == [len(one.tokens) for one in scored]
+    totals = [float(one.log_probs.sum(dtype=np.float64)) for one in scored]
+    assert columns["log_prob"] == pytest.approx(totals, rel=1e-5)
+    assert all((total < 0) == bool(one.tokens) for total, one in zip(totals, scored, strict=True))
+
+
+def test_the_command_scores_the_lines_of_a_file_as_the_texts_of_a_list(ruled, capsys, tmp_path):
+    lines = [one for one in SENTENCES if one and "\n" not in one]
+    between = "\n\n" if ruled.options.eos == "paragraph" else "\n"
+    (tmp_path / "text.txt").write_text(between.join(lines) + "\n")
+    rows = table(output(capsys, "score", ruled.path, tmp_path / "text.txt", "--by", "sentence"))
+    totals = [float(one.log_probs.sum(dtype=np.float64)) for one in elman.score(ruled, lines)]
+    assert [float(row["log_prob"]) for row in rows] == pytest.approx(totals, rel=1e-4)
+    for text in (between.join(lines), between.join(lines) + "\n"):
+        found = [float(one.log_probs.sum(dtype=np.float64)) for one in elman.score(ruled, text)]
+        assert found == pytest.approx(totals, rel=1e-5)
+
+
+def test_hypotheses_are_scored_as_the_texts_of_a_list(ruled):
+    read = rescoring.read_hypotheses(ruled, [Hypothesis("a", (), text) for text in SENTENCES])
+    totals = [float(one.log_probs.sum(dtype=np.float64)) for one in elman.score(ruled, SENTENCES)]
+    assert rescoring.log_probs_fresh(ruled, read, Unknown()) == pytest.approx(totals, rel=1e-5)

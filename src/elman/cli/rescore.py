@@ -98,6 +98,12 @@ class MixOptions:
         from elman.tasks.text.rescoring import Grid, Trial
 
         trial = Trial(hypotheses, log_probs, references)
+        if missing := trial.without_hypothesis:
+            print(
+                f"{len(missing):,} of {len(references):,} references, such as {missing[0]}, have no hypothesis: their"
+                f" {trial.deleted:,} words count as deleted in the word error rate",
+                file=sys.stderr,
+            )
         alone = trial.error_rate(msgspec.structs.replace(mix, weight=0.0))
         if self.tune:
             fixed = {"weights": self.weight, "penalties": self.word_penalty}

@@ -65,10 +65,14 @@ def sentence_row(
 
 
 def _text(sentence: "Sentence", tokeniser: "Tokeniser") -> str:
-    """The sentence as it stands in the text; between words there is one space."""
+    """The sentence as it stands in the text, without the `<eos>` at its end; between words there is one space."""
+    from elman.data.text.vocabulary import EOS
+
+    ends = tokeniser.options.eos != "none" and sentence.pieces[-1:] == [EOS]
     if tokeniser.options.spelt:
-        return tokeniser.decode(sentence.pieces)
-    return " ".join(word.text for word in sentence.words(tokeniser))
+        return tokeniser.decode(sentence.pieces[:-1] if ends else sentence.pieces)
+    words = [word.text for word in sentence.words(tokeniser)]
+    return " ".join(words[:-1] if ends else words)
 
 
 def region_rows(

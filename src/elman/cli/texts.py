@@ -51,7 +51,7 @@ def whole_sentences(stimuli: "Sequence[Stimulus]", reader: "TextReader", name: s
     from elman.data.text.vocabulary import EOS
 
     for stimulus in stimuli:
-        sentence = reader.one(f"{stimulus.text}\n", stimulus.line)
+        sentence = reader.complete(stimulus.text, stimulus.line)
         if all(token == EOS for token in sentence.read):
             raise UserError(f"{name}:{stimulus.line}: no token that the model could read in {stimulus.text!r}")
         yield sentence

@@ -113,9 +113,11 @@ def generate(
 def score(run: AnyRun, lines: Sequence[str] | str, *, document: bool = False) -> list[Scored]:
     """The log-probability of every token of every sentence; with `document` each in the context of those before it.
 
-    A string is the lines that it holds.
+    There is one result for each text of a list, in its order: a text is one sentence, whatever line breaks it holds,
+    and an empty one is `<eos>` alone where the run has it. A string is the lines that it holds, or the paragraphs
+    where those are the sentences of the run (`eos = "paragraph"`).
 
-    Raises UserError where it is not a run on text.
+    Raises UserError where it is not a run on text, or the vocabulary lacks a word or a character and has no `<unk>`.
     """
     return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
 

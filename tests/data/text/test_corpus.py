@@ -42,6 +42,15 @@ def test_a_folder_of_splits_is_read_with_its_counts(corpus_folder):
     assert sum(corpus.vocabulary.counts) == 13
 
 
+def test_a_written_unk_is_not_unknown(tmp_path):
+    (tmp_path / "test.txt").write_text("the <unk> zebra\n<unk> zebra cat sat\n")
+    vocabulary = Vocabulary(("the", "cat", EOS, UNK), (1, 1, 1, 1))
+    split = open_corpus(tmp_path, WORDS, vocabulary=vocabulary).split("test")
+    assert (list(split.tokens).count(vocabulary.unk), split.unknown) == (5, 3)
+    sentences = TextReader(vocabulary, Tokeniser(WORDS)).sentences(["the <unk> zebra\n", "<unk> zebra cat sat\n"])
+    assert sum(sum(one.unknown) for one in sentences) == split.unknown
+
+
 def test_tokens_are_mapped_and_cannot_be_written(corpus_folder):
     tokens = open_corpus(corpus_folder, RARE).split("train").tokens
     assert isinstance(tokens, np.memmap)
@@ -132,9 +141,32 @@ def test_one_token_vocabulary(corpus_folder):
     )
 
 
+@pytest.mark.parametrize("eos", ["line", "exact", "paragraph", "none"])
+@pytest.mark.parametrize(("lines", "width"), [(2, 1), (20, 30_000)])
+def test_a_character_that_training_never_saw_is_named_with_its_place(tmp_path, eos, lines, width):
+    options = TextOptions(tokenisation="characters", eos=eos, valid_fraction=0, test_fraction=1)
+    path = tmp_path / "text.txt"
+    path.write_text(f"{'ab' * width}\n" * lines + "b\u3042b\nab")
+    assert message(path, options, vocabulary=Vocabulary((*"ab ", EOS), (1,) * 4)) == (
+        f"{path}:{lines + 1}: the character '\u3042' is not in the vocabulary of 4 characters, which has no <unk>;"
+        " take it out, or train with min_count = 2 or more to have one"
+    )
+
+
+def test_a_word_that_one_of_many_files_has_is_named_with_its_place(tmp_path):
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "a-1.txt").write_text("\ufeffa b\na")
+    (tmp_path / "test" / "a-2.txt").write_text("\ufeffa\nb zebra\n")
+    found = message(tmp_path, vocabulary=Vocabulary(("a", "b", EOS), (1, 1, 1)))
+    assert found.startswith(f"{tmp_path / 'test' / 'a-2.txt'}:2: the word 'zebra'")
+
+
 def test_word_that_training_never_saw(corpus_folder):
     (corpus_folder / "valid.txt").write_text("the zebra\n")
-    assert "the word 'zebra' is not in the vocabulary of 7 words, which has no <unk>" in message(corpus_folder)
+    assert message(corpus_folder) == (
+        f"{corpus_folder / 'valid.txt'}:1: the word 'zebra' is not in the vocabulary of 7 words, which has no <unk>;"
+        " take it out, or train with min_count = 2 or more to have one"
+    )
     assert open_corpus(corpus_folder, TextOptions(tokenisation="raw")).split("valid").unknown == 1
 
 

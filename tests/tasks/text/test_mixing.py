@@ -50,6 +50,14 @@ def test_tuning_finds_the_best_of_the_grid(seed):
     assert mix.given_weights == (1.0,)
 
 
+def test_the_words_of_a_reference_without_hypothesis_are_deleted():
+    hypotheses = [Hypothesis("u", (0.0,), "a b"), Hypothesis("u", (-1.0,), "a c")]
+    trial = Trial(hypotheses, [-9.0, 0.0], {"u": "a c", "v": "a b c", "w": ""})
+    assert (trial.without_hypothesis, trial.deleted) == (["v", "w"], 3)
+    assert trial.error_rate(Mix(weight=0.0)) == 4 / 5
+    assert trial.tuned(Mix(), Grid())[1] == 3 / 5
+
+
 def test_a_score_that_misleads_loses_its_weight():
     """The second given score prefers what is wrong, so much that no weight of the model's mends it."""
     hypotheses = [Hypothesis("u", (0.0, -9.0), "a b"), Hypothesis("u", (0.0, 0.0), "c c")]

@@ -16,6 +16,7 @@ from elman.data.text.utf8 import to_bytes
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
+from support.commands import refusal
 from support.parameters import slow_except
 
 TEXT = "吾輩《わがはい》は猫である。\nthe cat sat , the dog ran\r\n" * 60
@@ -59,7 +60,24 @@ def test_score_gives_the_text_back(run, tmp_path, capsysbinary):
     (tmp_path / "a.txt").write_bytes(text.encode())
     assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
     rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
-    assert "".join(row["text"] for row in rows) == text
+    assert "\n".join(row["text"] for row in rows) == text
+
+
+def test_a_row_of_a_sentence_is_one_line(run, tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("the cat\n\nran\n")
+    assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert [row.split("\t")[header.split("\t").index("text")] for row in rows] == ["the cat", "", "ran"]
+
+
+def test_a_character_beyond_the_vocabulary_is_named_with_its_place(run, tmp_path, capsys):
+    if TextRun(run).options.open_vocabulary:
+        pytest.skip("every text can be spelt")
+    path = tmp_path / "a.txt"
+    path.write_text("the cat\nthe Cat\n" * 20)
+    for command in ("evaluate", str(run), "--split", "all"), ("compare", str(run), str(run)):
+        message = refusal(capsys, *command, "--data", path)
+        assert f"{path}:2: the character 'C' is not in the vocabulary of " in message
 
 
 @pytest.mark.slow
@@ -80,8 +98,8 @@ def test_any_text_is_read_and_scored_exactly(run, text):
     loaded = TextRun(run)
     if not loaded.tokeniser.options.open_vocabulary:
         pytest.skip("characters that were not counted are an error")
-    scored = list(loaded.score(list(io.StringIO(text, newline="\n"))))
-    assert loaded.tokeniser.decode([token for tokens, _ in scored for token in tokens]) == text
+    scored = list(loaded.score_text(loaded.reading(text)))
+    assert loaded.tokeniser.decode([token for sentence, _ in scored for token in sentence.tokens]) == text
     assert all((log_probs < 0).all() for _, log_probs in scored)
     assert loaded.tokeniser.decode(loaded.vocabulary.decode(loaded.encode(text))) == text
 
@@ -107,7 +125,7 @@ def test_any_bytes_are_scored_and_prompted_exactly(run, tmp_path, capsysbinary, 
         assert to_bytes(loaded.tokeniser.decode(tokens)) == data
     assert main(["score", str(run), str(tmp_path / "a.txt"), "--by", "sentence", "--json"]) == 0
     rows = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
-    assert to_bytes("".join(row["text"] for row in rows)) == data
+    assert to_bytes("\n".join(row["text"] for row in rows)) == data
 
 
 def test_a_prompt_is_read_exactly(run):

@@ -51,7 +51,7 @@ Parts = dict[str, tuple[Section, str]]
 ALL = "all"
 """The name of all splits together, in the order of the text."""
 
-_FORMAT = 2
+_FORMAT = 3
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 BLOCK = 1 << 20
+LINE_FEED = b"\n"
 
 COMPRESSED = (".gz", ".zst")
 """The ends of the names of files that are unpacked while they are read."""
@@ -123,6 +124,18 @@ class Files:
             size += len(block)
             digest.update(block)
         return Measure(size, digest.hexdigest())
+
+    def place(self, offset: int) -> str:
+        """The file and the line that a byte of the text is in, FILE:LINE."""
+        for number, path in enumerate(self.paths):
+            line, ended = 1, True
+            for count, block in enumerate(Files.of(path).blocks()):
+                data = block.removeprefix(codecs.BOM_UTF8) if number and not count else block
+                if offset < len(data):
+                    return f"{path}:{line + data.count(LINE_FEED, 0, offset)}"
+                offset, line, ended = offset - len(data), line + data.count(LINE_FEED), data.endswith(LINE_FEED)
+            offset -= not ended
+        raise AssertionError("the byte is in the text")
 
     def reading(self, start: int = 0) -> BinaryIO:
         """The text from a byte on; raises UserError, while it is read, where a file is damaged or cannot be read."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.text.blocks import Block, blocks, read
+from elman.data.text.lacking import require_known
 from elman.data.text.passages import only_blank_lines, unseparated
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
@@ -47,7 +48,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The counts of an encoded split, as the cache keeps them, and the digest of the source text.
 
     Attributes:
-        unknown: how many of them are `<unk>`, written in the text or standing for a word that is not known.
+        unknown: how many of them the vocabulary lacks; an `<unk>` that is written in the text is known.
         characters, num_bytes, num_words, unseparated: sums over the passages (`elman.data.text.passages.Passage`); with
             many letters in clauses without spaces, `unseparated`, `num_words` is meaningless.
         lines: how many lines were read (one longer than 64 KiB counts as several).
@@ -195,7 +196,7 @@ def encode(
     Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
     """
     begun, journal = path.with_name(f"{path.name}.begun"), path.with_name(f"{path.name}.json")
-    reader, unk = BlockReader(section, options, subwords), vocabulary.unk
+    reader = BlockReader(section, options, subwords)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         state = _continued(begun, journal, section)
@@ -204,9 +205,10 @@ def encode(
             file.seek(4 * counts["tokens"])
             file.truncate()
             for stop, (words, numbers, sums) in _read(reader, "number", "encoding", progress, state.stop):
+                require_known(words, vocabulary, options, section, state.stop)
                 ids = vocabulary.encode(words)[numbers]
-                unknown = 0 if unk is None else int(np.count_nonzero(ids == unk))
-                counts.update(sums, tokens=len(ids), unknown=unknown)
+                lacks = np.fromiter((word not in vocabulary.ids for word in words), np.bool_, len(words))
+                counts.update(sums, tokens=len(ids), unknown=int(np.count_nonzero(lacks[numbers])))
                 data = ids.astype("<i4").tobytes()
                 file.write(data)
                 state.stop, state.crc = stop, zlib.crc32(data, state.crc)

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.text.fitting import Fitting, Piece
+from elman.data.text.lacking import refusal, unit_of
 from elman.data.text.passages import Passage, passages
 from elman.data.text.tally import Tally
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
 from elman.data.text.utf8 import Line
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
-from elman.errors import UserError
 
 KEPT_WORDS = 1 << 16
 """Words whose pieces are kept for the next time."""
@@ -152,11 +152,17 @@ class TextReader:
             self._read(passage, draft)
         return draft.sentence(self.vocabulary, self._options, number)
 
-    def end(self) -> Sentence:
-        """A sentence of `<eos>` alone, which the vocabulary has."""
+    def complete(self, text: str, number: int = 1) -> Sentence:
+        """As `one`, with the end of its last line: `<eos>` where the training text has it.
+
+        Where nothing else of the text is read the sentence is `<eos>` alone, or empty without `<eos>`.
+        """
+        sentence = self.one(with_last_break(text), number)
+        if len(sentence.ids) or self._options.eos == "none":
+            return sentence
         draft = _Draft()
         draft.add(_END, begins=True)
-        return draft.sentence(self.vocabulary, self._options, 0)
+        return draft.sentence(self.vocabulary, self._options, number)
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text without `<eos>`, as the vocabulary has them or would have them."""
@@ -167,8 +173,7 @@ class TextReader:
 
     def report(self) -> list[str]:
         """What the vocabulary lacks of the text that was read, and what was read otherwise than it stands."""
-        unit = "character" if self._options.tokenisation == "characters" else "word"
-        return self.tally.lines(unit, "left out" if self.vocabulary.unk is None else f"read as {UNK}")
+        return self.tally.lines(unit_of(self._options), "left out" if self.vocabulary.unk is None else f"read as {UNK}")
 
     def _passages(self, lines: Iterable[str], number: int) -> Iterator[Passage]:
         return passages(_numbered(lines, number), self._written, self.tokeniser.subwords)
@@ -207,11 +212,13 @@ class TextReader:
         if self._leave_out:
             return tuple(piece._replace(token=None) if piece.unknown else piece for piece in pieces)
         lacking = next(piece.text for piece in pieces if piece.unknown)
-        unit = "character" if self._options.tokenisation == "characters" else "word"
-        raise UserError(
-            f"{self._name}{':' if self._name else 'line '}{number}: the {unit} {lacking!r} is not in the vocabulary of"
-            f" {len(self.vocabulary):,} {unit}s, which has no {UNK}; {self._cure}"
-        )
+        place = f"{self._name}{':' if self._name else 'line '}{number}"
+        raise refusal(lacking, self.vocabulary, self._options, place, self._cure)
+
+
+def with_last_break(text: str) -> str:
+    """A text whose last line has its line feed."""
+    return text if text.endswith("\n") else f"{text}\n"
 
 
 _END = Piece(EOS, EOS)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare
 from elman.data.text.corpus import ALL
+from elman.data.text.lacking import require_known
 from elman.data.text.passages import clean, passages
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.sources import Section, find_sections
@@ -122,8 +123,10 @@ def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, adva
     tokens, texts = list[str](), list[str]()
     for one in sections:
         lines = list(read_lines(one.files, one.start, one.stop, run.options))
-        for passage in passages(lines, run.options, run.tokeniser.subwords):
-            tokens += passage.words
+        read = passages(lines, run.options, run.tokeniser.subwords)
+        words = [word for passage in read for word in passage.words]
+        require_known(words, run.vocabulary, run.options, one)
+        tokens += words
         texts.append("".join(clean(line.text, run.options) for line in lines))
     model, (inputs,) = _inputs(run, [tokens])
     ids = run.vocabulary.encode(tokens)

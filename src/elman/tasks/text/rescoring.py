@@ -60,7 +60,10 @@ def ranked(hypotheses: Sequence[Hypothesis], log_probs: Sequence[float], mix: Mi
 
 @dataclasses.dataclass
 class Trial:
-    """Hypotheses of all utterances with the log-probability of each (nats), [N], and references, for tuning a mix."""
+    """Hypotheses with the log-probability of each (nats), [N], and the references of all utterances, for tuning a mix.
+
+    Where a reference has no hypothesis its words count as deleted, whatever the mix.
+    """
 
     hypotheses: Sequence[Hypothesis]
     log_probs: Sequence[float]
@@ -74,12 +77,15 @@ class Trial:
         scored = zip(self.hypotheses, self.log_probs, strict=True)
         rows = [(*one.scores, log_prob, -len(one.text.split())) for one, log_prob in scored]
         self._features = np.array(rows, dtype=np.float64)[self._order]
-        self._words = sum(len(self.references[name].split()) for name in groups)
+        lengths = {name: len(text.split()) for name, text in self.references.items()}
+        self._words = sum(lengths.values())
+        self.without_hypothesis = [name for name in lengths if name not in groups]
+        self.deleted = sum(lengths[name] for name in self.without_hypothesis)
         self._errors: dict[int, int] = {}
 
     def error_rate(self, mix: Mix) -> float:
         """The word error rate of the hypotheses that a mix chooses; NaN where the references have no words."""
-        errors = sum(self._errors_of(index) for index in self._chosen(mix).tolist())
+        errors = self.deleted + sum(self._errors_of(index) for index in self._chosen(mix).tolist())
         return errors / self._words if self._words else math.nan
 
     def tuned(self, mix: Mix, grid: Grid) -> tuple[Mix, float]:
@@ -127,13 +133,9 @@ class Trial:
 
 
 def read_hypotheses(run: TextRun, hypotheses: Sequence[Hypothesis], reader: TextReader | None = None) -> Sentences:
-    """Each text read as the training text was, on its own; an empty one is `<eos>` alone."""
+    """Each text read as the training text was, as a sentence of its own; an empty one is `<eos>` alone."""
     read = run.reader("the hypotheses") if reader is None else reader
-    sentences = [read.one(hypothesis.text, number) for number, hypothesis in enumerate(hypotheses, start=1)]
-    if run.vocabulary.eos is not None:
-        end = read.end()
-        sentences = [sentence if len(sentence.ids) else end for sentence in sentences]
-    text = run.as_read(sentences)
+    text = run.as_read(read.complete(one.text, number) for number, one in enumerate(hypotheses, start=1))
     return Sentences(text.model, list(text.items))
 
 

@@ -18,7 +18,7 @@ from elman.config.text import TextData, TextEvaluation
 from elman.data.grammar.sample import grammar_folder
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
-from elman.data.text.reading import Sentence, TextReader
+from elman.data.text.reading import Sentence, TextReader, with_last_break
 from elman.data.text.sentences import spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
@@ -184,11 +184,18 @@ class TextRun(Run):
         return Sentences(model, list(zip(whole, inputs, strict=True)))
 
     def score(self, lines: Iterable[str] | str, *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
-        """The tokens of every sentence, as they stand in the text, and their log-probabilities (nats).
+        """The tokens of every sentence, as they stand in the text, and their log-probabilities (nats, float32 [n]).
 
-        A string is the lines that it holds.
+        Every text of `lines` is one sentence, which ends in `<eos>` where the run has it. A string is the lines that it
+        holds, or the paragraphs where those are the sentences of the run. With `document` each sentence is read in the
+        context of those before it.
         """
-        for sentence, log_probs in self.score_text(self.reading(lines), document=document):
+        reader = self.reader()
+        if isinstance(lines, str):
+            text = self.reading(with_last_break(lines) if lines else "", reader)
+        else:
+            text = self.as_read(reader.complete(one, number) for number, one in enumerate(lines, start=1))
+        for sentence, log_probs in self.score_text(text, document=document):
             yield sentence.tokens, log_probs
 
     def score_text(

@@ -35,7 +35,8 @@ class Scorer:
     - `unknown`: how many of them the vocabulary lacks, int;
     - with `per_token` also `token_texts` and `token_log_probs`: lists, one item for each token.
 
-    Each text is one sentence, independent of all others, whatever line breaks it holds. Texts of a batch are computed
+    Each text is one sentence, independent of all others, whatever line breaks it holds; an empty one is `<eos>` alone
+    where the run has it. Texts of a batch are computed
     side by side in groups of similar length, so that figures are those of `elman score` up to the rounding of single
     precision (relative differences of about 1e-6).
 
@@ -116,7 +117,7 @@ class Scorer:
 
         run, treatment = self._run(), Unknown(treatment=self.unknown)
         reader = run.reader("the batch", leave_out=self.unknown == "exclude")
-        sentences = [reader.one(text if text.endswith("\n") else f"{text}\n") for text in texts]
+        sentences = [reader.complete(text, number) for number, text in enumerate(texts, start=1)]
         order = sorted(range(len(sentences)), key=lambda index: len(sentences[index].ids))
         read = run.as_read([sentences[index] for index in order])
         rows: list[tuple[Any, ...]] = [()] * len(texts)
