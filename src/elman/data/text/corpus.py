@@ -13,7 +13,7 @@ from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
 from elman.data.text.files import plain_name
-from elman.data.text.passages import stop_after
+from elman.data.text.passages import TokenCounts, stop_after
 from elman.data.text.preparation import Counts, Progress, encode
 from elman.data.text.sources import Corpus, Section, find_sections, require_all
 from elman.data.text.subwords import Subwords
@@ -40,9 +40,18 @@ class Split:
     num_words: int
     unseparated: int
     lines: int
+    first: TokenCounts
     sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
+
+    def counted(self, *, skip_first: bool) -> "Split":
+        """What a score counts: the split, or all but its first token, with the counts of that part."""
+        if not skip_first:
+            return self
+        left = {name: getattr(self, name) - value for name, value in msgspec.structs.asdict(self.first).items()}
+        inputs = None if self.inputs is None else self.inputs[1:]
+        return dataclasses.replace(self, tokens=self.tokens[1:], inputs=inputs, **left)
 
 
 Parts = dict[str, tuple[Section, str]]
@@ -51,7 +60,7 @@ Parts = dict[str, tuple[Section, str]]
 ALL = "all"
 """The name of all splits together, in the order of the text."""
 
-_FORMAT = 2
+_FORMAT = 3
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 
@@ -185,6 +194,7 @@ def _joined(splits: Sequence[Split]) -> Split:
         ALL,
         np.concatenate([split.tokens for split in splits]),
         **{name: sum(getattr(split, name) for split in splits) for name in summed},
+        first=splits[0].first,
         sha256=sha256_lines(*(split.sha256 for split in splits)),
     )
 

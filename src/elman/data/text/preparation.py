@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.text.blocks import Block, blocks, read
-from elman.data.text.passages import only_blank_lines, unseparated
+from elman.data.text.passages import TokenCounts, first_token, only_blank_lines, passages, unseparated
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
-from elman.data.text.utf8 import LONGEST, as_read
+from elman.data.text.utf8 import LONGEST, as_read, read_lines
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
@@ -51,6 +51,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         characters, num_bytes, num_words, unseparated: sums over the passages (`elman.data.text.passages.Passage`); with
             many letters in clauses without spaces, `unseparated`, `num_words` is meaningless.
         lines: how many lines were read (one longer than 64 KiB counts as several).
+        first: what the first token contributes to these counts.
     """
 
     tokens: int
@@ -60,6 +61,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     num_words: int
     unseparated: int
     lines: int
+    first: TokenCounts
     sha256: str
 
 
@@ -226,7 +228,16 @@ def encode(
         for left in (begun, journal):
             left.unlink(missing_ok=True)
         raise
-    return Counts(**{name: counts[name] for name in Counts.__struct_fields__[:-1]}, sha256=sha256)
+    first = _first_of(section, vocabulary, options, subwords)
+    return Counts(**{name: counts[name] for name in ("tokens", "unknown", *_SUMS, "lines")}, first=first, sha256=sha256)
+
+
+def _first_of(section: Section, vocabulary: Vocabulary, options: TextOptions, subwords: Subwords | None) -> TokenCounts:
+    """What the first token of a section contributes to its counts."""
+    lines = read_lines(section.files, section.start, section.stop, options)
+    token, counts = first_token(passages(lines, options, subwords), options)
+    unknown = int(vocabulary.unk is not None and vocabulary.encode([token])[0] == vocabulary.unk)
+    return msgspec.structs.replace(counts, unknown=unknown)
 
 
 def _has_words(tokens: Collection[str]) -> bool:
