@@ -108,6 +108,24 @@ def test_what_cannot_be_chosen(capsys, novel):
     assert "is a run folder; to repeat it" in refusal(capsys, "train", "runs/novel")
 
 
+def test_no_size_is_chosen_for_no_time(capsys, novel):
+    line = refusal(capsys, "train", "novel.txt", "--minutes", "0", *SMALL)
+    assert line == "elman: --minutes is 0; it must be above 0"
+    line = refusal(capsys, "train", "novel.txt", "--max-minutes", "0", *SMALL)
+    assert line == "elman: --max-minutes 0 leaves no time for which a size could be chosen; give --minutes too"
+    lines, command = chosen(
+        capsys, "train", "novel.txt", "--minutes", "0.05", "--max-minutes", "0", "--dry-run", *SMALL
+    )
+    assert next(filter(None, lines)) == "chosen for novel.txt and 0.05 min: recipes/text/prose.toml"
+    assert command[-2:] == ["--max-minutes", "0"]
+
+
+def test_a_place_that_cannot_hold_a_run_is_refused_before_anything_is_chosen(capsys, novel):
+    assert refusal(capsys, "train", "novel.txt", "--out", "novel.txt") == (
+        "elman: novel.txt is a file; choose a folder for --out"
+    )
+
+
 @pytest.mark.parametrize(
     ("recipe", "name", "data", "looks"),
     [

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show, together
 from elman.cli.groups import Common
-from elman.cli.options import DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
+from elman.cli.options import AboveZero, DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
 from elman.errors import UserError
@@ -38,7 +38,7 @@ def train(
     epochs: Positive | None = None,
     resume: bool = False,
     init: RunOut = None,
-    minutes: NonNegative | None = None,
+    minutes: AboveZero | None = None,
     max_minutes: NonNegative | None = None,
     baselines: bool = False,
     track: Tracked = None,
