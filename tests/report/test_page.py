@@ -264,8 +264,8 @@ def test_runs_with_equal_seeds_are_no_replicates(make_run, capsys):
     assert [[run.path for run in group.runs] for group in groups] == [paths[:2], paths[2:]]
     assert len({group.label for group in groups}) == 2
     assert capsys.readouterr().err == (
-        f"elman: {paths[2]}, {paths[3]}: recipe, data and seed are those of another of these runs; runs with equal seeds"
-        " are no replicates and are not averaged\n"
+        f"elman: {paths[2]}, {paths[3]}: recipe, data and seed are those of another of these runs;"
+        " runs with equal seeds are no replicates and are not averaged\n"
     )
 
 

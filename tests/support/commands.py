@@ -17,6 +17,7 @@ from support import text_runs
 TEXTS = {
     "words": TextData(tokenisation="raw", min_count=2),
     "characters": TextData(tokenisation="characters"),
+    "exact": TextData(tokenisation="characters", eos="exact"),
 }
 
 

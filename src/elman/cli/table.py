@@ -31,8 +31,9 @@ def table(
 ) -> None:
     """A table of runs, one row for those that differ by their seed alone.
 
-    Runs with equal seeds, and runs continued under a changed recipe, have rows of their own. Mean and sample standard deviation over the seeds of the validation and test figure, parameters and minutes of
-    training. Folders that are no runs are left out, so `runs/*` may be given.
+    Runs with equal seeds, and runs continued under a changed recipe, have rows of their own. Mean and sample standard
+    deviation over the seeds of the validation and test figure, parameters and minutes of training. Folders that are no
+    runs are left out, so `runs/*` may be given.
 
     Args:
         format: markdown; latex: a tabular without packages; csv: unrounded numbers

@@ -32,8 +32,8 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
         before[own] += 1
     if repeated := [str(run.path) for (_, place), members in groups.items() if place for run in members]:
         notice(
-            f"{', '.join(repeated)}: recipe, data and seed are those of another of these runs; runs with equal seeds are"
-            " no replicates and are not averaged"
+            f"{', '.join(repeated)}: recipe, data and seed are those of another of these runs; runs with equal seeds"
+            " are no replicates and are not averaged"
         )
     names = dict(zip(map(id, runs), run_labels(runs), strict=True))
     titles = Counter(members[0].title for members in groups.values())

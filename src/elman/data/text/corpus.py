@@ -1,9 +1,9 @@
 """A corpus of text: a vocabulary and the splits as memory-mapped ids."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from elman.data.text import cache as store
 from elman.data.text.files import plain_name
 from elman.data.text.passages import TokenCounts, stop_after
 from elman.data.text.preparation import Counts, Progress, encode
-from elman.data.text.sources import Corpus, Section, find_sections, require_all
+from elman.data.text.sources import Corpus, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import as_utf8
@@ -60,6 +60,8 @@ Parts = dict[str, tuple[Section, str]]
 ALL = "all"
 """The name of all splits together, in the order of the text."""
 
+Found = TypeVar("Found")
+
 _FORMAT = 3
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
@@ -73,7 +75,7 @@ class TextCorpus(Corpus[TextOptions, Split]):
 
     def split(self, name: str) -> Split:
         """As `Corpus.split`; `all` is the splits one after another, a whole file that was cut."""
-        return _joined(list(self.splits.values())) if name == ALL else super().split(name)
+        return _joined(list(self.splits.values())) if name == ALL else split_named(self.splits, name, self.source)
 
     @property
     def tokeniser(self) -> Tokeniser:
@@ -148,6 +150,11 @@ def open_corpus(
     )
 
 
+def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> Found:
+    """The split of this name; raises UserError where the text does not have it, which names `all` if it was cut."""
+    return named(splits, name, source, f"; {ALL} is the whole text" if one_text(Path(source)) else "")
+
+
 def _encode(
     parts: Parts,
     folder: Path,
@@ -172,7 +179,7 @@ def _find_parts(source: Path, options: TextOptions, copies: Path, *, all_three: 
     bytewise = options.tokenisation == "bytes"
     sections = find_sections(source, options, lambda path: path if bytewise else as_utf8(path, copies))
     if all_three:
-        require_all(sections, source)
+        require_all(sections, source, options)
     elif not sections:
         raise UserError(f"{source}: there is no split; give a folder with train.txt, valid.txt or test.txt")
     if options.train_tokens is not None and (train := sections.get("train")) is not None:

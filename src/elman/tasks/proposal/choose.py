@@ -116,6 +116,7 @@ def _of_tags(found: Look, path: Path) -> Proposal:
 def _facts_of_text(path: Path) -> TextFacts:
     if path.is_file():
         return text_facts(path)
-    sections = find_sections(path, TextOptions())
-    require_all(sections, path)
+    options = TextOptions()
+    sections = find_sections(path, options)
+    require_all(sections, path, options)
     return text_facts(sections["train"].files)
