@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from elman import config
+from elman.data.text import corpus
+from elman.data.text.sources import find_sections
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.tasks.experiment import Experiment
@@ -44,6 +46,43 @@ def change(data):
     else:
         arrays = music_runs.arrays()
         np.savez(data, **arrays | {"test_roll": np.roll(arrays["test_roll"], 1, axis=1)})
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+def marked_run(folder, monkeypatch, *, earlier):
+    """A run on one file with a byte order mark, under the present digest or that of earlier versions."""
+    lines = text_runs.write_corpus(folder / "lines", {"train": 60, "valid": 0, "test": 0}) / "train.txt"
+    data = folder / "text.txt"
+    data.write_bytes(MARK + lines.read_bytes())
+    with monkeypatch.context() as patch:
+        if earlier:
+            patch.setattr(corpus, "find_sections", lambda *args, marked: find_sections(*args, marked=True))
+        Experiment(text_runs.recipe(epochs=1), folder / "run", data=data).train()
+    return folder / "run", data
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_byte_order_mark_may_stay_where_it_was(tmp_path, monkeypatch, earlier):
+    run, _ = marked_run(tmp_path, monkeypatch, earlier=earlier)
+    recorded = open_run(run).facts["digest"]
+    assert (open_run(run).corpus().digest == recorded) is not earlier
+    assert open_run(run).evaluate().tokens > 0
+    longer = msgspec.structs.replace(text_runs.recipe(epochs=2), data=config.load_recipe(run / "recipe.toml").data)
+    experiment = Experiment(longer, run, resume=True)
+    experiment.train()
+    assert experiment.task.digest == recorded == open_run(run).facts["digest"]
+
+
+def test_a_byte_order_mark_may_be_removed(tmp_path, monkeypatch):
+    run, data = marked_run(tmp_path, monkeypatch, earlier=False)
+    before = open_run(run).evaluate()
+    data.write_bytes(data.read_bytes().removeprefix(MARK))
+    assert open_run(run).evaluate() == before
+    data.write_bytes(MARK + data.read_bytes() + b"w1\n")
+    with pytest.raises(UserError, match="changed since"):
+        open_run(run).evaluate()
 
 
 def again(run, **more):

@@ -88,6 +88,9 @@ class AnyCorpus(Protocol):
     def digest(self) -> str:
         """Differs where the data or its options differ."""
 
+    def has_digest(self, digest: str) -> bool:
+        """Whether a run with this digest has read the same data."""
+
 
 CorpusT = TypeVar("CorpusT", bound=AnyCorpus)
 
@@ -195,7 +198,7 @@ class Run(ABC):
         if data is not None:
             return opening(data)
         corpus = opening(self.present_source(self.path, self.recipe))
-        if corpus.digest != (trained_on := self.facts["digest"]):
+        if not corpus.has_digest(trained_on := self.facts["digest"]):
             if (self.path / MODEL).exists():
                 self._require_own(self.saved)
             raise UserError(

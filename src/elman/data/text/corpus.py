@@ -1,6 +1,7 @@
 """A corpus of text: a vocabulary and the splits as memory-mapped ids."""
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,9 +69,10 @@ _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 @dataclasses.dataclass(frozen=True)
 class TextCorpus(Corpus[TextOptions, Split]):
-    """A text as a model reads it."""
+    """A text as a model reads it; `found`: where its files are, and where those in other encodings are copied to."""
 
     vocabulary: Vocabulary
+    found: tuple[Path, Path]
     subwords: Subwords | None = None
 
     def split(self, name: str) -> Split:
@@ -85,10 +87,26 @@ class TextCorpus(Corpus[TextOptions, Split]):
     @property
     def digest(self) -> str:
         """SHA-256 over the vocabulary, the source files and the options."""
+        return self._digest({name: split.sha256 for name, split in self.splits.items()})
+
+    def has_digest(self, digest: str) -> bool:
+        """As `Corpus.has_digest`; earlier versions counted the byte order marks of the same text."""
+        return super().has_digest(digest) or digest == self._marked_digest
+
+    @functools.cached_property
+    def _marked_digest(self) -> str | None:
+        """The digest with byte order marks; None where the text was cut elsewhere with them."""
+        present, marked = (_find_parts(*self.found, self.options, marked=marked) for marked in (False, True))
+        if {name: _extent(one) for name, (one, _) in present.items()} != {
+            name: _extent(one, present[name][0].files.lead) for name, (one, _) in marked.items() if name in present
+        }:
+            return None
+        return self._digest({name: sha256 for name, (_, sha256) in marked.items()})
+
+    def _digest(self, sha256: Mapping[str, str]) -> str:
         parts = [self.vocabulary.digest, identity(self.options)]
         parts += [] if self.subwords is None else [self.subwords.digest]
-        parts += [f"{name} {split.sha256}" for name, split in self.splits.items()]
-        return sha256_lines(*parts)
+        return sha256_lines(*parts, *(f"{name} {one}" for name, one in sha256.items()))
 
     def facts(self) -> dict[str, Any]:
         """For `describe`: the vocabulary and the counts of each split."""
@@ -126,8 +144,9 @@ def open_corpus(
     cache = cache_folder() if cache is None else cache
     known = isinstance(source, str) and prepare.is_known(source)
     path = prepare.locate(str(source), cache) if known else Path(source)
+    found = (path, cache / "utf-8")
     try:
-        parts = _find_parts(path, options, cache / "utf-8", all_three=vocabulary is None and not partial)
+        parts = _find_parts(*found, options, all_three=vocabulary is None and not partial)
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
     if vocabulary is None:
@@ -146,6 +165,7 @@ def open_corpus(
         options=options,
         vocabulary=vocabulary,
         splits={name: _open_split(name, record, folder) for name, record in records.items()},
+        found=found,
         subwords=subwords,
     )
 
@@ -175,9 +195,11 @@ def _encode(
     return records
 
 
-def _find_parts(source: Path, options: TextOptions, copies: Path, *, all_three: bool) -> Parts:
+def _find_parts(
+    source: Path, copies: Path, options: TextOptions, *, all_three: bool = False, marked: bool = False
+) -> Parts:
     bytewise = options.tokenisation == "bytes"
-    sections = find_sections(source, options, lambda path: path if bytewise else as_utf8(path, copies))
+    sections = find_sections(source, options, lambda path: path if bytewise else as_utf8(path, copies), marked=marked)
     if all_three:
         require_all(sections, source, options)
     elif not sections:
@@ -192,6 +214,11 @@ def _open_split(name: str, counts: Counts, folder: Path) -> Split:
     facts = msgspec.structs.asdict(counts)
     tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(facts.pop("tokens"),))
     return Split(name, tokens, **facts)
+
+
+def _extent(section: Section, lead: int = 0) -> tuple[int, int | None]:
+    """Where a section begins and stops, without `lead` bytes before its text."""
+    return max(0, section.start - lead), None if section.stop is None else section.stop - lead
 
 
 def _joined(splits: Sequence[Split]) -> Split:

@@ -13,7 +13,7 @@ from elman.data.text.files import Files
 from elman.data.text.subwords import Subwords, piece_bytes
 from elman.data.text.tokeniser import tokenise
 from elman.data.text.utf8 import Line, from_bytes, read_lines, to_bytes
-from elman.data.text.vocabulary import EOS
+from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 
 LONGEST_WORD = 8
@@ -99,20 +99,21 @@ class TokenCounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     num_words: int = 1
 
 
-def first_token(found: Iterable[Passage], options: TextOptions) -> tuple[str, TokenCounts]:
-    """The first token of a text with at least one, and what it contributes; the space after a word is not its own.
+def first_token(found: Iterable[Passage], options: TextOptions, vocabulary: Vocabulary) -> TokenCounts:
+    """What the first token of a text contributes, which has one; the space after a word is not its own.
 
     A character counts with the byte or piece that begins it, and a word that is spelt with its last token.
     """
     passage = next(one for one in found if one.words)
-    token = passage.words[0]
+    token, unknown = passage.words[0], 0
     if token == EOS:
-        return token, TokenCounts()
+        return TokenCounts()
+    if vocabulary.unk is not None:
+        unknown = int(vocabulary.ids.get(token, vocabulary.unk) == vocabulary.unk)
     data = piece_bytes(token) if options.open_vocabulary else to_bytes(token)
-    text = from_bytes(data)
     rest = from_bytes(to_bytes(passage.line.text)[len(data) :])
     num_words = len(passage.line.text.split()) - len(rest.split()) if options.spelt else 1
-    return token, TokenCounts(characters=len(text), num_bytes=len(data), num_words=num_words)
+    return TokenCounts(unknown=unknown, characters=len(from_bytes(data)), num_bytes=len(data), num_words=num_words)
 
 
 def only_blank_lines(files: Files, start: int, stop: int | None) -> UserError:

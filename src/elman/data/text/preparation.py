@@ -228,16 +228,9 @@ def encode(
         for left in (begun, journal):
             left.unlink(missing_ok=True)
         raise
-    first = _first_of(section, vocabulary, options, subwords)
-    return Counts(**{name: counts[name] for name in ("tokens", "unknown", *_SUMS, "lines")}, first=first, sha256=sha256)
-
-
-def _first_of(section: Section, vocabulary: Vocabulary, options: TextOptions, subwords: Subwords | None) -> TokenCounts:
-    """What the first token of a section contributes to its counts."""
     lines = read_lines(section.files, section.start, section.stop, options)
-    token, counts = first_token(passages(lines, options, subwords), options)
-    unknown = int(vocabulary.unk is not None and vocabulary.encode([token])[0] == vocabulary.unk)
-    return msgspec.structs.replace(counts, unknown=unknown)
+    first = first_token(passages(lines, options, subwords), options, vocabulary)
+    return Counts(**{name: counts[name] for name in ("tokens", "unknown", *_SUMS, "lines")}, first=first, sha256=sha256)
 
 
 def _has_words(tokens: Collection[str]) -> bool:

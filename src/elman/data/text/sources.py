@@ -45,6 +45,10 @@ class Corpus(ABC, Generic[Options, Found]):
     def digest(self) -> str:
         """SHA-256 over the options and the data."""
 
+    def has_digest(self, digest: str) -> bool:
+        """Whether a run with this digest has read the same data."""
+        return digest == self.digest
+
     @abstractmethod
     def facts(self) -> dict[str, Any]:
         """What `describe` says of the data, for JSON; `splits` among it."""
@@ -79,7 +83,11 @@ ONE_BILLION_WORD = {
 
 
 def find_sections(
-    source: Path, options: TextOptions, as_utf8: Callable[[Path], Path] = lambda path: path
+    source: Path,
+    options: TextOptions,
+    as_utf8: Callable[[Path], Path] = lambda path: path,
+    *,
+    marked: bool = False,
 ) -> dict[str, Section]:
     """The splits that `source` has, by name, in the order train, valid, test; `as_utf8` maps files to what is read.
 
@@ -87,26 +95,27 @@ def find_sections(
     that have the split's name as a part of their own between points, hyphens and underscores: `ptb.train.txt`,
     `wiki.valid.tokens`; there may be several if their names differ in numbers alone. The folder of One Billion Word has
     its own names (`ONE_BILLION_WORD`). A single file, files that a pattern such as `news/*.txt.gz` finds, and a folder
-    of files whose names differ in numbers alone, are one text, which is cut by `cut`.
+    of files whose names differ in numbers alone, are one text, which is cut by `cut`. A byte order mark is
+    a part of a text where `eos` is `exact`, or where all are to be `marked`, as they were in earlier versions.
 
     Raises UserError where there is no such path, or a folder has two files for a split.
     """
+
+    def read(paths: Sequence[Path]) -> Files:
+        return Files(tuple(map(as_utf8, paths)), marked=marked or options.eos == "exact")
+
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
         if any(found.values()):
-            return {split: Section(_read_as(paths, as_utf8)) for split, paths in found.items() if paths}
+            return {split: Section(read(paths)) for split, paths in found.items() if paths}
     if paths := one_text(source):
-        return cut(_read_as(paths, as_utf8), options)
+        return cut(read(paths), options)
     if source.is_dir():
         return {}
     raise UserError(
         f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
         "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
     )
-
-
-def _read_as(paths: Sequence[Path], as_utf8: Callable[[Path], Path]) -> Files:
-    return Files(tuple(map(as_utf8, paths)))
 
 
 def one_text(source: Path) -> list[Path]:

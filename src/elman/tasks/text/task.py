@@ -51,7 +51,10 @@ class TextTask(Task):
         assert isinstance(recipe.data, TextData)
         self.recipe, self.data = recipe, recipe.data
         self.corpus = open_corpus(source, recipe.data.options, progress=progress)
-        self.inputs, self.digest, self.source = self.corpus.vocabulary, self.corpus.digest, source
+        recorded = self.data.digest
+        known = recorded is not None and self.corpus.has_digest(recorded)
+        self.digest = recorded if recorded is not None and known else self.corpus.digest
+        self.inputs, self.source = self.corpus.vocabulary, source
 
     @classmethod
     def own_source(cls, recipe: Recipe) -> str | None:
