@@ -86,12 +86,13 @@ def choose(
     minutes = _time(minutes, max_minutes)
     with progress.preparing("looking at the data") as advance:
         proposal = propose(data, minutes, device, settings, advance)
-    proposal = proposal.adding(settings)
     limit = minutes if max_minutes is None else max_minutes
     console = progress.log()
     console.print(f"chosen for {data} and {minutes:g} min: {proposal.shown_recipe}", markup=False)
     for reason in proposal.reasons:
         console.print(f"  {reason}", markup=False)
+    if proposal.given:
+        console.print(f"  as given: {', '.join(proposal.given)}", markup=False)
     console.print(f"the same as: {proposal.command(data, out, limit, options)}", markup=False)
     return Chosen(proposal.load(), out, limit)
 
