@@ -173,13 +173,16 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
 
     console, recipe, out = progress.log(), experiment.recipe, experiment.out
     with experiment.lock, tracked(experiment, off=track == OFF) as trackers:
-        parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
-        console.print(recipe.title, style="bold", end="")
-        console.print(f": {parameters:,} parameters on {experiment.device}, into {out}")
-        for line in experiment.task.summary():
-            console.print(f"  {line}")
+
+        def heading() -> None:
+            parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
+            console.print(recipe.title, style="bold", end="")
+            console.print(f": {parameters:,} parameters on {experiment.device}, into {out}")
+            for line in experiment.task.summary():
+                console.print(f"  {line}")
+
         reporting = recipe.data.reporting
-        shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s")
+        shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s", heading=heading)
         reason = experiment.train([shown, *trackers], max_minutes)
         if reason is StopReason.INTERRUPTED:
             console.print(f"stopped and saved; continue with: elman train --resume --out {out}")
