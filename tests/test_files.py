@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from elman.errors import UserError
-from elman.files import FolderLock, is_taken, json_text, require_utf8, waiting_for, write_atomic
+from elman.files import FolderLock, explain, is_taken, json_text, require_utf8, waiting_for, write_atomic
 from elman.jobs import Kept
 from elman.learning import checkpoint
 from support.systems import posix
@@ -86,6 +86,14 @@ def test_a_folder_that_cannot_be(tmp_path):
     assert not is_taken(tmp_path / "file")
     with pytest.raises(UserError, match="cannot be written"):
         FolderLock(tmp_path / "file").__enter__()
+
+
+def test_a_folder_that_takes_no_files_has_not_been_removed(tmp_path):
+    error = OSError(errno.ENOENT, "No such file or directory")
+    assert explain(tmp_path / "x.tsv", error).startswith(
+        f"{tmp_path / 'x.tsv'}: cannot be written (No such file or directory); choose another folder"
+    )
+    assert "its folder has been removed" in explain(tmp_path / "gone" / "x.tsv", error)
 
 
 @posix

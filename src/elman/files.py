@@ -245,7 +245,7 @@ def require_utf8(path: Path | str, what: str) -> None:
 
 def explain(path: Path, error: OSError) -> str:
     """The message for a user whose file could not be written."""
-    if error.errno == errno.ENOENT:
+    if error.errno == errno.ENOENT and not path.parent.is_dir():
         return f"{path}: its folder has been removed; nothing more is written there"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{path}: the disk is full; the previous file, if any, is untouched; free some space and resume"

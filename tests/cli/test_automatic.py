@@ -53,6 +53,21 @@ def test_the_printed_command_gives_the_same_run(capsys, novel):
     assert "novel (words)" in (run / "report.html").read_text()
 
 
+def test_reasons_and_command_follow_the_settings_of_the_user(capsys, novel):
+    wanted = ("model.core.sizes=[24, 16]", "model.encoder.size=16", "training.epochs=5", "data.eos=none")
+    own = [*(word for one in wanted for word in ("--set", one)), *SMALL]
+    lines, command = chosen(capsys, "train", "novel.txt", "--minutes", "0.05", *own)
+    keys = [one.partition("=")[0] for before, one in itertools.pairwise(command) if before == "--set"]
+    assert len(keys) == len(set(keys))
+    assert {"model.core.sizes=[24, 16]", "training.epochs=1", "data.eos=none"} <= set(command)
+    reasons = [line.strip() for line in lines if line.startswith("  ")]
+    assert "as given: model.core.sizes=[24, 16], model.encoder.size=16, training.epochs=1, data.eos=none" in reasons
+    assert re.match(r"1 epoch of .* would be enough for data of this size", reasons[1])
+    assert not [line for line in reasons[:3] if re.search("layers of|lines are units|wrapped", line)]
+    recipe = config.load_recipe(novel.parent / "runs" / "novel" / "recipe.toml")
+    assert (recipe.model.core.sizes, recipe.training.epochs) == ((24, 16), 1)
+
+
 def test_data_by_position_or_by_option(capsys, novel):
     commands = [
         chosen(capsys, "train", *data, "--dry-run", "--seed", 5, "--device", "cpu", *SMALL)[1]
@@ -106,6 +121,24 @@ def test_what_cannot_be_chosen(capsys, novel):
     (novel.parent / "runs" / "novel" / "recipe.toml").touch()
     assert refusal(capsys, "train", "novel.txt").startswith("elman: runs/novel already holds a run; add --resume")
     assert "is a run folder; to repeat it" in refusal(capsys, "train", "runs/novel")
+
+
+def test_no_size_is_chosen_for_no_time(capsys, novel):
+    line = refusal(capsys, "train", "novel.txt", "--minutes", "0", *SMALL)
+    assert line == "elman: --minutes is 0; it must be above 0"
+    line = refusal(capsys, "train", "novel.txt", "--max-minutes", "0", *SMALL)
+    assert line == "elman: --max-minutes 0 leaves no time for which a size could be chosen; give --minutes too"
+    lines, command = chosen(
+        capsys, "train", "novel.txt", "--minutes", "0.05", "--max-minutes", "0", "--dry-run", *SMALL
+    )
+    assert next(filter(None, lines)) == "chosen for novel.txt and 0.05 min: recipes/text/prose.toml"
+    assert command[-2:] == ["--max-minutes", "0"]
+
+
+def test_a_place_that_cannot_hold_a_run_is_refused_before_anything_is_chosen(capsys, novel):
+    assert refusal(capsys, "train", "novel.txt", "--out", "novel.txt") == (
+        "elman: novel.txt is a file; choose a folder for --out"
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,32 @@ def test_what_is_compared_is_said(capsys, runs):
     assert "Unknown words: 0 words unknown to a run are left out for both." in printed
 
 
+def test_a_text_without_a_final_line_break_is_compared(capsys, tmp_path_factory, tmp_path):
+    words, characters = (trained(name, tmp_path_factory) for name in ("words", "exact"))
+    text = tmp_path / "text.txt"
+    text.write_text("w1 w2 w3 w4\nw5 w6\n" * 30 + "w7 w8")
+    assert main(["compare", str(words), str(characters), "--data", str(text), "--split", "all", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["tokens"] == 181
+    assert [line for line in printed.err.splitlines() if "whole file" not in line] == [
+        "elman: the last word, 'w8', is left out for both: only one of the runs predicts a line end after it"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "splits"), [("w1 w2 w3 w4 w5\n" * 12, "train, valid"), ("w1 w2 w3 w4 w5 " * 500, "train")]
+)
+def test_a_whole_text_needs_no_cut(capsys, runs, tmp_path, text, splits):
+    path = tmp_path / "text.txt"
+    path.write_text(text)
+    row = json.loads(output(capsys, "evaluate", runs[0], "--data", path, "--split", "all", "--json"))
+    assert row["tokens"] == len(text.split()) + max(1, text.count("\n"))
+    found = json.loads(output(capsys, "compare", *runs, "--data", path, "--split", "all", "--json"))
+    assert found["tokens"] == len(text.split())
+    assert main(["evaluate", runs[0], "--data", str(path), "--split", "test"]) == 2
+    assert capsys.readouterr().err.endswith(f"elman: {path}: no test split; it has {splits}; all is the whole text\n")
+
+
 def test_one_vocabulary_is_compared_by_tokens_or_by_words(capsys, runs):
     by_token = json.loads(output(capsys, "compare", runs[0], runs[0], "--json"))
     by_word = json.loads(output(capsys, "compare", runs[0], runs[0], "--unknown", "score", "--json"))

@@ -44,6 +44,19 @@ def test_a_fresh_seed_is_printed_and_repeats_the_text(run, capsys):
     assert capsys.readouterr().err == "", "nothing is left to chance"
 
 
+def test_what_takes_long_before_a_text_is_said_once(run, capsys):
+    (run / "gradient-statistics.safetensors").unlink(missing_ok=True)
+    command = ["generate", str(run), "--tokens", "5", "--seed", "1", "--prompt", "w1 w2", "--adapt"]
+    printed = []
+    for _ in range(2):
+        assert main(command) == 0
+        printed.append(capsys.readouterr().err.splitlines())
+    assert printed == [
+        [f"gradient statistics of the training data are computed once and kept in {run}"],
+        [],
+    ]
+
+
 def test_a_file_holds_the_text(run, capsys, tmp_path):
     file, options = tmp_path / "a.txt", (run, "--tokens", 9, "--seed", 3, "--prompt", "w1 w2", "--samples", 2)
     printed = output(capsys, "generate", *options)

@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from elman.cli import show
-from elman.config.text import SubwordOptions, TextOptions
+from elman.config.text import SubwordOptions, TextEvaluation, TextOptions
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import start_symbol
-from elman.evaluation.perplexity import evaluate_split
+from elman.evaluation.perplexity import ONE_STREAM, evaluate_split
 from elman.network.build import tiny_model
 
 LINES = ("the cat sat", "a naïve 猫 ran", "吾輩 は 猫 で ある")
 TOKENISATIONS = ("words", "raw", "characters", "bytes", "subwords")
 
 
-def uniform_figures(folder, tokenisation):
+def uniform_figures(folder, tokenisation, rules=ONE_STREAM):
     """The figures of the test split of a model to which all its symbols are alike, and the bits that it needs."""
     exact = tokenisation in ("characters", "bytes", "subwords")
     options = TextOptions(
@@ -31,8 +31,8 @@ def uniform_figures(folder, tokenisation):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()
-    bits = len(split.tokens) * math.log2(len(corpus.vocabulary))
-    return evaluate_split(model, split, start_symbol(corpus.vocabulary)), bits
+    found = evaluate_split(model, split, start_symbol(corpus.vocabulary), rules)
+    return found, found.tokens * math.log2(len(corpus.vocabulary))
 
 
 def test_bits_of_a_uniform_model_are_over_the_same_units(tmp_path):
@@ -51,6 +51,42 @@ def test_bits_of_a_uniform_model_are_over_the_same_units(tmp_path):
             assert getattr(found, f"bits_per_{unit}") == pytest.approx(found.bits_per_token)
         if tokenisation == "words":
             assert found.word_perplexity == pytest.approx(found.perplexity)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "tokenisation", "left"),
+    [
+        ("naïve cats", "words", {"character": 5, "byte": 6, "word": 1}),
+        ("naïve-ish cats", "raw", {"character": 9, "byte": 10, "word": 1}),
+        ("\nthe cat", "words", {"character": 1, "byte": 1, "word": 1}),
+        ("猫 ran", "characters", {"character": 1, "byte": 3, "word": 1}),
+        ("the cat", "characters", {"character": 1, "byte": 1, "word": 0}),
+        ("猫 ran", "bytes", {"character": 1, "byte": 1, "word": 0}),
+        ("a cat", "bytes", {"character": 1, "byte": 1, "word": 1}),
+        ("the cat", "subwords", None),
+    ],
+)
+def test_without_the_first_token_its_units_do_not_count(tmp_path, beginning, tokenisation, left):
+    for name, times in (("train", 30), ("valid", 5), ("test", 7)):
+        (tmp_path / f"{name}.txt").write_text("\n".join([beginning, *LINES * times]) + "\n")
+    whole, _ = uniform_figures(tmp_path, tokenisation)
+    found, bits = uniform_figures(tmp_path, tokenisation, TextEvaluation(streams=1, skip_first=True))
+    assert found.tokens == whole.tokens - 1
+    counted = {unit: getattr(whole, f"{unit}s") - getattr(found, f"{unit}s") for unit in ("character", "byte", "word")}
+    assert counted == left or (left is None and counted["character"] == counted["byte"] > 0)
+    for unit in counted:
+        assert getattr(found, f"bits_per_{unit}") == pytest.approx(bits / getattr(found, f"{unit}s"), rel=1e-5)
+    if tokenisation in ("words", "raw"):
+        assert found.word_perplexity == pytest.approx(found.perplexity)
+        assert found.bits_per_word == pytest.approx(found.bits_per_token)
+
+
+def test_an_unknown_first_token_that_is_skipped_does_not_count(tmp_path):
+    for name, text in (("train", "<unk> cat sat\n"), ("valid", "cat sat\n"), ("test", "dog sat\ncat dog\n")):
+        (tmp_path / f"{name}.txt").write_text(text)
+    split = open_corpus(tmp_path, TextOptions()).split("test")
+    assert (split.unknown, split.counted(skip_first=True).unknown) == (2, 1)
+    assert split.counted(skip_first=False) is split
 
 
 def test_a_text_without_spaces_has_no_figures_a_word(tmp_path, capsys):

@@ -253,9 +253,32 @@ def test_groups_are_compared_and_their_difference_told(make_run, tmp_path):
     assert [len(group.runs) for group in groups] == [2, 1]
     assert comparison.differences(groups) == [("model.core.weight_drop", ["0.5", "0.0"])]
     text = read(write_report(runs, tmp_path / "both.html")).text
-    assert "2 recipes" in text
+    assert "3 runs in 2 groups" in text
     assert "model.core.weight_drop" in text
     assert "over 2 runs" in text
+
+
+def test_runs_with_equal_seeds_are_no_replicates(make_run, capsys):
+    paths = [make_run(f"{name}/{seed}", seed=seed, epochs=1) for name in ("here", "there") for seed in (1, 2)]
+    groups = comparison.group_runs([read_folder(path) for path in paths])
+    assert [[run.path for run in group.runs] for group in groups] == [paths[:2], paths[2:]]
+    assert len({group.label for group in groups}) == 2
+    assert capsys.readouterr().err == (
+        f"elman: {paths[2]}, {paths[3]}: recipe, data and seed are those of another of these runs;"
+        " runs with equal seeds are no replicates and are not averaged\n"
+    )
+
+
+def test_runs_continued_under_a_changed_recipe_are_a_group_of_their_own(make_run, capsys):
+    paths = [make_run(name, seed=seed, epochs=1) for seed, name in enumerate(("fresh", "longer", "longer-too"))]
+    change = {"kind": "event", "event": "recipe", "step": 1327, "epoch": 1.0}
+    for path in paths[1:]:
+        with (path / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps({**change, "message": "training.epochs from 3 to 4"}) + "\n")
+    groups = comparison.group_runs([read_folder(path) for path in paths])
+    assert [[run.path for run in group.runs] for group in groups] == [paths[:1], paths[1:]]
+    assert comparison.differences(groups) == [("continued with", ["", "training.epochs from 3 to 4 (step 1327)"])]
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.slow

@@ -18,13 +18,14 @@ TEXTS = {
     "words": TextData(tokenisation="raw", min_count=2),
     "characters": TextData(tokenisation="characters"),
 }
+MORE_TEXTS = {"exact": TextData(tokenisation="characters", eos="exact")}
 
 
 @functools.cache
 def _trained(name, folder):
     """A folder with a text and a run on it."""
     recipe = text_runs.recipe(epochs=1)
-    data = msgspec.structs.replace(TEXTS[name], evaluation=recipe.data.evaluation)
+    data = msgspec.structs.replace((TEXTS | MORE_TEXTS)[name], evaluation=recipe.data.evaluation)
     recipe = msgspec.structs.replace(recipe, data=data)
     experiment = Experiment(recipe, folder / "run", data=text_runs.write_corpus(folder / "corpus"))
     experiment.train()
@@ -33,7 +34,7 @@ def _trained(name, folder):
 
 
 def trained(name, tmp_path_factory):
-    """The folder of a run on one of `TEXTS`, its text beside it: a copy of what is trained once in a process."""
+    """The folder of a run on one of these texts, its text beside it: a copy of what is trained once in a process."""
     shared = _trained(name, tmp_path_factory.getbasetemp() / "trained" / name)
     return shutil.copytree(shared, tmp_path_factory.mktemp("runs") / name) / "run"
 

@@ -46,6 +46,22 @@ def change(data):
         np.savez(data, **arrays | {"test_roll": np.roll(arrays["test_roll"], 1, axis=1)})
 
 
+MARK = b"\xef\xbb\xbf"
+
+
+def test_a_byte_order_mark_may_be_removed(tmp_path):
+    lines = text_runs.write_corpus(tmp_path / "lines", {"train": 60, "valid": 0, "test": 0}) / "train.txt"
+    data, run = tmp_path / "text.txt", tmp_path / "run"
+    data.write_bytes(MARK + lines.read_bytes())
+    Experiment(text_runs.recipe(epochs=1), run, data=data).train()
+    before = open_run(run).evaluate()
+    data.write_bytes(lines.read_bytes())
+    assert open_run(run).evaluate() == before
+    data.write_bytes(MARK + lines.read_bytes() + b"w1\n")
+    with pytest.raises(UserError, match="changed since"):
+        open_run(run).evaluate()
+
+
 def again(run, **more):
     experiment = Experiment(config.load_recipe(run / "recipe.toml"), run.parent / "again", **more)
     experiment.train()

@@ -90,6 +90,12 @@ def test_a_kill_while_a_change_is_recorded_loses_nothing(train, monkeypatch):
     assert events(out) == ["resume", "recipe"]
 
 
+def test_a_run_that_is_done_is_refused_before_its_heading(train, capsys):
+    out = train(epochs=1)
+    line = refusal(capsys, "train", "--resume", "--out", out, "--threads", "1", "--set", "training.log_every=9")
+    assert line.startswith("elman: training.epochs = 1: the run has done 1 epochs, so that there is nothing left")
+
+
 def test_the_rate_may_change_and_the_network_may_not(train, capsys):
     out = train(epochs=2, stop=StopAt(7))
     command = ["train", "--resume", "--out", str(out), "--threads", "1"]

@@ -45,7 +45,9 @@ class RuleOptions:
 
         if rule is None or rule.kind != "rms":
             return None
-        with progress.counting("gradient statistics") as advance:
+        part = "" if self.statistics_tokens is None else f"the first {self.statistics_tokens:,} tokens of "
+        line = f"gradient statistics of {part}the training data are computed once and kept in {loaded.path}"
+        with progress.counting("gradient statistics", line) as advance:
             return statistics(loaded, self.statistics_tokens, advance)
 
     def stream(self, loaded: "TextRun", saved: "states.Saved | None", model: "LanguageModel") -> "AdaptiveStream":

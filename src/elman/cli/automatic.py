@@ -75,21 +75,32 @@ def choose(
 ) -> Chosen:
     """Choose a recipe, and print the reasons and the equivalent command on standard error.
 
-    `options` are those of the command line that the equivalent command needs too.
+    `options` are those of the command line that the equivalent command needs too. Raises UserError where there is no
+    place for a run, or no time.
     """
+    from elman.tasks.experiment import require_free
     from elman.tasks.proposal.choose import propose
 
     out = out or folder_for(data)
-    if (out / "recipe.toml").exists():
-        raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
-    minutes = minutes or max_minutes or MINUTES
+    require_free(out)
+    minutes = _time(minutes, max_minutes)
     with progress.preparing("looking at the data") as advance:
         proposal = propose(data, minutes, device, settings, advance)
-    proposal = proposal.adding(settings)
     limit = minutes if max_minutes is None else max_minutes
     console = progress.log()
     console.print(f"chosen for {data} and {minutes:g} min: {proposal.shown_recipe}", markup=False)
     for reason in proposal.reasons:
         console.print(f"  {reason}", markup=False)
+    if proposal.given:
+        console.print(f"  as given: {', '.join(proposal.given)}", markup=False)
     console.print(f"the same as: {proposal.command(data, out, limit, options)}", markup=False)
     return Chosen(proposal.load(), out, limit)
+
+
+def _time(minutes: float | None, max_minutes: float | None) -> float:
+    """The minutes for which a size is chosen."""
+    if minutes is not None:
+        return minutes
+    if max_minutes == 0:
+        raise UserError("--max-minutes 0 leaves no time for which a size could be chosen; give --minutes too")
+    return MINUTES if max_minutes is None else max_minutes

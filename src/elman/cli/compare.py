@@ -118,7 +118,7 @@ def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> Non
 def _by_word(
     runs: "list[TextRun]", split: SplitOptions, treatment: "Treatment", types: int | None, common: Common
 ) -> None:
-    from elman.tasks.text.comparison import read_words, require_same_words, sections_of, shared
+    from elman.tasks.text.comparison import read_words, require_same_words, sections_of, shared, without_open_end
 
     source = runs[0].source if split.data is None else split.data
     sections = sections_of(source, split.split, runs[0].options)
@@ -129,12 +129,14 @@ def _by_word(
     for run in runs:
         with progress.counting(f"scoring by {run.path}") as advance:
             found.append(read_words(run, sections, split.streams, advance))
-    first, second = found
+    first, second = without_open_end(*found)
+    if len(first.words) < len(found[0].words):
+        last = found[0].words[-1].text
+        notice(f"the last word, {last!r}, is left out for both: only one of the runs predicts a line end after it")
     require_same_words(first, second, (str(runs[0].path), str(runs[1].path)))
-    if first.line_ends != second.line_ends:
-        notice(
-            f"A predicts {first.line_ends:,} line ends and B {second.line_ends:,}: blank lines count for one of them"
-        )
+    a_ends, b_ends = (int(one.line_ends.sum()) for one in (first, second))
+    if a_ends != b_ends:
+        notice(f"A predicts {a_ends:,} line ends and B {b_ends:,}: blank lines count for one of them")
     both = shared(first, second, treatment, types)
     facts = {"unknown": treatment, "left_out": both.left_out, "unknown_types": [types or one.types for one in found]}
     _print(runs, split, both.a, both.b, "word", facts, common)

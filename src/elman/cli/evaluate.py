@@ -183,7 +183,7 @@ def _ensemble(
     names = [*map(str, folders), *([f"Kneser-Ney {ensemble.ngram}-gram"] if ensemble.ngram else [])]
     names += map(str, mixture.parts()[0])
     return msgspec.structs.replace(
-        text_result(score_of(log_probs), chosen),
+        text_result(score_of(log_probs), chosen.counted(skip_first=rules.skip_first)),
         run=" + ".join(names),
         data=corpus.source,
         method="ensemble",

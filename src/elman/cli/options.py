@@ -70,6 +70,7 @@ Natural = Annotated[int, number(int, Meta(ge=0))]
 Positive = Annotated[int, number(int, Meta(ge=1))]
 Real = Annotated[float, number(float, Meta())]
 NonNegative = Annotated[float, number(float, Meta(ge=0))]
+AboveZero = Annotated[float, number(float, Meta(gt=0))]
 Share = Annotated[float, number(float, Meta(ge=0, le=1))]
 Reals = Annotated[tuple[float, ...], number(float, Meta(), many=True)]
 

@@ -44,11 +44,18 @@ def bar(*columns: str | ProgressColumn) -> Progress:
 
 
 @contextlib.contextmanager
-def counting(description: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar for a task that reports (done, total)."""
+def counting(description: str, instead: str | None = None) -> Iterator[Callable[[int, int], None]]:
+    """A bar for a task that reports (done, total); without a terminal the line `instead`, once it has begun."""
     with bar() as shown:
         task = shown.add_task(description, total=None)
-        yield lambda done, total: shown.update(task, completed=done, total=total)
+        lines = [instead] if instead is not None and shown.disable else []
+
+        def advance(done: int, total: int) -> None:
+            if lines:
+                shown.console.print(lines.pop())
+            shown.update(task, completed=done, total=total)
+
+        yield advance
 
 
 @contextlib.contextmanager
@@ -73,14 +80,18 @@ class TrainingBar:
     Args:
         in_perplexity: report losses as perplexities too; otherwise as nats per step.
         units: what is counted where losses are no perplexities.
+        heading: prints what precedes the first line, once it is certain that there is something to train.
     """
 
-    def __init__(self, *, in_perplexity: bool = True, units: str = "steps") -> None:
-        self.console, self.in_perplexity = log(), in_perplexity
+    def __init__(
+        self, *, in_perplexity: bool = True, units: str = "steps", heading: Callable[[], None] | None = None
+    ) -> None:
+        self.console, self.in_perplexity, self._heading = log(), in_perplexity, heading
         self.units = "tok" if in_perplexity else units
 
     def begin(self, epochs: int, windows: int, progress: "TrainingProgress") -> None:
         """Show the bar."""
+        self._head()
         self.total = epochs * windows
         columns = (
             "loss {task.fields[loss]:.3f}",
@@ -121,6 +132,7 @@ class TrainingBar:
 
     def record(self, record: dict[str, Any]) -> None:
         """Print a line for a validation or an event; without a terminal for training too."""
+        self._head()
         place = f"epoch {record['epoch']:6.2f}  step {record['step']:6d}"
         if record["kind"] == "valid":
             note = "  best so far" if record["best"] else ""
@@ -131,6 +143,11 @@ class TrainingBar:
         elif not self.console.is_terminal:
             speed = f"{record['tokens_per_s']:,.0f} {self.units}/s"
             self.console.print(f"{place}  train {self._loss(record, 'loss')}  lr {record['lr']:.4g}  {speed}")
+
+    def _head(self) -> None:
+        heading, self._heading = self._heading, None
+        if heading is not None:
+            heading()
 
     def _loss(self, record: dict[str, Any], key: str) -> str:
         return f"ppl {record['perplexity']:8.2f}" if self.in_perplexity else f"nll {record[key]:8.4f}"

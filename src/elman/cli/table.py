@@ -29,10 +29,11 @@ def table(
     out: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     common: Common = Common(),
 ) -> None:
-    """A table of runs, one row for those that differ only by their seed.
+    """A table of runs, one row for those that differ by their seed alone.
 
-    Mean and sample standard deviation over the seeds of the validation and test figure, parameters and minutes of
-    training. Folders that are no runs are left out, so `runs/*` may be given.
+    Runs with equal seeds, and runs continued under a changed recipe, have rows of their own. Mean and sample standard
+    deviation over the seeds of the validation and test figure, parameters and minutes of training. Folders that are no
+    runs are left out, so `runs/*` may be given.
 
     Args:
         format: markdown; latex: a tabular without packages; csv: unrounded numbers

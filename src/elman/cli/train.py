@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show, together
 from elman.cli.groups import Common
-from elman.cli.options import DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
+from elman.cli.options import AboveZero, DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
 from elman.errors import UserError
@@ -38,7 +38,7 @@ def train(
     epochs: Positive | None = None,
     resume: bool = False,
     init: RunOut = None,
-    minutes: NonNegative | None = None,
+    minutes: AboveZero | None = None,
     max_minutes: NonNegative | None = None,
     baselines: bool = False,
     track: Tracked = None,
@@ -173,13 +173,16 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
 
     console, recipe, out = progress.log(), experiment.recipe, experiment.out
     with experiment.lock, tracked(experiment, off=track == OFF) as trackers:
-        parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
-        console.print(recipe.title, style="bold", end="")
-        console.print(f": {parameters:,} parameters on {experiment.device}, into {out}")
-        for line in experiment.task.summary():
-            console.print(f"  {line}")
+
+        def heading() -> None:
+            parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
+            console.print(recipe.title, style="bold", end="")
+            console.print(f": {parameters:,} parameters on {experiment.device}, into {out}")
+            for line in experiment.task.summary():
+                console.print(f"  {line}")
+
         reporting = recipe.data.reporting
-        shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s")
+        shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s", heading=heading)
         reason = experiment.train([shown, *trackers], max_minutes)
         if reason is StopReason.INTERRUPTED:
             console.print(f"stopped and saved; continue with: elman train --resume --out {out}")

@@ -149,11 +149,11 @@ def evaluate_split(
     """Evaluate a split, which `first` precedes; `advance` is called with (windows done, windows in all)."""
     model, windows = reading(model, split, first, rules)
     place = {"context": "carried", "streams": windows.streams, "warm_up": rules.warm_up, "method": "static"}
-    return text_result(evaluate(model, windows, advance), split, **place)
+    return text_result(evaluate(model, windows, advance), split.counted(skip_first=rules.skip_first), **place)
 
 
 def text_result(score: Score, split: Split, **others: Any) -> Result:
-    """The result of a score on a split of a text: per token, character, byte and word, with other figures.
+    """The result of a score of all tokens of a split: per token, character, byte and word, with other figures.
 
     Whatever the tokens are, the perplexity of words is exp of all nats over the words of the split and its line ends
     (`elman.data.text.passages`), so that models of words, subwords, characters and bytes of one text compare. A

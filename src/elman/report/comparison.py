@@ -1,4 +1,4 @@
-"""Runs compared: groups that differ only by seed, differences of recipes, verdicts."""
+"""Runs compared: groups that differ by their seed alone, differences of recipes, verdicts."""
 
 import dataclasses
 from collections import Counter
@@ -6,22 +6,35 @@ from collections.abc import Sequence
 from typing import Any
 
 from elman.config.toml import flatten
+from elman.errors import notice
 from elman.report.folder import Expected, RunFolder
 
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Runs of one recipe on one text that differ only by their seed."""
+    """Runs of one recipe on one text, each with another seed."""
 
     label: str
     runs: tuple[RunFolder, ...]
 
 
 def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
-    """Runs by everything but their seed, in the order in which each group first appears."""
-    groups: dict[str, list[RunFolder]] = {}
+    """Runs by everything but their seed, in the order in which each group first appears.
+
+    Runs with equal seeds are no replicates: the second run with a seed stands in another group, and a notice names it.
+    A run that was continued under a changed recipe differs from one that had that recipe from its beginning.
+    """
+    groups: dict[tuple[str, int], list[RunFolder]] = {}
+    before = Counter[tuple[str, int | None]]()
     for run in runs:
-        groups.setdefault(_identity(run), []).append(run)
+        own = (_identity(run), run.recipe.seed)
+        groups.setdefault((own[0], before[own]), []).append(run)
+        before[own] += 1
+    if repeated := [str(run.path) for (_, place), members in groups.items() if place for run in members]:
+        notice(
+            f"{', '.join(repeated)}: recipe, data and seed are those of another of these runs; runs with equal seeds"
+            " are no replicates and are not averaged"
+        )
     names = dict(zip(map(id, runs), run_labels(runs), strict=True))
     titles = Counter(members[0].title for members in groups.values())
     return [
@@ -44,7 +57,7 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
 def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
     """The keys, other than the seed and prose, at which recipes differ, with the value of each group ("" for none)."""
     prose = ("seed", "title", "notes", "citation", "expected.source")
-    flat = [dict(flatten(group.runs[0].recipe_table)) for group in groups]
+    flat = [_leaves(group.runs[0]) for group in groups]
     keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in prose)
     rows = [(key, [_shown(leaves.get(key)) for leaves in flat]) for key in keys]
     return [(key, values) for key, values in rows if len(set(values)) > 1]
@@ -97,8 +110,14 @@ def published(run: RunFolder, split: str) -> float | None:
     return tuned if run.fine_tuned and tuned is not None else plain
 
 
+def _leaves(run: RunFolder) -> dict[str, Any]:
+    """The recipe by key path, and with what it was continued, and when."""
+    changes = [f"{event.message} (step {event.step})" for event in run.metrics.events if event.event == "recipe"]
+    return dict(flatten(run.recipe_table)) | ({"continued with": "; ".join(changes)} if changes else {})
+
+
 def _identity(run: RunFolder) -> str:
-    leaves = sorted((key, _shown(value)) for key, value in flatten(run.recipe_table) if key != "seed")
+    leaves = sorted((key, _shown(value)) for key, value in _leaves(run).items() if key != "seed")
     return repr((leaves, run.data.digest if run.data else None))
 
 

@@ -1,4 +1,4 @@
-"""The table of several runs: one row for runs that differ only by their seed, as Markdown, LaTeX or CSV."""
+"""The table of several runs: one row for runs that differ by their seed alone, as Markdown, LaTeX or CSV."""
 
 import csv
 import dataclasses
@@ -16,7 +16,7 @@ Format: TypeAlias = Literal["markdown", "latex", "csv"]
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """Runs that differ only by their seed: means and sample standard deviations of their figures.
+    """Runs that differ by their seed alone: means and sample standard deviations of their figures.
 
     `measure` is what `valid` and `test` are, `data` the text and its digest, `paired` the comparison of the row with
     the one of lowest test loss on the same tokens, a positive difference favouring that one; None where none was made.

@@ -80,13 +80,13 @@ def _environment() -> Environment:
 
 def _title(groups: Sequence[comparison.Group]) -> str:
     count = sum(len(group.runs) for group in groups)
-    return f"{groups[0].label}: {count} runs" if len(groups) == 1 else f"{count} runs of {len(groups)} recipes"
+    return f"{groups[0].label}: {count} runs" if len(groups) == 1 else f"{count} runs in {len(groups)} groups"
 
 
 def _legend(
     groups: Sequence[comparison.Group], labels: dict[int, str], series: dict[int, int]
 ) -> list[tuple[str, int]]:
-    """The colours of several runs: those of their recipes, or of the runs of a single recipe."""
+    """The colours of several runs: those of their groups, or of the runs of a single group."""
     if len(groups) == 1:
         return [(labels[id(run)], series[id(run)]) for run in groups[0].runs]
     counts = (f" ({len(group.runs)} runs)" if len(group.runs) > 1 else "" for group in groups)

@@ -184,14 +184,20 @@ def environment(device: torch.device) -> dict[str, Any]:
     }
 
 
+def require_free(out: Path) -> None:
+    """Raise UserError where a new run cannot be in the folder `out`, since a run or a file is there."""
+    out = out.expanduser()
+    if (out / "recipe.toml").exists():
+        raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file; choose a folder for --out")
+
+
 def _require_place(out: Path, recipe: config.Recipe, resume: bool) -> config.Recipe | None:
     """The recipe of the run to resume; raises UserError where the folder or the recipe does not suit."""
     existing = out / "recipe.toml"
     if not resume:
-        if existing.exists():
-            raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
-        if out.exists() and not out.is_dir():
-            raise UserError(f"{out} is a file; choose a folder for --out")
+        require_free(out)
         return None
     if not existing.exists():
         raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")

@@ -1,6 +1,7 @@
 """Texts in other encodings: decoded by their mark, refused with a proposal that works, or reported as misread."""
 
 import codecs
+import gzip
 import re
 import shlex
 import shutil
@@ -80,6 +81,29 @@ def test_a_folder_may_mix_encodings(tmp_path):
     corpus = opened(tmp_path, tmp_path)
     assert {len(split.tokens) for split in corpus.splits.values()} == {len(CAT.split()) + CAT.count("\n")}
     assert all("\ufeff" not in word for word in corpus.vocabulary.words)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("eos", ["line", "none"])
+def test_a_byte_order_mark_changes_nothing(tmp_path, pack, eos):
+    name = "text.txt" if pack is bytes else "text.txt.gz"
+    found = []
+    for folder, text in (("plain", CAT * 9), ("marked", f"\ufeff{CAT * 9}")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_bytes(pack(text.encode()))
+        found.append(opened(tmp_path / folder / name, tmp_path, eos=eos))
+    plain, marked = found
+    assert marked.digest == plain.digest
+    for split in plain.splits:
+        assert marked.split(split).tokens.tolist() == plain.split(split).tokens.tolist()
+    exact = opened(tmp_path / "marked" / name, tmp_path, tokenisation="characters", eos="exact")
+    assert exact.vocabulary.decode(exact.split("train").tokens[:2]) == ["\ufeff", CAT[0]]
+
+
+def test_the_place_of_a_wrong_byte_counts_a_byte_order_mark(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"\xef\xbb\xbfa cat\nsat \x94there\x94\n" + CAT.encode())
+    assert refused(path, tmp_path).startswith(f"{path}: not UTF-8 at byte 13 (0x94)")
 
 
 @pytest.mark.parametrize(("data", "place"), [(b"\xff\xfea\0b", "near byte 5"), (b"\xff\xfe\0\xd8a\0", "near byte 2")])

@@ -180,6 +180,36 @@ def test_few_epochs_are_timed_without_dropout(tokens, epochs):
     assert found.load().model.core.weight_drop == 0
 
 
+def test_epochs_and_layers_of_the_user_stay():
+    layers = ["model.core.sizes=[500,100]", "model.encoder.size=100"]
+    own = Proposal("text/prose.toml").under(["training.epochs=5", *layers, "training.epochs=1"])
+    timed = []
+
+    def speed(proposal):
+        timed.append(proposal.load().model.core.sizes)
+        return 0.001
+
+    found = text.sized(own, Extent(250_000, 4_000, words=True), 10, speed)
+    recipe = found.load()
+    assert (recipe.model.core.sizes, recipe.training.epochs) == ((500, 100), 1)
+    assert set(timed) == {(500, 100)}
+    assert recipe.training.optimiser.lr == text.SIZES[3].brief_rate
+    assert found.reasons[0].startswith("1 epoch of 0 seconds; 12 would be enough")
+    assert not any("layers" in reason for reason in found.reasons)
+    longer = Proposal("text/prose.toml").under(["training.epochs=40"])
+    assert text.sized(longer, Extent(250_000, 4_000, words=True), 10, lambda _: 5.0).load().training.epochs == 40
+    series = others.timed(Proposal("series/table.toml").under(["training.epochs=7"]), 20, 10, lambda _: 0.1)
+    assert series.load().training.epochs == 7
+    assert series.reasons[0].startswith("7 epochs of ")
+
+
+def test_a_reason_is_left_out_where_its_keys_are_set():
+    found = text.reading(NOVEL, given=["data.eos = line"])
+    assert found.reasons == ("ordinary text: marks are split off words, capitals are kept",)
+    assert Proposal("x").under(["model.output={}"]).is_given("model.output.choice")
+    assert not Proposal("x").under(["model.output={}"]).is_given("model.outputs")
+
+
 def test_few_epochs_that_are_enough_are_no_reason_to_change_anything():
     assert proposed(tokens=10_000_000, per_epoch=2.0).load().training.optimiser.lr == text.SIZES[-1].rate
 

@@ -8,7 +8,7 @@ from elman.data.text.passages import passages
 from elman.data.text.utf8 import Line
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
-from elman.tasks.text.comparison import Word, Words, require_same_words, shared, words_of
+from elman.tasks.text.comparison import Word, Words, require_same_words, shared, without_open_end, words_of
 
 LINES = [" \n", " Don't  stop, he said; \n", "\n", " well-beloved 3.14 o'er. \n"]
 RAW = TextOptions(tokenisation="raw")
@@ -38,7 +38,7 @@ def test_line_ends_before_the_first_word_belong_to_it():
 
 def words(texts, log_probs, unknown, types=2, ends=False):
     parts = [Word(text, ends, slice(n, n + 1)) for n, text in enumerate(texts)]
-    return Words(parts, np.array(log_probs, dtype=float), np.array(unknown), types)
+    return Words(parts, np.array(log_probs, dtype=float), np.array(unknown), types, np.full(len(parts), int(ends)))
 
 
 def test_other_words_are_never_compared():
@@ -51,6 +51,17 @@ def test_other_words_are_never_compared():
     ):
         with pytest.raises(UserError, match=message):
             require_same_words(same, other, ("A", "B"))
+
+
+def test_a_last_word_that_ends_for_one_run_alone_is_left_out():
+    closed, opened = words("abc", [-1, -2, -3], [0, 0, 1], ends=True), words("ab", [-1, -2], [0, 1], ends=True)
+    last = Word("c", False, slice(2, 3))
+    other = closed._replace(words=[*closed.words[:-1], last], line_ends=np.array([1, 1, 0]))
+    found = without_open_end(closed, other)
+    assert [[word.text for word in one.words] for one in found] == [["a", "b"]] * 2
+    assert [one.line_ends.tolist() for one in found] == [[1, 1]] * 2
+    for same in ((closed, closed), (closed, opened), (other, other)):
+        assert without_open_end(*same) == same
 
 
 def test_unknown_words_are_left_out_for_both_or_share_the_probability():

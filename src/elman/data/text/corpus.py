@@ -1,9 +1,9 @@
 """A corpus of text: a vocabulary and the splits as memory-mapped ids."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -13,9 +13,9 @@ from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
 from elman.data.text.files import plain_name
-from elman.data.text.passages import stop_after
+from elman.data.text.passages import TokenCounts, stop_after
 from elman.data.text.preparation import Counts, Progress, encode
-from elman.data.text.sources import Corpus, Section, find_sections, require_all
+from elman.data.text.sources import Corpus, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import as_utf8
@@ -40,9 +40,18 @@ class Split:
     num_words: int
     unseparated: int
     lines: int
+    first: TokenCounts
     sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
+
+    def counted(self, *, skip_first: bool) -> "Split":
+        """What a score counts: the split, or all but its first token, with the counts of that part."""
+        if not skip_first:
+            return self
+        left = {name: getattr(self, name) - value for name, value in msgspec.structs.asdict(self.first).items()}
+        inputs = None if self.inputs is None else self.inputs[1:]
+        return dataclasses.replace(self, tokens=self.tokens[1:], inputs=inputs, **left)
 
 
 Parts = dict[str, tuple[Section, str]]
@@ -51,7 +60,9 @@ Parts = dict[str, tuple[Section, str]]
 ALL = "all"
 """The name of all splits together, in the order of the text."""
 
-_FORMAT = 3
+Found = TypeVar("Found")
+
+_FORMAT = 4
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 
@@ -64,7 +75,7 @@ class TextCorpus(Corpus[TextOptions, Split]):
 
     def split(self, name: str) -> Split:
         """As `Corpus.split`; `all` is the splits one after another, a whole file that was cut."""
-        return _joined(list(self.splits.values())) if name == ALL else super().split(name)
+        return _joined(list(self.splits.values())) if name == ALL else split_named(self.splits, name, self.source)
 
     @property
     def tokeniser(self) -> Tokeniser:
@@ -76,8 +87,7 @@ class TextCorpus(Corpus[TextOptions, Split]):
         """SHA-256 over the vocabulary, the source files and the options."""
         parts = [self.vocabulary.digest, identity(self.options)]
         parts += [] if self.subwords is None else [self.subwords.digest]
-        parts += [f"{name} {split.sha256}" for name, split in self.splits.items()]
-        return sha256_lines(*parts)
+        return sha256_lines(*parts, *(f"{name} {split.sha256}" for name, split in self.splits.items()))
 
     def facts(self) -> dict[str, Any]:
         """For `describe`: the vocabulary and the counts of each split."""
@@ -116,7 +126,7 @@ def open_corpus(
     known = isinstance(source, str) and prepare.is_known(source)
     path = prepare.locate(str(source), cache) if known else Path(source)
     try:
-        parts = _find_parts(path, options, cache / "utf-8", all_three=vocabulary is None and not partial)
+        parts = _find_parts(path, cache / "utf-8", options, all_three=vocabulary is None and not partial)
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
     if vocabulary is None:
@@ -139,6 +149,11 @@ def open_corpus(
     )
 
 
+def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> Found:
+    """The split of this name; raises UserError where the text does not have it, which names `all` if it was cut."""
+    return named(splits, name, source, f"; {ALL} is the whole text" if one_text(Path(source)) else "")
+
+
 def _encode(
     parts: Parts,
     folder: Path,
@@ -159,11 +174,11 @@ def _encode(
     return records
 
 
-def _find_parts(source: Path, options: TextOptions, copies: Path, *, all_three: bool) -> Parts:
+def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> Parts:
     bytewise = options.tokenisation == "bytes"
     sections = find_sections(source, options, lambda path: path if bytewise else as_utf8(path, copies))
     if all_three:
-        require_all(sections, source)
+        require_all(sections, source, options)
     elif not sections:
         raise UserError(f"{source}: there is no split; give a folder with train.txt, valid.txt or test.txt")
     if options.train_tokens is not None and (train := sections.get("train")) is not None:
@@ -185,6 +200,7 @@ def _joined(splits: Sequence[Split]) -> Split:
         ALL,
         np.concatenate([split.tokens for split in splits]),
         **{name: sum(getattr(split, name) for split in splits) for name in summed},
+        first=splits[0].first,
         sha256=sha256_lines(*(split.sha256 for split in splits)),
     )
 

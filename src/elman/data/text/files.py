@@ -13,7 +13,7 @@ import importlib
 import io
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
@@ -84,9 +84,10 @@ def reading_errors(path: Path) -> tuple[type[Exception], ...]:
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a text, one or more, in order."""
+    """The files of a text, one or more, in order; `marked`: a byte order mark at its beginning is a part of it."""
 
     paths: tuple[Path, ...]
+    marked: bool = field(default=True, compare=False)
 
     @classmethod
     def of(cls, source: "Files | Path") -> "Files":
@@ -111,10 +112,21 @@ class Files:
         """Whether it is one file as it stands, so that any byte of it can be sought."""
         return len(self.paths) == 1 and not is_compressed(self.paths[0])
 
+    @functools.cached_property
+    def lead(self) -> int:
+        """The bytes of the first file that precede the text: a byte order mark that is no part of it."""
+        if self.marked:
+            return 0
+        try:
+            with open_unpacked(self.paths[0]) as file:
+                return len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
+        except reading_errors(self.paths[0]) as error:
+            raise damaged(self.paths[0], error) from None
+
     @property
     def size(self) -> int:
         """The bytes of the text; where a file is compressed, or there are several, it is read for them once."""
-        return self.paths[0].stat().st_size if self.is_plain else self.measure.size
+        return self.paths[0].stat().st_size - self.lead if self.is_plain else self.measure.size
 
     @functools.cached_property
     def measure(self) -> Measure:
@@ -139,9 +151,9 @@ class Files:
 
     def reading(self, start: int = 0) -> BinaryIO:
         """The text from a byte on; raises UserError, while it is read, where a file is damaged or cannot be read."""
-        reader = _Reader(self.paths)
+        reader = _Reader(self.paths, marked=self.marked)
         if self.is_plain:
-            reader.seek_first(start)
+            reader.seek_first(start + self.lead if start else 0)
             return cast("BinaryIO", io.BufferedReader(reader, BLOCK))
         file = cast("BinaryIO", io.BufferedReader(reader, BLOCK))
         left = start
@@ -159,10 +171,10 @@ class Files:
 class _Reader(io.RawIOBase):
     """The unpacked bytes of files one after another."""
 
-    def __init__(self, paths: tuple[Path, ...]) -> None:
+    def __init__(self, paths: tuple[Path, ...], *, marked: bool) -> None:
         self._waiting, self._path = list(reversed(paths)), paths[0]
         self._file: IO[bytes] | None = None
-        self._first, self._ended = True, True  # whether no file has been opened; whether the last byte ends a line
+        self._marked, self._ended = marked, True  # whether the next file keeps its mark; whether a line has ended
         self._ahead = b""
         self._errors = reading_errors(self._path)
 
@@ -175,6 +187,7 @@ class _Reader(io.RawIOBase):
             self._open_next()
             assert self._file is not None
             self._file.seek(start)
+            self._ahead = b""
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
         view = memoryview(buffer).cast("B")
@@ -207,11 +220,11 @@ class _Reader(io.RawIOBase):
         self._errors = reading_errors(self._path)
         try:
             self._file = open_unpacked(self._path)
-            if not self._first:
+            if not self._marked:
                 self._ahead = self._file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
         except self._errors as error:
             raise damaged(self._path, error) from None
-        self._first = False
+        self._marked = False
 
     def _close(self) -> None:
         if self._file is not None:

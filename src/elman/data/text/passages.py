@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
-from elman.data.text.subwords import Subwords
+from elman.data.text.subwords import Subwords, piece_bytes
 from elman.data.text.tokeniser import tokenise
-from elman.data.text.utf8 import Line, read_lines, to_bytes
-from elman.data.text.vocabulary import EOS
+from elman.data.text.utf8 import Line, from_bytes, read_lines, to_bytes
+from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 
 LONGEST_WORD = 8
@@ -86,6 +88,31 @@ def passages(
             )
         case _:
             return _by_line(cleaned, options, subwords)
+
+
+class TokenCounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one token contributes to the counts of its text (`Passage`); `unknown` is 1 if the vocabulary lacks it."""
+
+    unknown: int = 0
+    characters: int = 1
+    num_bytes: int = 1
+    num_words: int = 1
+
+
+def first_token(found: Iterable[Passage], options: TextOptions, vocabulary: Vocabulary) -> TokenCounts:
+    """What the first token of a text contributes, which has one; the space after a word is not its own.
+
+    A character counts with the byte or piece that begins it, and a word that is spelt with its last token.
+    """
+    passage = next(one for one in found if one.words)
+    token = passage.words[0]
+    if token == EOS:
+        return TokenCounts()
+    unknown = int(token not in vocabulary.ids)
+    data = piece_bytes(token) if options.open_vocabulary else to_bytes(token)
+    rest = from_bytes(to_bytes(passage.line.text)[len(data) :])
+    num_words = len(passage.line.text.split()) - len(rest.split()) if options.spelt else 1
+    return TokenCounts(unknown=unknown, characters=len(from_bytes(data)), num_bytes=len(data), num_words=num_words)
 
 
 def only_blank_lines(files: Files, start: int, stop: int | None) -> UserError:

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from elman.config.text import TextOptions
 from elman.data.text.blocks import Block, blocks, read
 from elman.data.text.lacking import require_known
-from elman.data.text.passages import only_blank_lines, unseparated
+from elman.data.text.passages import TokenCounts, first_token, only_blank_lines, passages, unseparated
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
-from elman.data.text.utf8 import LONGEST, as_read
+from elman.data.text.utf8 import LONGEST, as_read, read_lines
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
@@ -52,6 +52,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         characters, num_bytes, num_words, unseparated: sums over the passages (`elman.data.text.passages.Passage`); with
             many letters in clauses without spaces, `unseparated`, `num_words` is meaningless.
         lines: how many lines were read (one longer than 64 KiB counts as several).
+        first: what the first token contributes to these counts.
     """
 
     tokens: int
@@ -61,6 +62,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     num_words: int
     unseparated: int
     lines: int
+    first: TokenCounts
     sha256: str
 
 
@@ -228,7 +230,9 @@ def encode(
         for left in (begun, journal):
             left.unlink(missing_ok=True)
         raise
-    return Counts(**{name: counts[name] for name in Counts.__struct_fields__[:-1]}, sha256=sha256)
+    lines = read_lines(section.files, section.start, section.stop, options)
+    first = first_token(passages(lines, options, subwords), options, vocabulary)
+    return Counts(**{name: counts[name] for name in ("tokens", "unknown", *_SUMS, "lines")}, first=first, sha256=sha256)
 
 
 def _has_words(tokens: Collection[str]) -> bool:

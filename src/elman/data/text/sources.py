@@ -5,7 +5,7 @@ import dataclasses
 import glob
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +20,13 @@ Options = TypeVar("Options")
 Found = TypeVar("Found")
 
 
+def named(splits: Mapping[str, Found], name: str, source: str | Path, advice: str = "") -> Found:
+    """The split of this name; raises UserError, whose message ends with `advice`, where the source does not have it."""
+    if name not in splits:
+        raise UserError(f"{source}: no {name} split; it has {', '.join(splits)}{advice}")
+    return splits[name]
+
+
 @dataclasses.dataclass(frozen=True)
 class Corpus(ABC, Generic[Options, Found]):
     """A corpus as a model reads it: its name, where it is from, the options it was read with, and its splits."""
@@ -31,9 +38,7 @@ class Corpus(ABC, Generic[Options, Found]):
 
     def split(self, name: str) -> Found:
         """The split of this name; raises UserError where the corpus does not have it."""
-        if name not in self.splits:
-            raise UserError(f"{self.source}: no {name} split; it has {', '.join(self.splits)}")
-        return self.splits[name]
+        return named(self.splits, name, self.source)
 
     @property
     @abstractmethod
@@ -82,26 +87,27 @@ def find_sections(
     that have the split's name as a part of their own between points, hyphens and underscores: `ptb.train.txt`,
     `wiki.valid.tokens`; there may be several if their names differ in numbers alone. The folder of One Billion Word has
     its own names (`ONE_BILLION_WORD`). A single file, files that a pattern such as `news/*.txt.gz` finds, and a folder
-    of files whose names differ in numbers alone, are one text, which is cut by `cut`.
+    of files whose names differ in numbers alone, are one text, which is cut by `cut`. A byte order mark is
+    a part of a text where `eos` is `exact`.
 
-    Raises UserError where there is no such path, a folder has two files for a split, or a text is too short to be cut.
+    Raises UserError where there is no such path, or a folder has two files for a split.
     """
+
+    def read(paths: Sequence[Path]) -> Files:
+        return Files(tuple(map(as_utf8, paths)), marked=options.eos == "exact")
+
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
         if any(found.values()):
-            return {split: Section(_read_as(paths, as_utf8)) for split, paths in found.items() if paths}
+            return {split: Section(read(paths)) for split, paths in found.items() if paths}
     if paths := one_text(source):
-        return cut(_read_as(paths, as_utf8), options, str(source))
+        return cut(read(paths), options)
     if source.is_dir():
         return {}
     raise UserError(
         f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
         "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
     )
-
-
-def _read_as(paths: Sequence[Path], as_utf8: Callable[[Path], Path]) -> Files:
-    return Files(tuple(map(as_utf8, paths)))
 
 
 def one_text(source: Path) -> list[Path]:
@@ -122,12 +128,15 @@ def training_files(source: Path) -> list[Path]:
     return []
 
 
-def require_all(sections: dict[str, Section], source: Path) -> None:
-    """Raises UserError where one of the three splits is missing."""
+def require_all(sections: dict[str, Section], source: Path, options: TextOptions) -> None:
+    """Raises UserError where one of the three splits is missing, as where a text is too short to be cut."""
     for split in SPLITS:
         if split in sections:
             continue
-        if source.is_dir():
+        whole = next((section.files for section in sections.values() if section.stop is not None), None)
+        if whole is not None and _shares(options)[split] > 0:
+            raise UserError(f"{source}: {_too_short(whole, whole.size, options.eos, split)}")
+        if whole is None and source.is_dir():
             names = ", ".join(sorted(path.name for path in source.iterdir())) or "nothing"
             raise UserError(
                 f"{source}: no {split} split; looked for {split}.txt, or one file with {split!r} as a "
@@ -136,30 +145,32 @@ def require_all(sections: dict[str, Section], source: Path) -> None:
         raise UserError(f"{source}: no {split} split; set valid_fraction and test_fraction so that all three have text")
 
 
-def cut(files: Files, options: TextOptions, name: str) -> dict[str, Section]:
-    """Cut a text in order into train, valid and test, at whole units; raises UserError where a split would be empty.
+def _shares(options: TextOptions) -> dict[str, float]:
+    """The share of each split in a text that is cut."""
+    valid, test = options.valid_fraction, options.test_fraction
+    return {"train": round(1 - valid - test, 9), "valid": valid, "test": test}
 
-    The error calls the text by its `name`.
+
+def cut(files: Files, options: TextOptions) -> dict[str, Section]:
+    """Cut a text in order into train, valid and test, at whole units; together the splits are the text.
 
     In a text of S bytes the train split is what precedes the valid split; the valid split begins with the first line
     that starts at byte S (1 - valid_fraction - test_fraction) or later, and the test split with the first line that
     starts at S (1 - test_fraction) or later. With `eos = "paragraph"` they begin after the first blank line from there
-    on, with `eos = "none"` after the first white space. A split whose share is 0 does not exist.
+    on, with `eos = "none"` after the first white space. A split whose share is 0, or in which nothing begins, does not
+    exist.
     """
     size = files.size
     valid, test = options.valid_fraction, options.test_fraction
-    shares = {"train": round(1 - valid - test, 9), "valid": valid, "test": test}
+    shares = _shares(options)
     edge = {"train": 0, "valid": round(size * (1 - valid - test)), "test": round(size * (1 - test))}
     wanted = [split for split in SPLITS if shares[split] > 0]
     starts = [next_unit(files, edge[split], options.eos) if split != wanted[0] else 0 for split in wanted]
-    sections = {
+    return {
         split: Section(files, start, stop)
         for split, start, stop in zip(wanted, starts, [*starts[1:], size], strict=True)
+        if start < stop or not size
     }
-    for split, section in sections.items():
-        if size and section.start == section.stop:
-            raise UserError(f"{name}: {_too_short(files, size, options.eos, split)}")
-    return sections
 
 
 _UNITS = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}

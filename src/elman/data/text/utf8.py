@@ -158,7 +158,7 @@ def open_after_mark(files: Files, start: int, options: TextOptions) -> Iterator[
             first = cast("io.BufferedReader", file).peek(3)[:3]
             if not first:
                 raise UserError(f"{files.name}: the file is empty; give a text of at least two different words")
-            if options.eos != "exact" and first == codecs.BOM_UTF8:
+            if files.marked and options.eos != "exact" and first == codecs.BOM_UTF8:
                 start = len(file.read(3))
         yield file, start
 
@@ -187,7 +187,7 @@ def as_read(data: bytes, files: Files, offset: int, options: TextOptions) -> str
         for path in files.paths if len(files.paths) > 1 else ():
             for _ in read_lines(path, options=options):  # the file that it is in, and the place there
                 pass
-        raise refusal(files.blocks, files.name, _place(data, error.start, offset)) from None
+        raise refusal(files.blocks, files.name, _place(data, error.start, offset + files.lead)) from None
 
 
 def to_bytes(text: str) -> bytes:

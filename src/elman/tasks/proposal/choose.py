@@ -38,20 +38,20 @@ def propose(
 ) -> Proposal:
     """A recipe and its settings for some data and so many minutes on this machine.
 
-    `settings` are the user's own: they apply to what is timed, and come after those of the proposal.
+    `settings` are the user's own: they apply to what is timed, and take the place of those of the proposal.
 
     Raises UserError where the data are missing, or cannot be read as any kind.
     """
     found, path = _look(source)
-    proposal, words = _reading(found, path)
+    proposal, words = _reading(found, path, settings)
 
     def speed(proposal: Proposal) -> float:
         if progress is not None:
             progress("timing a few steps", 0, 1)
-        measured = estimate(proposal.load(settings), source, device, least_seconds=TIMED_SECONDS)
+        measured = estimate(proposal.load(), source, device, least_seconds=TIMED_SECONDS)
         return float(measured["minutes_per_epoch"])
 
-    task = open_task(proposal.load(settings), source, progress)
+    task = open_task(proposal.load(), source, progress)
     facts = task.corpus.describe()["splits"]["train"]
     size = int(facts["tokens"])
     if found.kind == "text":
@@ -86,23 +86,28 @@ def _look(source: str) -> tuple[Look, Path]:
     return found, path
 
 
-def _reading(found: Look, path: Path) -> tuple[Proposal, bool]:
+def _reading(found: Look, path: Path, settings: Sequence[str]) -> tuple[Proposal, bool]:
     """The proposal before its size is known; of a text, whether it is read in words."""
     if found.kind == "text":
         facts = _facts_of_text(path)
-        return text.reading(facts, cut=path.is_file()), facts.words
+        return text.reading(facts, cut=path.is_file(), given=settings), facts.words
+    return _other(found, path).under(settings), True
+
+
+def _other(found: Look, path: Path) -> Proposal:
+    """The proposal for data that are no text."""
     if found.kind == "music":
-        return others.of_music(), True
+        return others.of_music()
     if found.kind == "series":
-        return others.of_series(), True
+        return others.of_series()
     if found.kind == "tags":
-        return _of_tags(found, path), True
+        return _of_tags(found, path)
     options = PairOptions(form=found.form or "tsv", languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)
     pairs, _ = read_pairs(files.get("all") or files["train"], options)
     if found.kind == "trees":
-        return others.of_trees(len(pairs), cut="all" in files), True
-    return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files), True
+        return others.of_trees(len(pairs), cut="all" in files)
+    return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files)
 
 
 def _of_tags(found: Look, path: Path) -> Proposal:
@@ -116,6 +121,7 @@ def _of_tags(found: Look, path: Path) -> Proposal:
 def _facts_of_text(path: Path) -> TextFacts:
     if path.is_file():
         return text_facts(path)
-    sections = find_sections(path, TextOptions())
-    require_all(sections, path)
+    options = TextOptions()
+    sections = find_sections(path, options)
+    require_all(sections, path, options)
     return text_facts(sections["train"].files)

@@ -45,7 +45,9 @@ def side_by_side(proposal: Proposal, pieces: int) -> Proposal:
     """The proposal for music with at most as many pieces in a batch as there are to train on."""
     batch = min(proposal.load().training.batch_size, pieces)
     reason = f"{pieces:,} pieces to train on, {batch} of them side by side"
-    return proposal.adding(changed(proposal.recipe, {"training.batch_size": batch}), reason)
+    return proposal.adding(changed(proposal.recipe, {"training.batch_size": batch})).because(
+        reason, "training.batch_size"
+    )
 
 
 def of_trees(trees: int, *, cut: bool) -> Proposal:
@@ -97,16 +99,16 @@ def windowed(proposal: Proposal, rows: int) -> Proposal:
     """The proposal for a series with columns and windows that suit so many training rows."""
     columns = 8 if rows >= 4000 else 4 if rows >= 1000 else 2
     length = max(1, min(50, rows // (4 * columns)))
-    return proposal.adding(
-        changed(proposal.recipe, {"training.batch_size": columns, "training.window.length": length}),
-        f"{rows:,} training rows: {columns} columns, windows of {length} steps",
-    )
+    values = {"training.batch_size": columns, "training.window.length": length}
+    reason = f"{rows:,} training rows: {columns} columns, windows of {length} steps"
+    return proposal.adding(changed(proposal.recipe, values)).because(reason, *values)
 
 
 def timed(proposal: Proposal, needed: int, minutes: float, speed: Speed) -> Proposal:
     """The proposal with as many epochs as fit into the minutes, at most those that are needed."""
     per_epoch = speed(proposal)
-    epochs = epochs_that_fit(minutes, per_epoch, needed)
+    own = proposal.load().training.epochs if proposal.is_given("training.epochs") else None
+    epochs = own or epochs_that_fit(minutes, per_epoch, needed)
     return proposal.adding(
         changed(proposal.recipe, {"training.epochs": epochs}),
         epochs_reason(epochs, per_epoch, minutes, needed),

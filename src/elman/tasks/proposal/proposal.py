@@ -14,29 +14,53 @@ SHARE = 0.8
 
 
 class Proposal(NamedTuple):
-    """A shipped recipe, by its path within the recipes, settings in the form of --set, and the reasons for them."""
+    """A shipped recipe, by its path within the recipes, settings in the form of --set, and the reasons for them.
+
+    `given` are settings of the user's own, each key once, which take the place of those that would be proposed.
+    """
 
     recipe: str
-    settings: tuple[str, ...]
-    reasons: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
 
     @property
     def shown_recipe(self) -> str:
         """The recipe as `elman recipes` shows it."""
         return f"recipes/{self.recipe}"
 
-    def load(self, settings: Sequence[str] = ()) -> Recipe:
-        """The recipe with these settings and others, which come last."""
-        return load_recipe(find(self.recipe), [*self.settings, *settings])
+    def load(self) -> Recipe:
+        """The recipe with all settings."""
+        return load_recipe(find(self.recipe), self._all)
 
     def adding(self, settings: Iterable[str], *reasons: str) -> "Proposal":
         """The proposal with more settings and reasons."""
         return self._replace(settings=(*self.settings, *settings), reasons=(*self.reasons, *reasons))
 
+    def because(self, reason: str, *keys: str) -> "Proposal":
+        """The proposal with the reason for the values of some keys, unless the user has set one of them."""
+        return self if self.is_given(*keys) else self.adding((), reason)
+
+    def under(self, settings: Sequence[str]) -> "Proposal":
+        """The proposal with settings of the user's own."""
+        return self._replace(given=tuple({key_of(one): one for one in settings}.values()))
+
+    def is_given(self, *keys: str) -> bool:
+        """Whether the user has set one of these keys, or a table around it."""
+        own = {key_of(one) for one in self.given}
+        return any(key == one or key.startswith(f"{one}.") for key in keys for one in own)
+
+    @property
+    def _all(self) -> list[str]:
+        """The settings, each key once, those of the user's own last."""
+        every = (*self.settings, *self.given)
+        last = {key_of(one): place for place, one in enumerate(every)}
+        return [every[place] for place in sorted(last.values())]
+
     def command(self, data: str, out: Path, max_minutes: float, options: Sequence[str] = ()) -> str:
         """The command that trains the same run without a proposal."""
         words = ["elman", "train", self.shown_recipe, "--data", data]
-        words += [word for setting in self.settings for word in ("--set", setting)]
+        words += [word for setting in self._all for word in ("--set", setting)]
         return shlex.join([*words, *options, "--out", str(out), "--max-minutes", f"{max_minutes:g}"])
 
 
@@ -47,6 +71,15 @@ Speed = Callable[[Proposal], float]
 def setting(key: str, value: Any) -> str:
     """A setting as --set takes it; numbers, truth values and lists are written alike in JSON and TOML."""
     return f"{key}={value if isinstance(value, str) else json.dumps(value, separators=(',', ':'))}"
+
+
+def key_of(setting: str) -> str:
+    """The key path of a setting.
+
+    >>> key_of("training.epochs = 3")
+    'training.epochs'
+    """
+    return setting.partition("=")[0].strip()
 
 
 def changed(recipe: str, values: dict[str, Any]) -> tuple[str, ...]:

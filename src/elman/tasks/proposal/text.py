@@ -1,6 +1,7 @@
 """How a text of the user's own is read, and how large a model of it is: rules from facts to settings."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from elman.data.text.facts import TextFacts
@@ -73,26 +74,32 @@ VOCABULARY = 30_000
 """Words at most."""
 
 
-def reading(facts: TextFacts, *, cut: bool = True) -> Proposal:
-    """How a text is read: its tokens, where a sequence ends, its vocabulary; `cut`: one file that has to be cut."""
+def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) -> Proposal:
+    """How a text is read: its tokens, where a sequence ends, its vocabulary; `cut`: one file that has to be cut.
+
+    `given` are settings of the user's own.
+    """
     recipe = "text/prose.toml" if facts.words else "text/characters.toml"
     eos, reason = _ends(facts)
     values: dict[str, Any] = {"data.eos": eos}
     if not facts.words:
-        reasons = [f"no spaces between words: characters{', marks of ruby removed' if facts.ruby else ''}"]
+        tokens = f"no spaces between words: characters{', marks of ruby removed' if facts.ruby else ''}"
         values["data.ruby"] = "remove" if facts.ruby else "keep"
     else:
         how = "marks stand apart: tokenised already" if facts.tokenised else "ordinary text: marks are split off words"
-        reasons = [f"{how}, capitals are kept"]
+        tokens = f"{how}, capitals are kept"
         count = next(count for limit, count in MIN_COUNT if facts.tokens < limit)
         values["data.tokenisation"] = "words" if facts.tokenised else "raw"
         values["data.min_count"] = 1 if facts.unknown else count
         if facts.tokens >= MIN_COUNT[0][0]:
             values["data.max_vocabulary"] = VOCABULARY
+    proposal = Proposal(recipe).under(given).because(tokens, "data.tokenisation", "data.lowercase", "data.ruby")
     if cut and (share := _held_out(facts.tokens)) < 0.05:
-        values |= {"data.valid_fraction": share, "data.test_fraction": share}
-        reasons.append(f"{share:.2g} of the text is held out for validation, as much for the test")
-    return Proposal(recipe, changed(recipe, values), (*reasons, reason))
+        held_out = {"data.valid_fraction": share, "data.test_fraction": share}
+        values |= held_out
+        what = f"{share:.2g} of the text is held out for validation, as much for the test"
+        proposal = proposal.because(what, *held_out)
+    return proposal.because(reason, "data.eos").adding(changed(recipe, values))
 
 
 def _ends(facts: TextFacts) -> tuple[str, str]:
@@ -151,30 +158,44 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
 
     The epochs are as many as fit, at most those that are needed. The time is measured at a middle size first; from the
     nearest measured size it is extrapolated by the cost, until the size that is chosen has been measured. Where only
-    few epochs fit, it is measured once more without dropout, which is faster.
+    few epochs fit, it is measured once more without dropout, which is faster. Where the user has set the layers, the
+    rates are those of the size that is nearest; epochs that are set are neither raised nor lowered.
     """
     needed = needed_epochs(extent.in_words)
-    allowed = [size for size in SIZES if extent.in_words >= size.tokens]
+    own = proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
+    allowed = _allowed(proposal, extent)
     chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
     while chosen not in measured:
         measured[chosen] = speed(_of_size(proposal, chosen, extent))
         per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
-        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= extent.enough_epochs(size)]
+        enough = {size: extent.enough_epochs(size) if own is None else own for size in allowed}
+        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= enough[size]]
         chosen = (fitting or allowed[:1])[-1]
     epoch = measured[chosen]
-    epochs = epochs_that_fit(minutes, epoch, needed)
+    epochs = own or epochs_that_fit(minutes, epoch, needed)
     if brief := _brief(extent, epochs):
         epoch = speed(_of_size(proposal, chosen, extent, epochs))
-        epochs = epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
-    reasons = (
-        f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units",
-        *([f"{extent.symbols:,} words: an adaptive softmax"] if extent.adaptive else []),
-        epochs_reason(epochs, epoch, minutes, needed),
-        *(["so few epochs: no dropout, a higher rate"] if brief else []),
-    )
-    return _of_size(proposal, chosen, extent, epochs).adding(
-        changed(proposal.recipe, {"training.epochs": epochs}), *reasons
-    )
+        epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
+    found = _of_size(proposal, chosen, extent, epochs).adding(changed(proposal.recipe, {_EPOCHS: epochs}))
+    size = f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units"
+    found = found.because(size, _LAYERS)
+    if extent.adaptive:
+        found = found.because(f"{extent.symbols:,} words: an adaptive softmax", "model.output.choice")
+    found = found.adding((), epochs_reason(epochs, epoch, minutes, needed))
+    return found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS) if brief else found
+
+
+_LAYERS, _EPOCHS, _RATE = "model.core.sizes", "training.epochs", "training.optimiser.lr"
+_DROPOUTS = (
+    "model.encoder.dropout", "model.core.weight_drop", "model.core.between_dropout", "model.core.output_dropout",
+)  # fmt: skip
+
+
+def _allowed(proposal: Proposal, extent: Extent) -> list[Size]:
+    """The sizes to choose from; the one nearest to the layers where the user has set them."""
+    if proposal.is_given(_LAYERS) and (layers := getattr(proposal.load().model.core, "sizes", ())):
+        return [min(SIZES, key=lambda size: abs(math.log(size.hidden / max(layers))))]
+    return [size for size in SIZES if extent.in_words >= size.tokens]
 
 
 def _extrapolated(measured: dict[Size, float], size: Size, scored: float) -> float:
@@ -193,17 +214,15 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None 
     tokens, needed = extent.in_words, needed_epochs(extent.in_words)
     epochs = needed if epochs is None else epochs
     brief = _brief(extent, epochs)
-    share = 0.0 if brief else epochs / needed
+    share = 0.0 if brief else min(1.0, epochs / needed)
     output, weights = next(((output, weights) for limit, output, weights in DROPOUT if tokens < limit), (0.0, 0.0))
+    dropout = (weights / 2, weights, weights / 2, output)
     values: dict[str, Any] = {
         "model.encoder.size": size.embedding,
-        "model.core.sizes": [size.hidden, size.embedding],
-        "model.encoder.dropout": round(share * weights / 2, 2),
-        "model.core.weight_drop": round(share * weights, 2),
-        "model.core.between_dropout": round(share * weights / 2, 2),
-        "model.core.output_dropout": round(share * output, 2),
+        _LAYERS: [size.hidden, size.embedding],
+        **dict(zip(_DROPOUTS, (round(share * one, 2) for one in dropout), strict=True)),
         "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 1_000_000 else 32,
-        "training.optimiser.lr": size.brief_rate if brief else size.rate,
+        _RATE: size.brief_rate if brief else size.rate,
     }
     if brief:
         values |= {

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare
-from elman.data.text.corpus import ALL
+from elman.data.text.corpus import ALL, split_named
 from elman.data.text.lacking import require_known
 from elman.data.text.passages import clean, passages
 from elman.data.text.sentences import Lexicon, fit
@@ -55,18 +55,19 @@ class Words(NamedTuple):
         log_probs: of each (nats), [n].
         unknown: how many of its tokens are unknown, [n].
         types: the different unknown tokens of the text.
-        line_ends: the `<eos>` of the text, those of blank lines among them.
+        line_ends: how many of its tokens are `<eos>`, those of blank lines among them, [n].
     """
 
     words: list[Word]
     log_probs: Floats
     unknown: Counts
     types: int
-    line_ends: int = 0
+    line_ends: Counts
 
     def at(self, places: Sequence[int]) -> "Words":
         """Some of the words."""
-        return Words([self.words[one] for one in places], self.log_probs[places], self.unknown[places], self.types)
+        words = [self.words[one] for one in places]
+        return Words(words, self.log_probs[places], self.unknown[places], self.types, self.line_ends[places])
 
 
 def words_of(tokens: Sequence[str], texts: Iterable[str], options: TextOptions) -> list[Word]:
@@ -113,9 +114,7 @@ def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Se
     sections = find_sections(prepare.locate(str(source), cache_folder()) if known else Path(source), options)
     if split == ALL:
         return list(sections.values())
-    if split not in sections:
-        raise UserError(f"{source}: no {split} split; it has {', '.join(sections)}")
-    return [sections[split]]
+    return [split_named(sections, split, source)]
 
 
 def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, advance: Advance = None) -> Words:
@@ -147,9 +146,11 @@ def _words(run: TextRun, tokens: Sequence[str], texts: Iterable[str], log_probs:
     words, unknown = words_of(tokens, texts, run.options), _unknown(run, tokens)
     starts = np.array([word.tokens.start for word in words], dtype=np.intp)
     if not words:
-        return Words([], np.zeros(0), unknown, 0)
+        return Words([], np.zeros(0), unknown, 0, np.zeros(0, dtype=np.int64))
     sums = np.add.reduceat(log_probs.astype(np.float64), starts)
-    return Words(words, sums, np.add.reduceat(unknown, starts), _types(tokens, unknown), list(tokens).count(EOS))
+    ends = np.array([token == EOS for token in tokens], dtype=np.int64)
+    types = _types(tokens, unknown)
+    return Words(words, sums, np.add.reduceat(unknown, starts), types, np.add.reduceat(ends, starts))
 
 
 def _unknown(run: TextRun, tokens: Sequence[str]) -> Counts:
@@ -178,6 +179,14 @@ def require_same_words(a: Words, b: Words, names: tuple[str, str]) -> None:
             f"{names[0]} reads {len(a.words):,} words and {names[1]} {len(b.words):,}; compare runs that read a text in"
             " the same way"
         )
+
+
+def without_open_end(a: Words, b: Words) -> tuple[Words, Words]:
+    """Both without their last word where only one of them predicts `<eos>` after it, as at the end of an open line."""
+    if len(a.words) != len(b.words) or not a.words or a.words[-1].ends == b.words[-1].ends:
+        return a, b
+    before = range(len(a.words) - 1)
+    return a.at(before), b.at(before)
 
 
 class Shared(NamedTuple):
@@ -218,7 +227,8 @@ def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) 
     words = [Word("".join("".join(_plain(run, one)).split()), EOS in one, slice(0, len(one))) for one in tokens]
     every = [token for one in tokens for token in one]
     unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)
-    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)))
+    ends = np.array([one.count(EOS) for one in tokens], dtype=np.int64)
+    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)), ends)
 
 
 def _plain(run: TextRun, tokens: Sequence[str]) -> list[str]:

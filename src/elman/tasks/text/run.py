@@ -106,6 +106,8 @@ class TextRun(Run):
         return self._source(found, corpus.source, skip_first=options.skip_first)
 
     def _source(self, split: Split, data: str, *, skip_first: bool) -> AdaptationSource:
+        counted = split.counted(skip_first=skip_first)
+
         def column(length: int) -> tuple[LanguageModel, EvaluationWindows]:
             rules = TextEvaluation(streams=1, length=length, skip_first=skip_first)
             return reading(self.model, split, self.first, rules)
@@ -122,7 +124,7 @@ class TextRun(Run):
             beginning=beginning,
             column=column,
             statistics_windows=lambda: statistics_windows(split.tokens),
-            result=lambda score: text_result(score, split, context="carried", streams=1, warm_up=0),
+            result=lambda score: text_result(score, counted, context="carried", streams=1, warm_up=0),
             spelled=split.inputs is not None,
         )
 
