@@ -4,6 +4,11 @@ import pytest
 import torch
 
 from elman import config
+from elman.network.encoders.encoder import build_encoder
+from elman.network.model import LanguageModel
+from elman.network.output.contexts import build_contexts
+from elman.network.output.flat import Flat
+from elman.network.output.layer import OutputLayer
 from elman.network.state import leaves
 from support import networks
 
@@ -38,6 +43,19 @@ def test_step_log_probs_and_log_prob_agree(model):
         stepped, state = model.step(given, state)
         torch.testing.assert_close(stepped, expected)
     torch.testing.assert_close(list(leaves(state)), list(leaves(end)))
+
+
+@pytest.mark.parametrize("name", networks.CORES)
+def test_a_window_without_steps_is_refused(name):
+    core = networks.CORES[name]()
+    encoder = build_encoder(config.Lookup(size=3), 5, locked=True)
+    flat = Flat(torch.nn.Parameter(torch.empty(5, core.dims[-1])), "softmax")
+    output = OutputLayer(build_contexts(config.Output(), core.dims), flat)
+    model = networks.randomise(LanguageModel(encoder, core, output))
+    none = torch.zeros(0, 2, dtype=torch.long)
+    for ask in (model.trace, model.log_probs, lambda inputs, state: model.log_prob(inputs, none, state)):
+        with pytest.raises(ValueError, match=r"inputs of shape \[0, 2\]: a window must have one step or more"):
+            ask(none, model.begin(2))
 
 
 def test_nothing_is_remembered_between_calls(model):

@@ -20,7 +20,8 @@ class LanguageModel(nn.Module):
 
     Shapes: T steps, B parallel sequences, V symbols. In models of music a symbol is a frame of P notes: inputs and
     targets are [T, B, P], and `sample` takes the place of `log_probs` and `step`. The model keeps nothing between
-    calls: the caller passes the state from one call to the next.
+    calls: the caller passes the state from one call to the next. A window has a step or more; `trace`, and with it
+    `log_prob`, `log_probs` and `sample`, raise ValueError where T is 0.
 
     Example:
         >>> from elman.network.build import tiny_model
@@ -50,7 +51,9 @@ class LanguageModel(nn.Module):
         return self.core.begin(batch)
 
     def trace(self, inputs: Shaped[Tensor, "T B *P"], state: State) -> tuple[Trace, State]:
-        """The levels of the core over inputs [T, B], and the state after them."""
+        """The levels of the core over inputs [T, B], T >= 1, and the state after them."""
+        if not inputs.shape[0]:
+            raise ValueError(f"inputs of shape {list(inputs.shape)}: a window must have one step or more")
         vectors = self.encoder(inputs)
         if isinstance(self.core, Jordan):
             trace, state = self.core.forward(vectors, state, self.output.log_probs)
@@ -61,12 +64,12 @@ class LanguageModel(nn.Module):
     def log_prob(
         self, inputs: Shaped[Tensor, "T B *P"], targets: Shaped[Tensor, "T B *Q"], state: State
     ) -> tuple[Float[Tensor, "T B"], State]:
-        """Log-probability [T, B] (nats) of targets [T, B], each given the inputs up to its position."""
+        """Log-probability [T, B] (nats) of targets [T, B], T >= 1, each given the inputs up to its position."""
         trace, state = self.trace(inputs, state)
         return self.output.log_prob(trace, targets), state
 
     def log_probs(self, inputs: Int[Tensor, "T B"], state: State) -> tuple[Float[Tensor, "T B V"], State]:
-        """Log-probabilities [T, B, V] of the symbol that follows each position of inputs [T, B]."""
+        """Log-probabilities [T, B, V] of the symbol that follows each position of inputs [T, B], T >= 1."""
         trace, state = self.trace(inputs, state)
         return self.output.log_probs(trace), state
 

@@ -323,3 +323,14 @@ def test_without_cutoffs_the_output_is_cheapest(tied):
         made((cut,)).multiply_adds(frequency) - (0 if tied else 64 * frequency[cut:].sum()) for cut in range(1, WORDS)
     ]
     assert made(None).cutoffs == (int(np.argmin(costs)) + 1,)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_an_adaptive_softmax_needs_a_head_and_a_tail(tied):
+    choice = config.Adaptive(tied=tied)
+    recipe = config.Model(
+        encoder=config.Lookup(size=4), core=config.Stack(sizes=(4,)), output=config.Output(choice=choice)
+    )
+    with pytest.raises(UserError, match=r'"adaptive" parts a vocabulary .* has 1 symbol; use the kind "flat"'):
+        build_model(recipe, 1)
+    assert build_model(recipe, 2).output.choice.cutoffs == (1,)

@@ -152,6 +152,10 @@ def test_forecast_in_pieces_continues_its_own_steps(trained):
     np.testing.assert_allclose(whole[3:], rest, rtol=1e-5)
 
 
+def test_a_forecast_may_begin_without_a_history(trained):
+    assert SeriesRun(trained).forecast(steps=3, samples=2, history=wave()[:0]).shape == (2, 3, 2)
+
+
 def test_forecast_command(trained, data, tmp_path, capsys):
     out = tmp_path / "forecast.csv"
     arguments = ["forecast", str(trained), "--steps", "4", "--samples", "3", "--from", str(data)]

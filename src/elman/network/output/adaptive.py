@@ -47,6 +47,11 @@ class Adaptive(Choice):
         super().__init__()
         factor = 1.0 if record.tied else record.div_value or DIV_VALUE
         self.num_words, self.fast = surroundings.num_outputs, True
+        if self.num_words < 2:
+            raise UserError(
+                f'model.output.choice.kind = "adaptive" parts a vocabulary into a head and tails, and this one has'
+                f' {self.num_words} symbol; use the kind "flat"'
+            )
         self.cutoffs = record.cutoffs or (cheapest_cutoff(self.num_words, surroundings.counts, factor),)
         if list(self.cutoffs) != sorted(set(self.cutoffs)) or self.cutoffs[-1] >= self.num_words:
             raise UserError(
@@ -178,7 +183,7 @@ class _Matrices(NamedTuple):
 def cheapest_cutoff(num_words: int, counts: Sequence[int] | None, factor: float) -> int:
     """The size of the head with the fewest multiply-adds, where one tail follows whose contexts are `factor` narrower.
 
-    `counts` as in `unigram`.
+    There are two words or more; `counts` as in `unigram`.
     """
     rest = 1 - unigram(num_words, counts).exp().cumsum(0)[:-1]
     head = torch.arange(1, num_words, device="cpu")

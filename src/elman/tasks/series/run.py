@@ -133,7 +133,7 @@ class SeriesRun(Run):
         generator = torch.Generator(self.device).manual_seed(seed)
         read = torch.from_numpy(np.concatenate([np.array([self.inputs.mean]), values])).unsqueeze(1).to(self.device)
         state = self.model.begin(1)
-        for block in read[:-1].split(LENGTH):
+        for block in read[:-1].split(LENGTH) if len(values) else ():
             _, state = self.model.trace(block, state)
         state = select(state, torch.zeros(samples, dtype=torch.int64, device=self.device))
         step, drawn = read[-1:].expand(-1, samples, -1), []
