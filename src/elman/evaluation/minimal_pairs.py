@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from elman.data.pair_tables import Pair
+from elman.data.text.lacking import refusal
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, Vocabulary
@@ -103,7 +104,11 @@ def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lex
         words = text.split() if as_it_is else fit(text, vocabulary, tokeniser)
         if not words:
             raise UserError(f"{pair.phenomenon}: the sentence {text!r} has no token that the model could read")
-        unknown |= {(at, word) for at, word in enumerate(words) if word not in vocabulary.ids}
+        lacking = [(at, word) for at, word in enumerate(words) if word not in vocabulary.ids]
+        if lacking and vocabulary.unk is None:
+            place = f"{pair.phenomenon}: item {pair.item}: {text!r}"
+            raise refusal(lacking[0][1], vocabulary, tokeniser.options, place, "leave the pair out")
+        unknown |= set(lacking)
         ids = vocabulary.encode([*words, *end])
         sides.append((ids, ids if lexicon is None else lexicon.read([*words, *end]).astype(np.int32)))
     (good, read_good), (bad, read_bad) = sides

@@ -78,6 +78,11 @@ def test_a_character_beyond_the_vocabulary_is_named_with_its_place(run, tmp_path
     for command in ("evaluate", str(run), "--split", "all"), ("compare", str(run), str(run)):
         message = refusal(capsys, *command, "--data", path)
         assert f"{path}:2: the character 'C' is not in the vocabulary of " in message
+    path.write_text("good\tbad\nthe cat\tthe Cat\n")
+    message = refusal(capsys, "minimal-pairs", str(run), "--pairs", path)
+    assert "'the Cat': the character 'C' is not in the vocabulary of " in message
+    message = refusal(capsys, "compare", str(run), str(run), "--stimuli", path, "--column", "bad")
+    assert "'the Cat': the character 'C' is not in the vocabulary of " in message
 
 
 @pytest.mark.slow

@@ -204,8 +204,7 @@ def encode(
         state = _continued(begun, journal, section)
         counts, marked = Counter(state.counts), state.stop
         with begun.open("r+b" if state.stop > section.start else "wb") as file:
-            file.seek(4 * counts["tokens"])
-            file.truncate()
+            file.truncate(file.seek(4 * counts["tokens"]))
             for stop, (words, numbers, sums) in _read(reader, "number", "encoding", progress, state.stop):
                 require_known(words, vocabulary, options, section, state.stop)
                 ids = vocabulary.encode(words)[numbers]

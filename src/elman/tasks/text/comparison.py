@@ -16,7 +16,7 @@ import numpy.typing as npt
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare
 from elman.data.text.corpus import ALL, split_named
-from elman.data.text.lacking import require_known
+from elman.data.text.lacking import refusal, require_known
 from elman.data.text.passages import clean, passages
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.sources import Section, find_sections
@@ -217,6 +217,10 @@ def shared(a: Words, b: Words, treatment: Treatment, types: int | None = None) -
 def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) -> Words:
     """Each text as one word, independent of the others, in ordinary spelling or as the training text was tokenised."""
     tokens = [_alone(run, text) for text in texts]
+    if run.vocabulary.unk is None:
+        for text, read in zip(texts, tokens, strict=True):
+            if lacking := [token for token in read if token not in run.vocabulary.ids]:
+                raise refusal(lacking[0], run.vocabulary, run.options, repr(text), "leave the sentence out")
     model, inputs = _inputs(run, tokens)
     sums = list[float]()
     ids = [run.vocabulary.encode(one) for one in tokens]
