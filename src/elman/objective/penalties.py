@@ -13,12 +13,12 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.cores.core import Trace
-from elman.network.cores.stack import layers_of, stack_of
+from elman.network.cores.stack import layers_of, slope_of, stack_of
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Contexts
 from elman.network.stability import fixed_point, incremental
-from elman.network.stability.certificate import gates_of, slope_of
+from elman.network.stability.certificate import gates_of
 
 Penalty: TypeAlias = Callable[[Trace, Contexts], Tensor]
 """A scalar computed from the activations over one window, weight included."""

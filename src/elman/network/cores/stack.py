@@ -166,11 +166,26 @@ def candidate_input(layer: Layer) -> Tensor:
 
 
 def linearised(layer: Layer) -> Tensor:
-    """The Jacobian at h = 0 without input and biases: W_hh / 4 + I / 2 (thesis 3.4), or W_hh for Elman's network.
+    """The Jacobian at h = 0 without input and biases: W_hh / 4 + I / 2 (thesis 3.4), or s W_hh for Elman's network.
 
+    s is the slope of its nonlinearity at 0: 1, or 1/4 for the sigmoid, of which h = 0 is no fixed point.
     For a bias-free LSTM this is the matrix that maps c to c': f I + i o U_g with gates of 1/2.
     """
     block = candidate_hidden(layer)
     if layer.cell.gates == 1:
-        return block
+        return slope_of(layer) * block
     return block / 4 + block.new_ones(len(block)).div(2).diag()
+
+
+def slope_of(layer: Layer) -> float:
+    """The largest slope of the nonlinearity of Elman's network: 1 for tanh and ReLU, 1/4 for the sigmoid."""
+    with torch.enable_grad():
+        z = torch.full((), 1e-9, dtype=torch.float64, requires_grad=True)
+        (slope,) = torch.autograd.grad(nonlinearity(layer, z), z)
+    return float(slope)
+
+
+def nonlinearity(layer: Layer, z: Tensor) -> Tensor:
+    """The nonlinearity of Elman's network at a pre-activation z, a scalar."""
+    one = torch.ones(1, 1, dtype=z.dtype)
+    return layer.cell.step(Weights(one, one), z.reshape(1, 1), (torch.zeros(1, 1, dtype=z.dtype),))[0].sum()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.cores.layer import Layer
-from elman.network.cores.stack import Stack, candidate_hidden, layers_of
+from elman.network.cores.stack import Stack, candidate_hidden, layers_of, nonlinearity, slope_of
 from elman.network.spectrum import spectral_norm
 
 
@@ -59,7 +59,7 @@ def origin(core: Stack) -> list[Certificate]:
             does_not=DOES_NOT,
         )
         for number, (kind, layer) in enumerate(zip(kinds, layers_of(core), strict=True), start=1)
-        if kind != "elman" or not _unit(layer, torch.zeros(())).any()
+        if kind != "elman" or not nonlinearity(layer, torch.zeros(())).any()
     ]
 
 
@@ -112,17 +112,3 @@ def kind_of(layer: Layer) -> Kind:
         "stability certificates are for the cells elman (without softplus), gru, and lstm with a forget gate and no"
         " peepholes, and, all layers alike, min-gru, min-lstm, qrnn, lru, rg-lru, mlstm, mamba2 and gated deltanet"
     )
-
-
-def slope_of(layer: Layer) -> float:
-    """The largest slope of the nonlinearity of Elman's network: 1 for tanh and ReLU, 1/4 for the sigmoid."""
-    z = torch.full((), 1e-9, dtype=torch.float64, requires_grad=True)
-    (slope,) = torch.autograd.grad(_unit(layer, z), z)
-    return float(slope)
-
-
-def _unit(layer: Layer, z: Tensor) -> Tensor:
-    """The nonlinearity of Elman's network at a pre-activation z, a scalar."""
-    one = torch.ones(1, 1, dtype=z.dtype)
-    weights = layer.weights()._replace(input=one, hidden=one, input_bias=None, hidden_bias=None)
-    return layer.cell.step(weights, z.reshape(1, 1), (torch.zeros(1, 1, dtype=z.dtype),))[0].sum()

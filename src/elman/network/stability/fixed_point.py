@@ -21,9 +21,9 @@ from elman.network.cells.cell import LayerState, Weights
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.layer import Layer
 from elman.network.cores.plain import plain_step
-from elman.network.cores.stack import Stack, layers_of
+from elman.network.cores.stack import Stack, layers_of, slope_of
 from elman.network.spectrum import spectral_norm
-from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
+from elman.network.stability.certificate import Certificate, Gates, gates_of
 from elman.network.state import leaves, map_state
 
 

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elman.network.cores.stack import Stack, layers_of
-from elman.network.stability.certificate import Certificate, Gates, gates_of, slope_of
+from elman.network.cores.stack import Stack, layers_of, slope_of
+from elman.network.stability.certificate import Certificate, Gates, gates_of
 
 INCREMENTAL = partial(
     Certificate,
