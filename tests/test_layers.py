@@ -20,8 +20,8 @@ LAYERS = (
     (("drawing",), "figures and pages, independent of runs"),
     (("data",), "text, music, pairs, grammars and classic tasks; known corpora; windows"),
     (
-        ("network.precision", "network.int8", "network.matmul", "network.peaks"),
-        "matrix products, their precision and their speed",
+        ("network.precision", "network.int8", "network.matmul", "network.peaks", "network.spectrum"),
+        "matrix products, their precision and their speed; largest singular values and eigenvalues",
     ),
     (
         ("network.device", "network.preference", "network.state", "network.dropout", "network.initialisation"),

@@ -2,13 +2,16 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 import torch
 
 import elman
+from elman import config
 from elman.cli import main
 from elman.export import folder
+from support import text_runs
 from support.commands import output, refusal, trained
 
 pytestmark = pytest.mark.slow
@@ -57,6 +60,25 @@ def test_the_readme_s_lines_work(run, exported, monkeypatch):
     expected, _ = model.step(torch.tensor([names["facts"]["first"]]), model.begin(1))
     np.testing.assert_allclose(names["log_probs"], expected.detach().numpy(), atol=1e-5)
     assert set(names["state"]) == {one["input"] for one in names["facts"]["states"]}
+
+
+def test_the_readme_s_lines_begin_where_the_model_does(tmp_path, monkeypatch):
+    """A neural Turing machine, whose memory does not begin with zeros."""
+    pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
+    corpus, file = text_runs.write_corpus(tmp_path / "corpus"), tmp_path / "recipe.toml"
+    machine = config.TuringMachine(size=6, rows=5, width=2)
+    made = text_runs.recipe(epochs=1)
+    made = msgspec.structs.replace(made, model=msgspec.structs.replace(made.model, core=machine))
+    file.write_text(config.dump_recipe(made))
+    assert main(["train", str(file), "--data", str(corpus), "--out", str(tmp_path / "run"), "--threads", "1"]) == 0
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--threads", "1"]) == 0
+    monkeypatch.chdir(tmp_path / "out")
+    assert facts_of(tmp_path / "out")["beginning"] == "beginning.npz"
+    names = {}
+    exec((tmp_path / "out" / "README.md").read_text().split("```python")[1].split("```")[0], names)
+    model = elman.load(tmp_path / "run").model
+    expected, _ = model.step(torch.tensor([names["facts"]["first"]]), model.begin(1))
+    np.testing.assert_allclose(names["log_probs"], expected.detach().numpy(), atol=1e-5)
 
 
 def test_the_graph_of_a_recogniser(run, tmp_path, capsys):

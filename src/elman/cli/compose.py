@@ -68,9 +68,10 @@ def compose(
             tune = prompt.followed_by(tune, begun / music.steps_per_quarter)
         (write_wav if suffix == ".wav" else write_tune)(path, tune, tempo)
         sounding = int(drawn.sum()) + (0 if read is None else int(read.sum()))
-        rows.append({"file": str(path), "steps": begun + steps, "notes": sounding, "seed": first + place})
-    facts = {**rows[0], "samples": rows}
-    show.print_result(common.as_json, facts, notes=[_described(row) for row in rows])
+        length = begun + steps
+        facts = {"steps": length, "notes": len(tune.notes), "notes_at_once": sounding / length, "seed": first + place}
+        rows.append({"file": str(path), **facts})
+    show.print_result(common.as_json, {**rows[0], "samples": rows}, notes=[_described(row) for row in rows])
 
 
 def _names(out: Path, count: int) -> list[Path]:
@@ -81,5 +82,5 @@ def _names(out: Path, count: int) -> list[Path]:
 
 
 def _described(row: dict[str, Any]) -> str:
-    average = f"{row['notes'] / row['steps']:.1f} notes sounding at once on average"
-    return f"{row['file']}: {row['steps']:,} steps, {average}"
+    average = f"{row['notes_at_once']:.1f} sounding at once on average"
+    return f"{row['file']}: {row['steps']:,} steps, {row['notes']:,} notes, {average}"

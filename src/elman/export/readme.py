@@ -82,6 +82,8 @@ import onnxruntime
 facts = json.load(open("config.json"))
 session = onnxruntime.InferenceSession("model.onnx")
 state = {one["input"]: np.zeros([1, *one["shape"]], one["dtype"]) for one in facts["states"]}
+if facts["beginning"] != "zeros":
+    state = dict(np.load(facts["beginning"]))  # arrays [1, ...], one sequence
 log_probs, *after = session.run(None, {"symbols": np.array([facts["first"]]), **state})
 state = dict(zip(state, after))
 ```""".splitlines()

@@ -92,8 +92,10 @@ def test_sentences_obey_the_wish_that_they_are_drawn_with():
     assert all(one.depth == 0 for one in draw(grammar, 100, Wish(complex=0.0)))
     assert all(one.depth > 0 for one in draw(grammar, 100, Wish(complex=1.0)))
     assert draw(grammar, 20) == draw(grammar, 20) != draw(grammar, 20, seed="t")
-    with pytest.raises(UserError, match="none of 10,000 sentences was a complex one within max_depth = 0"):
+    with pytest.raises(UserError, match="none of 10,000 sentences was complex and within max_depth = 0; raise"):
         draw(parse_grammar(TINY), 1, Wish(complex=1.0, max_depth=0))
+    with pytest.raises(UserError, match="none of 10,000 sentences was within max_length = 1; raise"):
+        draw(grammar, 1, Wish(max_length=1))
 
 
 @pytest.mark.parametrize("share", [None, 0.3, 1.0])

@@ -116,12 +116,17 @@ def test_any_text_is_sentences_or_one_clear_error(text):
     assert all(word.strip() and tag.strip() for one in found for word, tag in zip(*one, strict=True))
 
 
+PENN = "the\tDT\ncat\tNN\nsees\tVBZ\nit\tPRP\n.\t.\n"
+"""With the tag of the Penn Treebank for a full stop."""
+
+
 @pytest.mark.parametrize(
     ("text", "form"),
     [
         (f"{CHUNKS}\n" * 3, "columns"),
         (UD * 2, "conllu"),
         (tagged.in_columns(tagged.sentences(9)), "columns"),
+        (f"{PENN}\n" * 9, "columns"),
         ("a dog\tein Hund\n" * 30, None),
         ("the cat\n\nthe dog\n\n" * 9, None),
         ("1 2\n3 4\n\n5 6\n7 8\n", None),

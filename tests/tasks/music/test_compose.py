@@ -88,6 +88,8 @@ def test_tunes_are_numbered_and_a_fresh_seed_is_printed(trained, tmp_path, capsy
         assert row["file"] == str(tmp_path / f"tune-{number}.mid")
         expected = MusicRun(trained).compose(steps=10, seed=row["seed"])
         np.testing.assert_array_equal(read_midi(tmp_path / f"tune-{number}.mid", OPTIONS), expected)
+        assert row["notes"] == len(read_tune(tmp_path / f"tune-{number}.mid").notes)
+        assert row["notes_at_once"] == expected.sum() / 10
 
 
 def test_a_prompt_keeps_its_strikes_and_its_tempo(trained, tmp_path, capsys):

@@ -201,6 +201,25 @@ def test_other_columns_are_refused(trained, tmp_path, capsys):
     assert "sine, cosine" in line
 
 
+@pytest.mark.parametrize("header", ["cosine,sine", "sine,other"])
+@pytest.mark.parametrize("command", [["evaluate", "--data"], ["forecast", "--from"]])
+def test_columns_of_other_names_are_refused(trained, tmp_path, capsys, header, command):
+    path = tmp_path / "other.csv"
+    path.write_text(header + "\n" + "".join(f"{a!r},{b!r}\n" for a, b in wave(60).tolist()))
+    line = refusal(capsys, command[0], str(trained), command[1], str(path))
+    assert f"2 columns ({header.replace(',', ', ')}), but the run was trained on 2 (sine, cosine)" in line
+
+
+def test_columns_without_a_header_are_taken_in_their_order(trained, data, tmp_path, capsys):
+    path = tmp_path / "plain.csv"
+    path.write_text(data.read_text().partition("\n")[2])
+    figures = []
+    for source in (path, data):
+        assert main(["evaluate", str(trained), "--data", str(source), "--json"]) == 0
+        figures.append(json.loads(capsys.readouterr().out)["nll"])
+    assert figures[0] == figures[1]
+
+
 def test_command_for_other_data_names_forecast(trained, capsys):
     assert "elman forecast" in refusal(capsys, "generate", str(trained))
 

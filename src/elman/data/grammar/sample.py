@@ -124,10 +124,12 @@ def _one(grammar: Grammar, wish: Wish, wanted: bool | None, draw: random.Random)
         leaves = _derive(grammar, wish, draw)
         if leaves is not None and wanted in (None, any(leaf.clauses for leaf in leaves)):
             return annotate(grammar, leaves)
-    kind = {None: "", True: "complex ", False: "simple "}[wanted]
+    kind = {None: "", True: "complex and ", False: "simple and "}[wanted]
+    limits = {"max_depth": wish.max_depth, "max_length": wish.max_length}
+    given = " and ".join(f"{name} = {limit}" for name, limit in limits.items() if limit is not None)
     raise UserError(
-        f"{grammar.name}: none of {_TRIES:,} sentences was a {kind}one within max_depth = {wish.max_depth} and"
-        f" max_length = {wish.max_length}; raise them, or change the weights of the rules"
+        f"{grammar.name}: none of {_TRIES:,} sentences was {kind}within {given or 'the limits'}; raise the limits, or"
+        " change the weights of the rules"
     )
 
 

@@ -156,7 +156,9 @@ def recognised(lines: Sequence[str]) -> str | None:
         return None
     tags, blocks = [cells[-1] for cells in _table(rows)], _blocks(lines)
     divided = blocks >= 2 and len(rows) >= 2 * blocks
-    closed = len(set(tags)) <= max(2, len(tags) // 4) and not any(re.search(r"\s|^[-+.\d]+$|^$", tag) for tag in tags)
+    closed = len(set(tags)) <= max(2, len(tags) // 4) and not any(
+        re.search(r"\s|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
+    )
     return "columns" if divided and closed else None
 
 

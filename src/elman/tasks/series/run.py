@@ -143,8 +143,11 @@ class SeriesRun(Run):
         return torch.stack(drawn, dim=1).numpy() if drawn else np.zeros((samples, 0, len(self.inputs)))
 
     def _require_columns(self, names: tuple[str, ...], source: str) -> None:
-        if len(names) != len(self.inputs):
+        """Demand the columns of the training; of a file without a header, whose names are numbers, as many."""
+        known = self.inputs.names
+        named = not any(all(map(str.isdigit, each)) for each in (names, known))
+        if len(names) != len(known) or (named and names != known):
             raise UserError(
                 f"{source}: {len(names)} columns ({', '.join(names)}), but the run was trained on"
-                f" {len(self.inputs)} ({', '.join(self.inputs.names)}); give as many, in the same order"
+                f" {len(known)} ({', '.join(known)}); give these, in the same order"
             )
