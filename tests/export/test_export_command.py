@@ -62,8 +62,8 @@ def test_the_readme_s_lines_work(run, exported, monkeypatch):
     assert set(names["state"]) == {one["input"] for one in names["facts"]["states"]}
 
 
-def test_the_readme_s_lines_begin_where_the_model_does(tmp_path, monkeypatch):
-    """A neural Turing machine, whose memory does not begin with zeros."""
+def test_a_machine_whose_memory_does_not_begin_with_zeros(tmp_path, monkeypatch):
+    """A neural Turing machine: the lines of the README begin where the model does, and eight bits suffice."""
     pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
     corpus, file = text_runs.write_corpus(tmp_path / "corpus"), tmp_path / "recipe.toml"
     machine = config.TuringMachine(size=6, rows=5, width=2)
@@ -71,9 +71,11 @@ def test_the_readme_s_lines_begin_where_the_model_does(tmp_path, monkeypatch):
     made = msgspec.structs.replace(made, model=msgspec.structs.replace(made.model, core=machine))
     file.write_text(config.dump_recipe(made))
     assert main(["train", str(file), "--data", str(corpus), "--out", str(tmp_path / "run"), "--threads", "1"]) == 0
-    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--threads", "1"]) == 0
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--int8", "--threads", "1"]) == 0
     monkeypatch.chdir(tmp_path / "out")
-    assert facts_of(tmp_path / "out")["beginning"] == "beginning.npz"
+    facts = facts_of(tmp_path / "out")
+    assert facts["beginning"] == "beginning.npz"
+    assert facts["files"][1]["perplexity"] == pytest.approx(facts["perplexity"], rel=0.02)
     names = {}
     exec((tmp_path / "out" / "README.md").read_text().split("```python")[1].split("```")[0], names)
     model = elman.load(tmp_path / "run").model

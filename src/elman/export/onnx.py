@@ -134,7 +134,8 @@ def write_onnx(
             )
         except torch.onnx.errors.OnnxExporterError as error:
             raise UserError(
-                f"this network cannot be written as ONNX: {first_line(error.__cause__ or error)}"
+                "this network has an operation that ONNX cannot have; --to torch writes it as a program of torch"
+                f" ({first_line(error.__cause__ or error)})"
             ) from error
         assert program is not None
         program.model.metadata_props.update({key: str(value) for key, value in metadata.items()})
@@ -166,9 +167,12 @@ def write_int8(path: Path, out: Path) -> None:
         rounded = Path(folder) / "rounded.onnx"
         # Weights of seven bits: a sum of two products of eight bits overflows 16 bits on processors without VNNI.
         quantize_dynamic(simple, rounded, weight_type=QuantType.QInt8, reduce_range=True)
-        written = onnx.load(rounded)
-        metadata = onnx.load(path, load_external_data=False).metadata_props
-        onnx.helper.set_model_props(written, {one.key: one.value for one in metadata})
+        written, exact = onnx.load(rounded), onnx.load(path, load_external_data=False)
+        onnx.helper.set_model_props(written, {one.key: one.value for one in exact.metadata_props})
+        # Without the shapes of sequences that are cut unevenly the runtime takes those of their first parts for all.
+        del written.graph.value_info[:]
+        made = {name for node in written.graph.node for name in node.output}
+        written.graph.value_info.extend(one for one in exact.graph.value_info if one.name in made)
         with replacing(out) as temporary:
             onnx.save(written, temporary)
 
