@@ -85,10 +85,16 @@ def test_what_is_left_at_its_default_is_not_in_a_digest():
     }  # fmt: skip
 
 
-def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
+@pytest.fixture
+def finished(experiment, corpus, tmp_path):
+    """The place of a run that has results."""
     run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
     run.folder.mkdir(parents=True)
     (run.folder / "results.json").write_text("[]")
+    return run
+
+
+def test_a_changed_measure_is_measured_again(finished):
     calls = []
 
     def tokens(folder, count):
@@ -97,18 +103,13 @@ def test_a_changed_measure_is_measured_again(experiment, corpus, tmp_path):
 
     measure = ClaimMeasure("tokens", {"tokens": "tokens"}, tokens, {"count": 3})
     for _ in range(2):
-        assert measured(run, measure).figures == {"tokens": 3.0}
-    assert measured(run, dataclasses.replace(measure, constants={"count": 4})).figures == {"tokens": 4.0}
+        assert measured(finished, measure).figures == {"tokens": 3.0}
+    assert measured(finished, dataclasses.replace(measure, constants={"count": 4})).figures == {"tokens": 4.0}
     assert calls == [3, 4]
 
 
 @pytest.mark.parametrize(("timed", "times"), [(True, 3), (False, 1)])
-def test_times_are_measured_again_on_another_processor_and_by_another_version(
-    timed, times, experiment, corpus, tmp_path, monkeypatch
-):
-    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
-    run.folder.mkdir(parents=True)
-    (run.folder / "results.json").write_text("[]")
+def test_times_are_measured_again_on_another_processor_and_by_another_version(timed, times, finished, monkeypatch):
     calls = []
 
     def seconds(_, count):
@@ -116,12 +117,12 @@ def test_times_are_measured_again_on_another_processor_and_by_another_version(
         return Measurement({"seconds": 1.0}, {})
 
     measure = ClaimMeasure("seconds", {"seconds": "seconds"}, seconds, {"count": 3}, timed=timed)
-    measured(run, measure)
-    measured(run, measure)
+    measured(finished, measure)
+    measured(finished, measure)
     monkeypatch.setattr(runs, "processor_name", lambda _: "another")
-    measured(run, measure)
+    measured(finished, measure)
     monkeypatch.setattr(elman, "__version__", "another")
-    measured(run, measure)
+    measured(finished, measure)
     assert calls == [3] * times
 
 

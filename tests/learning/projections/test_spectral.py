@@ -45,3 +45,12 @@ def test_an_extended_basis_is_orthonormal_and_holds_what_was_added():
         torch.testing.assert_close(both.t() @ both, torch.eye(9), atol=1e-5, rtol=0)
         torch.testing.assert_close(both @ (both.t() @ added), added, atol=1e-4, rtol=0)
         assert torch.equal(both[:, :6], basis)
+
+
+def test_only_matrices_whose_products_float32_cannot_hold_are_scaled():
+    matrix = torch.tensor([[3.0, 1.0], [0.5, 2.0], [0.0, 1.0]])
+    assert spectral.scaled(matrix) == (matrix, 1.0)
+    for factor in (2.0**40, 2.0**-40):
+        even, unit = spectral.scaled(matrix * factor)
+        assert torch.equal(even * unit, matrix * factor)
+        assert 0.5 <= even.abs().max() < 1.0

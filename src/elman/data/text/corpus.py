@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from elman.data.text import cache as store
 from elman.data.text.files import plain_name
 from elman.data.text.passages import TokenCounts, stop_after
 from elman.data.text.preparation import Counts, Progress, encode
-from elman.data.text.sources import Corpus, Section, find_sections, named, one_text, require_all
+from elman.data.text.sources import Corpus, Found, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import as_utf8
@@ -59,8 +59,6 @@ Parts = dict[str, tuple[Section, str]]
 
 ALL = "all"
 """The name of all splits together, in the order of the text."""
-
-Found = TypeVar("Found")
 
 _FORMAT = 4
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")

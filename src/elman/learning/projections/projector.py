@@ -120,7 +120,7 @@ class ToSpectralNorm(Projector):
         self.block = right[:, :width].clone(memory_format=torch.contiguous_format)
         largest = values[0].item()
         if largest > 0 and (self.always or largest * unit > self.bound):
-            matrix.copy_(even * (self.bound / largest))
+            torch.mul(even, self.bound / largest, out=matrix)
 
     def tensors(self) -> dict[str, Tensor]:
         """The block of vectors."""

@@ -25,6 +25,9 @@ LOST = 1e-5
 UNITS = 125
 """The largest exponent of a power of two that float32 can divide by and multiply with."""
 
+ORDINARY = 30
+"""The largest exponent of the largest entry of a matrix whose products with itself float32 holds."""
+
 PROBES, POWER_STEPS, ABOVE = 8, 4, 1.08
 """Columns and steps of the power method that guesses a norm, and how far above the guess a proof is attempted."""
 
@@ -54,9 +57,12 @@ def gram(matrix: Tensor) -> Tensor:
 def scaled(matrix: Tensor) -> tuple[Tensor, float]:
     """A matrix divided by a power of two near its largest entry, which is exact, and that power.
 
-    Products of the result with itself neither overflow nor vanish.
+    Products of the result with itself neither overflow nor vanish; where those of the matrix do not, it is itself.
     """
-    unit = 2.0 ** min(max(math.frexp(matrix.abs().max().item())[1], -UNITS), UNITS)
+    exponent = math.frexp(matrix.abs().max().item())[1]
+    if abs(exponent) <= ORDINARY:
+        return matrix, 1.0
+    unit = 2.0 ** min(max(exponent, -UNITS), UNITS)
     return matrix / unit, unit
 
 

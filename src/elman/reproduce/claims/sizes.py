@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from elman.reproduce.arm import Arm
 from elman.reproduce.claim import Claim
 from elman.reproduce.claims.recurrences import LSTM, RECURRENCES, SOURCE, WORDS
-from elman.reproduce.comparison import Ratio, no_higher
+from elman.reproduce.comparison import no_higher
 from elman.reproduce.speed import PARAMETERS
 
 SIZES = {
@@ -21,29 +21,11 @@ SIZES = {
 """Widths of about 350,000 and 1,400,000 weights; between them is that of recurrences-on-words, of about 700,000."""
 
 
-def _half(label: str) -> str:
-    return f"{label}, half"
-
-
-def _twice(label: str) -> str:
-    return f"{label}, twice"
-
-
 def _arms(label: str) -> Iterator[Arm]:
     """A network in three sizes; that of the middle has the runs of recurrences-on-words."""
-    small, large = SIZES[label]
-    same = RECURRENCES[label]
-    for arm in (
-        WORDS.of(_half(label), same, small),
-        WORDS.arm(label),
-        WORDS.of(_twice(label), same, large),
-    ):
+    same, (small, large) = RECURRENCES[label], SIZES[label]
+    for arm in (WORDS.of(f"{label}, half", same, small), WORDS.arm(label), WORDS.of(f"{label}, twice", same, large)):
         yield dataclasses.replace(arm, series=label)
-
-
-def _comparisons(label: str) -> Iterator[Ratio]:
-    for size in (_half, _twice):
-        yield no_higher("test perplexity", size(LSTM), size(label), margin=0.01)
 
 
 RECURRENCES_BY_SIZE = Claim(
@@ -53,7 +35,12 @@ RECURRENCES_BY_SIZE = Claim(
     source=SOURCE,
     arms=tuple(arm for label in SIZES for arm in _arms(label)),
     measure=dataclasses.replace(WORDS.measure, cost=PARAMETERS, course=None),
-    comparisons=tuple(one for label in SIZES if label != LSTM for one in _comparisons(label)),
+    comparisons=tuple(
+        no_higher("test perplexity", f"{LSTM}, {size}", f"{label}, {size}", margin=0.01)
+        for label in SIZES
+        if label != LSTM
+        for size in ("half", "twice")
+    ),
     metric="test perplexity",
     notes="Melis et al. compare networks of 10 and of 24 million weights. Here seven networks of the claim"
     " recurrences-on-words, those that are ahead there and three in residual blocks, have about 350,000, 700,000 and"
