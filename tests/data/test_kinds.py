@@ -34,6 +34,7 @@ def written(path, data):
         ("trees.txt", "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", TREES),
         ("bank.txt", "doc-1\t(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n" * 30, "trees", TREES),
         ("chunks.txt", "the DT B-NP\ncat NN I-NP\n\nit PRP B-NP\nsits VB O\n" * 9, "tags", {"tags", "pairs", "text"}),
+        ("ragged.txt", "cat\tNN\nsits\tVB\n\n" * 12 + "it\nsits\tVB\n", "tags", {"tags", "pairs", "text"}),
         ("one.conllu", "1\tcat\t_\tNOUN\t_\t_\t_\t_\t_\t_\n" * 2, "tags", {"tags", "pairs", "text"}),
         ("empty.txt", "", "text", {"text", "music", "pairs", "series", "trees", "tags"}),
     ],

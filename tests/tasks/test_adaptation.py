@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from types import SimpleNamespace
 
@@ -72,6 +73,14 @@ def test_methods_that_change_nothing_give_the_static_figure(capsys, run):
     static = answer(capsys, "evaluate", run, "--json")["nll"]
     dynamic = ("--method", "dynamic+cache", "--rule", "sgd", "--lr", 0, "--cache-weight", 0)
     assert answer(capsys, "evaluate", run, *dynamic, "--json")["nll"] == pytest.approx(static, rel=1e-6)
+
+
+def test_a_folder_that_is_read_only_is_left_as_it_is(capsys, monkeypatch, run):
+    monkeypatch.setattr(os, "access", lambda path, mode: not (mode == os.W_OK and path == run))
+    before = {path: digest(path) for path in run.iterdir() if path.is_file()}
+    assert main(["evaluate", str(run), "--method", "dynamic", *QUICK]) == 0
+    assert capsys.readouterr().err.count("cannot be written: results and gradient statistics are not kept there") == 1
+    assert {path: digest(path) for path in run.iterdir() if path.is_file()} == before
 
 
 def test_adapting_to_another_text_writes_no_row(capsys, run, tmp_path):

@@ -156,10 +156,11 @@ def statistics_windows(tokens: np.ndarray) -> TrainingWindows:
 
 
 def kept_statistics(
-    path: Path, facts: dict[str, Any], compute: Callable[[], Statistics], device: torch.device
+    path: Path, facts: dict[str, Any], compute: Callable[[], Statistics], device: torch.device, *, keep: bool = True
 ) -> Statistics:
-    """The statistics that `path` holds for these facts (the model's digest and the text), else computed and saved."""
-    statistics = Kept(path, facts, checkpoint.load, checkpoint.save).made(compute)
+    """The statistics that `path` holds for these facts (the model's digest and the text), else computed, and kept."""
+    kept = Kept(path, facts, checkpoint.load, checkpoint.save)
+    statistics = kept.made(compute) if keep else kept.find() or compute()
     return {name: tensor.to(device) for name, tensor in statistics.items()}
 
 

@@ -4,7 +4,9 @@ A model that adapts to what it reads, by dynamic evaluation, the neural cache, o
 """
 
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +14,7 @@ import torch
 
 from elman.config.inference import CacheRule, DropoutSampling, Rule
 from elman.config.toml import flatten
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.cache import NeuralCache
 from elman.evaluation.dynamic import (
@@ -71,7 +73,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> Statistics:
-    """Gradient statistics of a run over its training data, computed once and kept in the run folder.
+    """Gradient statistics of a run over its training data, computed once and kept in the run folder if it is writable.
 
     The data must still be where data.json says; only the first `tokens` are read (None: all). `advance` receives the
     segments done and the segments in all.
@@ -80,9 +82,12 @@ def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> 
     text = train.beginning(tokens)
     model = digest_of(model_tensors(run.model))
     facts = {"model": model, "text": train.sha256, "tokens": text.size, "columns": COLUMNS, "segment": SEGMENT}
-    path = run.path / "gradient-statistics.safetensors"
     return kept_statistics(
-        path, facts, lambda: gradient_statistics(run.model, text.statistics_windows(), advance), run.device
+        run.path / "gradient-statistics.safetensors",
+        facts,
+        lambda: gradient_statistics(run.model, text.statistics_windows(), advance),
+        run.device,
+        keep=_is_writable(run.path),
     )
 
 
@@ -148,8 +153,10 @@ def dropout_figures(run: Run, source: AdaptationSource, sampling: DropoutSamplin
 def record(run: Run, row: Result) -> None:
     """Write a row of the best model to results.json, replacing that of its split and method; others are kept.
 
-    Raises UserError where the file is damaged.
+    Nothing is written where the folder is read-only. Raises UserError where the file is damaged.
     """
+    if not _is_writable(run.path):
+        return
     path = run.path / RESULTS
     new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
@@ -159,3 +166,11 @@ def record(run: Run, row: Result) -> None:
     except (ValueError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; restore or remove the file") from None
     write_atomic(path, json.dumps([*others, new], indent=1, ensure_ascii=False) + "\n")
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether a run folder can be written; where it cannot, a notice reports what is not kept."""
+    if os.access(folder, os.W_OK):
+        return True
+    notice(f"{folder} cannot be written: results and gradient statistics are not kept there")
+    return False

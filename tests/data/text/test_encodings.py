@@ -142,6 +142,17 @@ def test_the_proposal_and_its_command(tmp_path, text, codec, shown, iconv):
         assert (folder / "novel.txt.utf8").read_text(encoding="utf-8").endswith(text)
 
 
+@pytest.mark.parametrize(
+    ("accents", "shown"), [(1, "judged by only 1 character "), (9, "by only 9 characters"), (10, "")]
+)
+def test_a_proposal_by_few_characters_says_so(tmp_path, accents, shown):
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"plain words\n" * 300 + "the word café is French\n".encode("cp1252") * accents)
+    line = refused(path, tmp_path)
+    assert shown in line
+    assert ("judged by" in line) == bool(shown)
+
+
 @pytest.mark.parametrize(("codec", "name"), [("utf_16_le", "UTF-16LE"), ("utf_16_be", "UTF-16BE")])
 def test_utf_16_without_a_mark(tmp_path, codec, name):
     path = tmp_path / "notes.txt"

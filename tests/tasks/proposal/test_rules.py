@@ -1,12 +1,16 @@
 """The rules from facts to proposals, by value."""
 
+import numpy as np
 import pytest
 
 from elman import config
+from elman.config.music import MusicOptions
 from elman.data.kinds import Look
+from elman.data.music.midi import write_midi
 from elman.data.pairs.files import RawPair
 from elman.data.text.facts import TextFacts
-from elman.tasks.proposal import others, text
+from elman.errors import UserError
+from elman.tasks.proposal import choose, others, text
 from elman.tasks.proposal.others import PairFacts
 from elman.tasks.proposal.proposal import Proposal, changed, epochs_reason, epochs_that_fit, setting
 from elman.tasks.proposal.text import Extent
@@ -302,9 +306,20 @@ def test_series(rows, columns, length):
     assert (training.batch_size, training.window.length) == (columns, length)
 
 
+def test_music_that_is_lower_than_a_piano(tmp_path):
+    for name, pitch in (("low", 12), ("piano", 30)):
+        roll = np.zeros((40, 93), np.uint8)
+        roll[::3, pitch - 1] = 1
+        write_midi(tmp_path / f"{name}.mid", roll, MusicOptions(pitches=93))
+    assert [choose.pitches_of(tmp_path / f"{name}.mid") for name in ("low", "piano")] == [93, 88]
+    (tmp_path / "low.mid").write_bytes(b"MThd")
+    with pytest.raises(UserError, match="not a readable MIDI file"):
+        choose.pitches_of(tmp_path / "low.mid")
+
+
 def test_music_and_epochs_by_size():
-    assert others.of_music().load().data.pitches == 88
-    batches = [others.side_by_side(others.of_music(), pieces).load().training.batch_size for pieces in (1, 9, 500)]
+    assert [others.of_music(pitches).load().data.pitches for pitches in (88, 93)] == [88, 93]
+    batches = [others.side_by_side(others.of_music(88), pieces).load().training.batch_size for pieces in (1, 9, 500)]
     assert batches == [1, 9, 16]
     assert [others.needed_epochs(size, *others.USUAL["music"]) for size in (1000, 176_000, 10**8)] == [100, 30, 2]
-    assert others.timed(others.of_music(), 30, 10, lambda _: 1.0).load().training.epochs == 8
+    assert others.timed(others.of_music(88), 30, 10, lambda _: 1.0).load().training.epochs == 8

@@ -108,7 +108,8 @@ def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs")
 
 
 def _lines(path: Path) -> list[str]:
-    return read_text(path).removesuffix("\n").split("\n")
+    text = read_text(path)
+    return text.removesuffix("\n").split("\n") if text.strip() else []
 
 
 def _columns(path: Path) -> list[RawPair]:

@@ -6,6 +6,7 @@ ten columns; its comments, multiword tokens (`3-4`) and empty nodes (`3.1`) are 
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -152,9 +153,10 @@ def recognised(lines: Sequence[str]) -> str | None:
     rows = _rows(lines)
     if rows and all(_is_conllu(row) for row in rows):
         return "conllu"
-    if not in_columns(lines):
+    table = _in_columns(rows)
+    if not table:
         return None
-    tags, blocks = [cells[-1] for cells in _table(rows)], _blocks(lines)
+    tags, blocks = [cells[-1] for cells in table], _blocks(lines)
     divided = blocks >= 2 and len(rows) >= 2 * blocks
     closed = len(set(tags)) <= max(2, len(tags) // 4) and not any(
         re.search(r"\s|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
@@ -163,9 +165,21 @@ def recognised(lines: Sequence[str]) -> str | None:
 
 
 def in_columns(lines: Sequence[str]) -> bool:
-    """Whether there are lines, blank ones and comments left out, and each has two columns or more, all as many."""
-    table = _table(_rows(lines))
-    return len(table) > 1 and len(table[0]) > 1 and all(len(cells) == len(table[0]) for cells in table)
+    """Whether there are lines, blank ones and comments left out, and each has two columns or more, all as many.
+
+    Of twenty lines or more one in twenty may have another number, so that a damaged file is read as what it is.
+    """
+    return bool(_in_columns(_rows(lines)))
+
+
+def _in_columns(rows: Sequence[str]) -> list[list[str]]:
+    """The cells of the rows that have the usual number of columns; empty where rows are not in columns."""
+    table = _table(rows)
+    ((columns, usual),) = Counter(map(len, table)).most_common(1) or [(0, 0)]
+    ragged = len(table) - usual
+    if len(table) < 2 or columns < 2 or ragged > (len(table) // 20):
+        return []
+    return [cells for cells in table if len(cells) == columns]
 
 
 def _rows(lines: Sequence[str]) -> list[str]:

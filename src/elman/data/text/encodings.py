@@ -78,6 +78,9 @@ _LEAST_KANA = 0.1
 _CLEAR = 0.05
 """How much better the best encoding has to fit than another, so that the other is not named."""
 
+_FEW = 10
+"""Fewer characters beyond ASCII than this are reported: they hardly distinguish encodings."""
+
 _UNPACKED_BY = {".gz": "gzip", ".zst": "zstd"}
 _SAMPLE = 1 << 15
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
@@ -85,11 +88,15 @@ _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
 
 
 class Proposal(NamedTuple):
-    """An encoding that decodes a whole text: the name for iconv, as a reader knows it, and how it fits (1 is best)."""
+    """An encoding that decodes a whole text: the name for iconv, as a reader knows it, and how it fits (1 is best).
+
+    `characters` are those beyond ASCII by which it was judged.
+    """
 
     iconv: str
     shown: str
     confidence: float
+    characters: int
     other: str | None
 
 
@@ -137,7 +144,10 @@ def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
     if found is None:
         return UserError(f"{name}: {reason}, nor in any encoding that is known here; give a text file in UTF-8")
     other = f", or {found.other}" if found.other else ""
-    looks = f"it looks like {found.shown} with confidence {found.confidence:.2f}{other}"
+    few = ""
+    if 0 < found.characters < _FEW:
+        few = f", judged by only {found.characters} character{'s' * (found.characters > 1)} beyond ASCII"
+    looks = f"it looks like {found.shown} with confidence {found.confidence:.2f}{other}{few}"
     return UserError(f"{name}: {reason}; {looks}; convert it with: {_conversion(found.iconv, name)}")
 
 
@@ -181,7 +191,8 @@ def propose(blocks: Blocks) -> Proposal | None:
     if best is None:
         return None
     other = next((row[1] for row in fitting if row[3] != best[3] and row[0] < best[0] + _CLEAR), None)
-    return Proposal(_CANDIDATES[best[1]].iconv, _shown(best[1]), best[2], other and _shown(other))
+    judged_by = sum(ord(character) > 127 for character in best[3])
+    return Proposal(_CANDIDATES[best[1]].iconv, _shown(best[1]), best[2], judged_by, other and _shown(other))
 
 
 def _usual(text: str, codec: str) -> float:

@@ -1,15 +1,18 @@
 """A recipe and its settings for data of the user's own: look at the data, time a few steps, apply the rules."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
+from elman.config.music import MusicOptions
 from elman.config.pairs import PairOptions
 from elman.config.tags import TagOptions
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
 from elman.data.kinds import Look, look, name_of
+from elman.data.music.corpus import open_music
 from elman.data.pairs.files import find_files, read_pairs
 from elman.data.tags.corpus import read_sentences
 from elman.data.text.facts import TextFacts, text_facts
@@ -97,7 +100,7 @@ def _reading(found: Look, path: Path, settings: Sequence[str]) -> tuple[Proposal
 def _other(found: Look, path: Path) -> Proposal:
     """The proposal for data that are no text."""
     if found.kind == "music":
-        return others.of_music()
+        return others.of_music(pitches_of(path))
     if found.kind == "series":
         return others.of_series()
     if found.kind == "tags":
@@ -108,6 +111,16 @@ def _other(found: Look, path: Path) -> Proposal:
     if found.kind == "trees":
         return others.of_trees(len(pairs), cut="all" in files)
     return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files)
+
+
+def pitches_of(path: Path) -> int:
+    """The first range of pitches that holds all notes; raises UserError where none does, or music cannot be read."""
+    try:
+        return open_music(path, MusicOptions()).options.pitches
+    except UserError:
+        with contextlib.suppress(UserError):
+            return open_music(path, MusicOptions(pitches=93)).options.pitches
+        raise
 
 
 def _of_tags(found: Look, path: Path) -> Proposal:

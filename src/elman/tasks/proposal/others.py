@@ -35,10 +35,11 @@ def pair_facts(pairs: list[RawPair]) -> PairFacts:
     return PairFacts(len(pairs), lengths[0], lengths[1], words, alone >= max(1, attached))
 
 
-def of_music() -> Proposal:
-    """A recipe for music: frames of the keys of a piano."""
+def of_music(pitches: int) -> Proposal:
+    """A recipe for music: frames of the keys of a piano (88), or of the 93 pitches of MIDI that begin lower."""
     recipe = "music/nottingham-lstm-nade.toml"
-    return Proposal(recipe, changed(recipe, {"data.pitches": 88}), ("music: frames of notes, the keys of a piano",))
+    what = "the keys of a piano" if pitches == 88 else f"{pitches} pitches, some lower than the keys of a piano"
+    return Proposal(recipe, changed(recipe, {"data.pitches": pitches}), (f"music: frames of notes, {what}",))
 
 
 def side_by_side(proposal: Proposal, pieces: int) -> Proposal:
