@@ -27,6 +27,15 @@ def notice(line: str) -> None:
     print(f"elman: {line}", file=sys.stderr, flush=True)  # noqa: T201 - for the user, whichever function it is
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun; `plural` where that is not the noun and an s.
+
+    >>> counted(1, "seed"), counted(1200, "copy", "copies")
+    ('1 seed', '1,200 copies')
+    """
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest of known words as a question to append to a message; empty where none is near.
 

@@ -2,7 +2,8 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, sentences, wish_of
 from elman.drawing.page import Section, Table, write_page
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
@@ -130,8 +131,8 @@ def examine(
         run=str(run.path),
         grammar=options.rules,
         whole=line("all", judged),
-        by_levels=table(judged, lambda one: one.levels, _counted("level")),
-        by_attractors=table(judged, lambda one: one.attractors, _counted("attractor")),
+        by_levels=table(judged, lambda one: one.levels, partial(counted, noun="level")),
+        by_attractors=table(judged, lambda one: one.attractors, partial(counted, noun="attractor")),
         by_depth=table(judged, lambda one: one.depth, lambda depth: f"depth {depth}"),
         closeness=distance.closeness,
         sentences=len(drawn),
@@ -139,10 +140,6 @@ def examine(
         components=principal_components(states),
         walks=[Walk(one.words, output.states) for one, output in zip(shown, walked, strict=True)],
     )
-
-
-def _counted(noun: str) -> Callable[[int], str]:
-    return lambda number: f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _of_each_depth(drawn: Sequence[Sentence]) -> list[Sentence]:

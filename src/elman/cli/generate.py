@@ -15,6 +15,7 @@ from elman.cli.groups import Common
 from elman.cli.mixing import MixtureOptions
 from elman.cli.options import FreeText, Natural, Positive, TextFile, TextRunFolder, group, option, record_of, refuse
 from elman.config.inference import Sampling
+from elman.errors import counted
 
 if TYPE_CHECKING:
     from elman.data.text.tokeniser import Detokeniser, Tokeniser
@@ -170,7 +171,7 @@ def _write_samples(
         one = {name: rows[0][name] for name in ("words", "text", "seed")}
         show.print_json({"prompt": prompt, **one, "samples": rows, "out": output.file and str(output.file)})
     elif output.file is not None:
-        print(f"{output.file}: {output.samples:,} {'sample' if output.samples == 1 else 'samples'}")
+        print(f"{output.file}: {counted(output.samples, 'sample')}")
 
 
 def _after(tokeniser: "Tokeniser", prompt: str, target: TextIO, *, raw: bool = False) -> "Detokeniser":

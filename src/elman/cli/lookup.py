@@ -19,7 +19,7 @@ from elman.config.toml import resolve, shipped
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.files import write_atomic
 from elman.formats import read_json
 
@@ -81,7 +81,7 @@ def _machine(common: Common) -> None:
     }
     rows = [[peak.library, peak.precision, f"{peak.gflops:,.0f}"] for peak in measured]
     notes = [f"bf16 is {gain:.2f} times as fast as float32, so that --precision auto is {auto} from now on"]
-    title = f"matrix products, {name}, {device}, {threads} thread{'s' if threads > 1 else ''}"
+    title = f"matrix products, {name}, {device}, {counted(threads, 'thread')}"
     show.print_result(common.as_json, found, (title, ["library", "precision", "GFLOP/s"], rows), notes=notes)
 
 

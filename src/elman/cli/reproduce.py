@@ -13,7 +13,7 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Positive, Tracked, chosen_trackers
-from elman.errors import UserError
+from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
     from elman.reproduce.arm import Scale
@@ -140,10 +140,6 @@ def _minutes(minutes: float) -> str:
     return f"about {minutes / 60:,.0f} hours" if minutes < 72 * 60 else f"about {minutes / 1440:,.0f} days"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _print(outcome: "Reproduction") -> None:
     from elman.reproduce.page import table
 
@@ -207,7 +203,7 @@ def _list(as_json: bool) -> int:
             notes.append(f"  --data: {claim.data}")
         arms = len(claim.arms)
         notes += [
-            f"  {scale}: {_count(arms, 'arm')}, {_count(seeds[scale], 'seed')}, {_minutes(minutes[scale])}"
+            f"  {scale}: {counted(arms, 'arm')}, {counted(seeds[scale], 'seed')}, {_minutes(minutes[scale])}"
             for scale in scales
         ]
     notes.append("Times are those of one thread, with nothing trained; claims share runs.")

@@ -21,7 +21,7 @@ from elman.data.hypotheses import (
     read_tsv,
     scattered,
 )
-from elman.errors import UserError
+from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
     from elman.tasks.text.rescoring import Mix
@@ -123,7 +123,7 @@ class MixOptions:
 def _warn_of_tuning(utterances: int, mix: "Mix") -> None:
     if utterances < FEWEST_UTTERANCES:
         print(
-            f"warning: tuned on {utterances} utterance{'' if utterances == 1 else 's'}; weights tuned on fewer than"
+            f"warning: tuned on {counted(utterances, 'utterance')}; weights tuned on fewer than"
             f" {FEWEST_UTTERANCES} are mostly chance",
             file=sys.stderr,
         )

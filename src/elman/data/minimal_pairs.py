@@ -13,7 +13,7 @@ import msgspec
 from elman.data.catalog.prepare import info, is_known, locate_minimal_pairs
 from elman.data.pair_tables import ADVICE, Pair, read_pair_table
 from elman.data.tables import lines_of
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.formats import parse_json
 
 
@@ -97,7 +97,7 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
         if words[index] != right:
             right, wrong = words[index], _in_the_case_of(words[index], wrong)
         before = " ".join(words[:index])
-        kind = f"{attractors} attractor{'' if attractors == 1 else 's'}"
+        kind = counted(attractors, "attractor")
         good, bad, field = f"{before} {right}", f"{before} {wrong}", "subject-verb agreement"
         yield Pair(good, bad, kind, field, whole=False, tokenised=True, item=str(number))
 

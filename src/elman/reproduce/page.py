@@ -5,6 +5,7 @@ from pathlib import Path
 
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import legend, svg
+from elman.errors import counted
 from elman.reproduce.arm import Measurement
 from elman.reproduce.comparison import Verdict
 from elman.reproduce.figures import DOTS, by_seed, drawings, measured_curves, training_curves
@@ -44,8 +45,7 @@ def write_claim_page(
 ) -> Path:
     """Write the page of a claim and return its path."""
     claim, (header, rows) = planned.claim, table(made)
-    count = len(made.seeds)
-    note = f"Mean ± sample standard deviation over {count} seed{'s' if count > 1 else ''}."
+    note = f"Mean ± sample standard deviation over {counted(len(made.seeds), 'seed')}."
     rules = [RULE, *([BY_TOKEN] if any(one.by_token is not None for one in verdicts) else [])]
     rules += [QUICK] if made.scale == "quick" else []
     curve = claim.measure.curve

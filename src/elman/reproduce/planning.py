@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from elman.errors import counted
 from elman.reproduce.arm import Scale
 from elman.reproduce.claim import Claim, Power
 from elman.reproduce.comparison import Verdict
@@ -11,7 +12,7 @@ from elman.reproduce.statistics import POWER, detectable, power
 
 def how_planned(claim: Claim, scale: Scale, count: int) -> str:
     """How the number of seeds was chosen, in words, where `count` were trained."""
-    seeds = "1 seed" if count == 1 else f"{count} seeds"
+    seeds = counted(count, "seed")
     if count != claim.num_seeds(scale):
         return f"{seeds}, as the command asked; {claim.num_seeds(scale)} are planned."
     if scale == "quick":

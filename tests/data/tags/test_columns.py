@@ -67,7 +67,7 @@ def test_comments_are_said(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
-        ("a X\nb\n", {}, "file:2: one column, and the first line has 2"),
+        ("a X\nb\n", {}, "file:2: 1 column, and the first line has 2"),
         ("a X\n# b c\n", {}, "file:2: 3 columns, and the first line has 2"),
         ("a\n", {}, 'file:1: one column, .a.; .*of a treebank in brackets set data.form = "trees"'),
         ("a\tX\nb\t\n", {}, "file:2: the tag is empty"),

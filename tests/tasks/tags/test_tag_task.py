@@ -256,7 +256,7 @@ def test_mistakes_on_the_command_line(trained, tmp_path, capsys):
         (["--text", "a", str(tmp_path / "blank")], "give a FILE with a sentence per line"),
         ([str(tmp_path / "blank")], ":2: a blank line"),
         ([str(tmp_path / "nope")], "cannot be read"),
-        ([str(tmp_path / "ragged"), "--given"], "ragged:2: one column, and the first line has 2"),
+        ([str(tmp_path / "ragged"), "--given"], "ragged:2: 1 column, and the first line has 2"),
         (["--text", "a b", "--given", "--raw"], "leave out --raw"),
     ):
         assert message in refusal(capsys, "tag", str(trained), *words)

@@ -7,7 +7,7 @@ from pathlib import Path
 from elman.config.music import MusicOptions
 from elman.data.music.midi import read_midi
 from elman.data.music.pitches import Roll
-from elman.errors import UserError
+from elman.errors import UserError, counted
 
 Splits = dict[str, list[Roll]]
 
@@ -25,11 +25,11 @@ def divide(files: Sequence[Path], options: MusicOptions) -> tuple[Splits, str]:
     digests = {file: hashlib.sha256(_content(file)).hexdigest() for file in files}
     unique = {digest: file for file, digest in reversed(digests.items())}
     copies = len(files) - len(unique)
-    left_out = f"; {_count(copies, 'copy', 'copies')} left out" if copies else ""
+    left_out = f"; {counted(copies, 'copy', 'copies')} left out" if copies else ""
     if len(unique) < 3:
         parts = [_cut(read_midi(file, options), file) for file in sorted(unique.values())]
         splits = {split: [part[split] for part in parts] for split in parts[0]}
-        pieces = _count(len(unique), "piece", "pieces")
+        pieces = counted(len(unique), "piece")
         counts = ", ".join(f"{split} {sum(map(len, rolls)):,}" for split, rolls in splits.items())
         return splits, f"{pieces} cut in time, 80/10/10: steps {counts}{left_out}"
     tenth = max(1, round(len(unique) / 10))
@@ -49,10 +49,6 @@ def _content(file: Path) -> bytes:
 
 def _cut(roll: Roll, file: Path) -> dict[str, Roll]:
     if len(roll) < 3:
-        raise UserError(f"{file}: {_count(len(roll), 'step', 'steps')}, too few to be cut in three; give more music")
+        raise UserError(f"{file}: {counted(len(roll), 'step')}, too few to be cut in three; give more music")
     tenth = max(1, round(len(roll) / 10))
     return {"train": roll[: -2 * tenth], "valid": roll[-2 * tenth : -tenth], "test": roll[-tenth:]}
-
-
-def _count(number: int, one: str, several: str) -> str:
-    return f"{number:,} {one if number == 1 else several}"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from elman.config.tags import TagOptions
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError, notice
+from elman.errors import UserError, counted, notice
 
 CONLLU_COLUMNS = 10
 FORM, UPOS = 1, 3
@@ -88,7 +88,7 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
         tags.append(tag)
     if comments:
         notice(
-            f"{name}: {comments:,} line{'s' * (comments > 1)} before sentences begin with # and have not"
+            f"{name}: {counted(comments, 'line')} before sentences begin with # and have not"
             f" {layout.columns} columns: read as comments"
         )
     if not sentences:
@@ -135,7 +135,7 @@ def _cells(line: str, *, tabs: bool) -> list[str]:
 
 
 def _other_number(where: str, cells: list[str], layout: _Layout, options: TagOptions) -> str:
-    found = "one column" if len(cells) == 1 else f"{len(cells)} columns"
+    found = counted(len(cells), "column")
     if options.form == "conllu":
         return f"{where}: {found}; a line of CoNLL-U has {CONLLU_COLUMNS}, with tabs between them"
     return (

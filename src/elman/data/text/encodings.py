@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elman.data.text.files import BLOCK, Files
-from elman.errors import UserError, notice
+from elman.errors import UserError, counted, notice
 
 Blocks = Callable[[], Iterable[bytes]]
 """A text in blocks of bytes, as often as it is asked for."""
@@ -146,7 +146,7 @@ def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
     other = f", or {found.other}" if found.other else ""
     few = ""
     if 0 < found.characters < _FEW:
-        few = f", judged by only {found.characters} character{'s' * (found.characters > 1)} beyond ASCII"
+        few = f", judged by only {counted(found.characters, 'character')} beyond ASCII"
     looks = f"it looks like {found.shown} with confidence {found.confidence:.2f}{other}{few}"
     return UserError(f"{name}: {reason}; {looks}; convert it with: {_conversion(found.iconv, name)}")
 
@@ -285,5 +285,4 @@ def report_misread(blocks: Blocks, name: str) -> None:
             "Windows-1252 was probably read as Latin-1 when the text was converted; convert the original with"
             " iconv -f CP1252 -t UTF-8"
         )
-    characters = "character" if total == 1 else "characters"
-    notice(f"{name}: {total:,} control {characters}, the first in line {first:,} ({shown}): {cause}")
+    notice(f"{name}: {counted(total, 'control character')}, the first in line {first:,} ({shown}): {cause}")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from elman.data.text.fitting import Piece
+from elman.errors import counted
 
 EXAMPLES = 3
 """Words of each sort that a report names."""
@@ -42,19 +43,15 @@ class Tally:
         """
         found = []
         if self.unknown:
-            share = f"{self.unknown:,} of {_counted(self.count, unit)} ({100 * self.unknown / self.count:.1f} %)"
+            share = f"{self.unknown:,} of {counted(self.count, unit)} ({100 * self.unknown / self.count:.1f} %)"
             verb = "is" if self.unknown == 1 else "are"
             found.append(f"{share} {verb} not in the vocabulary, {treated}: {self._named('unknown')}")
         if self.refitted:
-            found.append(f"{_counted(self.refitted, unit)} read as in the training text: {self._named('refitted')}")
+            found.append(f"{counted(self.refitted, unit)} read as in the training text: {self._named('refitted')}")
         if self.marks:
-            found.append(f"{_counted(self.marks, 'mark')} left out that the vocabulary lacks: {self._named('marks')}")
+            found.append(f"{counted(self.marks, 'mark')} left out that the vocabulary lacks: {self._named('marks')}")
         return found
 
     def _named(self, sort: str) -> str:
         shown = [text if text.isprintable() and text.strip() else repr(text) for text in self._examples[sort]]
         return ", ".join(shown[:EXAMPLES] + ["..."] * (len(shown) > EXAMPLES))
-
-
-def _counted(number: int, unit: str) -> str:
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"

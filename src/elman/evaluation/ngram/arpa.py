@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from elman.data.text.utf8 import from_bytes
 from elman.data.text.vocabulary import UNK
-from elman.errors import UserError, notice
+from elman.errors import UserError, counted, notice
 from elman.evaluation.ngram.model import BEGIN, NGramModel, markers_of
 from elman.evaluation.ngram.table import BackoffTable, Floats, Int64s, Level
 from elman.jobs import Advance
@@ -118,7 +118,7 @@ class _Reader:
             if len(wrong):
                 at = wrong[0]
                 self._fail(
-                    f"expected a logarithm, {length} word{'s' * (length > 1)} and perhaps a back-off weight, found"
+                    f"expected a logarithm, {counted(length, 'word')} and perhaps a back-off weight, found"
                     f" {_shown(b' '.join(fields[begins[at] : begins[at] + sizes[at]]))}",
                     int(place[at]),
                 )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from elman.config.recipe import Recipe
 from elman.config.toml import find, load_recipe
+from elman.errors import counted
 
 SHARE = 0.8
 """Of the minutes that there are, what is left for training steps; the rest is for reading, validation, evaluation."""
@@ -113,4 +114,4 @@ def epochs_reason(epochs: int, per_epoch: float, minutes: float, needed: int) ->
     if per_epoch > minutes:
         return f"an epoch takes {in_time(per_epoch)}: training may stop within the first; give more --minutes"
     enough = "enough for data of this size" if epochs == needed else f"{needed} would be enough for data of this size"
-    return f"{epochs} epoch{'s' if epochs > 1 else ''} of {in_time(per_epoch)}; {enough}"
+    return f"{counted(epochs, 'epoch')} of {in_time(per_epoch)}; {enough}"
