@@ -94,6 +94,32 @@ def test_minimal_pairs_are_written_item_by_item(capsys, runs, tmp_path):
     assert (second["correct"], second["log_prob_good"], second["unknown"]) == ("", "", "zz zzz")
 
 
+def test_a_verb_is_judged_with_its_end_where_letters_spell_it(capsys, runs, tmp_path):
+    files = {"a.text": "w1 w2 w3\n", "a.gold": "1\tw2\tw22\t0\n", "end": "w1 w2\n", "on": "w1 w2 w3\n"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    items = tmp_path / "items.tsv"
+    output(capsys, "minimal-pairs", runs[1], "--pairs", tmp_path / "a.gold", "--items", items)
+    (row,) = table(items.read_text())
+    end, on = (
+        [float(one["log_prob"]) for one in table(output(capsys, "score", runs[1], tmp_path / name))]
+        for name in ("end", "on")
+    )
+    assert float(row["log_prob_good"]) == pytest.approx(math.log(math.exp(sum(end)) + math.exp(sum(on[:6]))), abs=1e-4)
+    assert (row["tokens_good"], row["tokens_bad"]) == ("5", "6")
+
+
+def test_pairs_of_one_sentence_are_named(capsys, runs, tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("item\tgood\tbad\nA7\tw1 w2\tw1  w2\nA8\tw1 w2\tw2 w1\nA9\tw1 zz\tw1 zzz\n")
+    assert main(["minimal-pairs", runs[0], "--pairs", str(file)]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        f"elman: {runs[0]} reads both sentences of 1 pair as the same, and not for unknown words (such as item A7 of"
+        " pairs: 'w1 w2', 'w1  w2'); none of them is judged"
+    )
+
+
 def test_runs_are_compared_on_the_sentences_of_a_table(capsys, runs, tmp_path):
     file = tmp_path / "stimuli.csv"
     texts = ["w1 w2 w3", "w3 w1 w2", "w2 w2", "w9 w1"]

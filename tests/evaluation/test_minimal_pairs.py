@@ -15,7 +15,7 @@ from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.evaluation.minimal_pairs import by_field, code, judge_pairs, levels_of, sentence_log_probs
+from elman.evaluation.minimal_pairs import BOUNDARY, by_field, code, judge_pairs, levels_of, sentence_log_probs
 from elman.evaluation.scoring import score_sentences
 from elman.evaluation.statistics import Proportion
 from support import networks
@@ -31,6 +31,40 @@ def test_the_tree_of_prefixes_scores_as_sentence_by_sentence(contexts):
     sentences = [draw.integers(0, 3, length).astype(np.int32) for length in (5, 1, 7, 3, 3, 7, 1, 4) * 6]
     expected = [scores.sum() for scores in score_sentences(model, sentences, 0)]
     np.testing.assert_allclose(sentence_log_probs(model, sentences, 0), expected, rtol=1e-5)
+
+
+def test_a_word_that_is_only_spelt_is_judged_with_its_end():
+    torch.manual_seed(0)
+    model = networks.model().eval()
+    lists = [1, 2, BOUNDARY], [1, 2, 3, BOUNDARY], [1, BOUNDARY], [2, 2]
+    sentences = [np.array(ids, dtype=np.int32) for ids in lists]
+    inputs = [np.where(ids == BOUNDARY, 0, ids) for ids in sentences]
+
+    def after(ids):
+        state, read = model.begin(1), torch.tensor([[0, *ids]]).t()
+        with torch.inference_mode():
+            found = model.log_probs(read, state)[0][:, 0].double()
+        return sum(found[place, one] for place, one in enumerate(ids)) + found[-1, [0, 3]].logsumexp(-1)
+
+    expected = [*(after(ids[:-1].tolist()) for ids in sentences[:3]), next(score_sentences(model, [[2, 2]], 0)).sum()]
+    found = sentence_log_probs(model, sentences, 0, inputs=inputs, boundaries=[0, 3])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert found[0] < sentence_log_probs(model, [sentences[0][:2]], 0)[0], "the end has a probability of its own"
+
+
+@pytest.mark.parametrize(("tokenisation", "tokens"), [("characters", "cat walks"), ("words", ["cat", "walks"])])
+def test_only_spelt_words_have_an_end_of_their_own(tokenisation, tokens):
+    words = Vocabulary.from_counts(Counter([*tokens, "walk", " "]), add_unk=True)
+    pair = Pair("cat walks", "cat walk", "verb", tokenised=True, whole=False)
+    (coded,) = code([pair], words, Tokeniser(TextOptions(tokenisation=tokenisation)))
+    assert (coded.good[-1] == BOUNDARY, coded.bad[-1] == BOUNDARY) == (tokenisation == "characters",) * 2
+
+
+def test_capitals_of_tokenised_sentences_are_folded_where_the_vocabulary_has_none():
+    pair = Pair("The CAT Zebra sees", "The CAT Zebra see", "verb", tokenised=True, whole=False)
+    (coded,) = code([pair], WORDS, Tokeniser(TextOptions()))
+    assert WORDS.decode(coded.good) == ["the", "cat", "<unk>", "sees"]
+    assert coded.unknown == ("Zebra",)
 
 
 def test_shared_beginnings_are_one_node():

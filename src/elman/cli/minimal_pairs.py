@@ -13,6 +13,7 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.options import AsUnk, RunFolders
 from elman.drawing.page import require_file_name
+from elman.errors import counted, notice
 from elman.files import write_atomic
 
 if TYPE_CHECKING:
@@ -110,7 +111,16 @@ def _judged(run: "TextRun", pairs: "list[Pair]", *, known_only: bool = False) ->
     from elman.tasks.text.minimal_pairs import judge
 
     with progress.counting(f"scoring pairs by {run.path}") as advance:
-        return judge(run, pairs, known_only=known_only, advance=advance)
+        judged = judge(run, pairs, known_only=known_only, advance=advance)
+    both = zip(pairs, judged.coded, strict=True)
+    equal = [pair for pair, coded in both if coded.same and (pair.good == pair.bad or not coded.unknown)]
+    if equal:
+        one = equal[0]
+        notice(
+            f"{run.path} reads both sentences of {counted(len(equal), 'pair')} as the same, and not for unknown words"
+            f" (such as item {one.item} of {one.phenomenon}: {one.good!r}, {one.bad!r}); none of them is judged"
+        )
+    return judged
 
 
 def _tsv(rows: Iterable[dict[str, Any]]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from elman.data.pair_tables import Pair
 from elman.data.text.lacking import refusal
@@ -28,6 +29,9 @@ Ids: TypeAlias = npt.NDArray[np.int32]
 Scorer = Callable[[Sequence[Ids], Sequence[Ids]], Floats]
 """Log-probabilities [n] of the sentences in the first argument, read as those in the second (`CodedPair.read`)."""
 
+BOUNDARY = -1
+"""At the end of a sentence: any token that ends its last word."""
+
 _GROUP = 2048
 """Sentences whose tree is held at once: bounds the memory of the states."""
 
@@ -37,7 +41,7 @@ class CodedPair(NamedTuple):
 
     Attributes:
         phenomenon, field: as in `Pair`.
-        good, bad: ids, as they are predicted.
+        good, bad: ids, as they are predicted; at the end `BOUNDARY` where the last word is only spelt so far.
         read: how the two are read: the same ids, but to a model that reads spelling unknown words have their own.
         unknown: words outside the vocabulary in either sentence, each position once, in order.
         same: whether the model cannot distinguish the two, since they differ in unknown words only; where those are
@@ -89,19 +93,23 @@ def code(
 ) -> list[CodedPair]:
     """The pairs as ids, by the vocabulary and the tokeniser of a model.
 
-    A `lexicon` takes up unknown words, for a model that reads spelling; without one they are read as `<unk>`. Raises
-    UserError where a sentence has no token, or an unknown word and the vocabulary no `<unk>`.
+    A `lexicon` takes up unknown words, for a model that reads spelling; without one they are read as `<unk>`. Where
+    tokens spell words, and a pair ends with a word in the midst of a sentence, the end of that word is predicted too:
+    without it "know" would never be less probable than "knows" (Pimentel & Meister 2024).
+
+    Raises UserError where a sentence has no token, or an unknown word and the vocabulary no `<unk>`.
     """
     return [_code(pair, vocabulary, tokeniser, lexicon) for pair in pairs]
 
 
 def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lexicon | None) -> CodedPair:
     end = [EOS] if pair.whole and vocabulary.eos is not None else []
+    is_open = not pair.whole and tokeniser.options.spelt
     sides: list[tuple[Ids, Ids]] = []
     unknown: set[tuple[int, str]] = set()
     for text in (pair.good, pair.bad):
         as_it_is = pair.tokenised and tokeniser.options.tokenisation == "words"
-        words = text.split() if as_it_is else fit(text, vocabulary, tokeniser)
+        words = _folded(text.split(), vocabulary) if as_it_is else fit(text, vocabulary, tokeniser)
         if not words:
             raise UserError(f"{pair.phenomenon}: the sentence {text!r} has no token that the model could read")
         lacking = [(at, word) for at, word in enumerate(words) if word not in vocabulary.ids]
@@ -110,11 +118,19 @@ def _code(pair: Pair, vocabulary: Vocabulary, tokeniser: Tokeniser, lexicon: Lex
             raise refusal(lacking[0][1], vocabulary, tokeniser.options, place, "leave the pair out")
         unknown |= set(lacking)
         ids = vocabulary.encode([*words, *end])
-        sides.append((ids, ids if lexicon is None else lexicon.read([*words, *end]).astype(np.int32)))
+        read = ids if lexicon is None else lexicon.read([*words, *end]).astype(np.int32)
+        # What stands for the boundary among the inputs is never read: nothing follows it.
+        sides.append((np.append(ids, np.int32(BOUNDARY)), np.append(read, np.int32(0))) if is_open else (ids, read))
     (good, read_good), (bad, read_bad) = sides
     same = np.array_equal(good, bad) and np.array_equal(read_good[:-1], read_bad[:-1])
     strange = tuple(word for _, word in sorted(unknown))
     return CodedPair(pair.phenomenon, pair.field, good, bad, (read_good, read_bad), strange, same)
+
+
+def _folded(words: Sequence[str], vocabulary: Vocabulary) -> list[str]:
+    """Words in lower case where only that is in the vocabulary, if it has no capitals."""
+    known, fold = vocabulary.ids, vocabulary.in_lower_case
+    return [word.lower() if fold and word not in known and word.lower() in known else word for word in words]
 
 
 def pair_log_probs(coded: Sequence[CodedPair], score: Scorer) -> Floats:
@@ -212,18 +228,20 @@ def sentence_log_probs(
     first: int,
     advance: Advance = None,
     inputs: Sequence[Ids] | None = None,
+    boundaries: Sequence[int] = (),
 ) -> Floats:
     """Log-probability (nats) of each sentence, preceded by `first` and no other context, [n].
 
     The model is in evaluation mode, and no sentence empty; `inputs` are read in place of the sentences, where unknown
-    words have numbers of their own. `advance` is called with (sentences done, sentences in all).
+    words have numbers of their own. `BOUNDARY` at the end of a sentence is any of the ids `boundaries`. `advance` is
+    called with (sentences done, sentences in all).
     """
     found, inputs = np.zeros(len(sentences)), inputs or sentences
     order = sorted(range(len(sentences)), key=lambda index: inputs[index].tolist())
     for start in range(0, len(order), _GROUP):
         group = order[start : start + _GROUP]
         levels, paths = levels_of([sentences[index] for index in group], [inputs[index] for index in group])
-        by_level = _score(model, levels, first)
+        by_level = _score(model, levels, first, boundaries)
         for index, path in zip(group, paths, strict=True):
             found[index] = by_level[len(path) - 1][path[-1]]
         if advance is not None:
@@ -231,7 +249,7 @@ def sentence_log_probs(
     return found
 
 
-def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int) -> list[Floats]:
+def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int, boundaries: Sequence[int]) -> list[Floats]:
     """The log-probability of every node's prefix, level by level."""
     state, symbols = model.begin(1), torch.tensor([first], device=model.device)
     so_far, found = np.zeros(1), []
@@ -239,12 +257,19 @@ def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int) -> l
         trace, state = model.trace(symbols.unsqueeze(0), state)
         parents = torch.from_numpy(level.parents).to(model.device)
         targets = torch.from_numpy(level.targets).to(model.device)
-        levels_of_parents, raw = (tuple(part[:, parents] for part in parts) for parts in (trace.levels, trace.raw))
-        assert trace.inputs is not None
-        read = Trace(levels_of_parents, raw, inputs=trace.inputs[:, parents])
-        log_prob = model.output.log_prob(read, targets.unsqueeze(0)).squeeze(0)
+        log_prob = model.output.log_prob(_columns(trace, parents), targets.clamp(min=0).unsqueeze(0)).squeeze(0)
+        if (ends := targets == BOUNDARY).any():
+            every = model.output.log_probs(_columns(trace, parents[ends])).squeeze(0)
+            log_prob = log_prob.masked_scatter(ends, every[:, list(boundaries)].logsumexp(-1).to(log_prob))
         so_far = so_far[level.parents] + log_prob.cpu().double().numpy()
         found.append(so_far)
         if depth + 1 < len(levels):
             state, symbols = select(state, parents), torch.from_numpy(level.symbols).to(model.device)
     return found
+
+
+def _columns(trace: Trace, columns: Tensor) -> Trace:
+    """The trace of some columns."""
+    levels, raw = (tuple(part[:, columns] for part in parts) for parts in (trace.levels, trace.raw))
+    assert trace.inputs is not None
+    return Trace(levels, raw, inputs=trace.inputs[:, columns])

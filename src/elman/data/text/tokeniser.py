@@ -229,6 +229,19 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     return starts
 
 
+def ends_word(token: str, options: TextOptions) -> bool:
+    """Whether a token that follows the letters of a word ends it: `<eos>`, or what begins with white space.
+
+    Example:
+        >>> [ends_word(token, TextOptions(tokenisation="subwords")) for token in ("s", "\u2581the", "<eos>")]
+        [False, True, True]
+    """
+    if not options.spelt or token == EOS:
+        return True
+    text = token if options.tokenisation == "characters" else from_bytes(piece_bytes(token))
+    return text[:1].isspace()
+
+
 def word_slices(starts: Sequence[bool]) -> list[slice]:
     """The tokens of each word: together all of them, in order."""
     edges = [index for index, begins in enumerate(starts) if begins] + [len(starts)]

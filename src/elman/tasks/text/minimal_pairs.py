@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from elman.data.pair_tables import Pair
 from elman.data.text.sentences import Lexicon
-from elman.evaluation.minimal_pairs import CodedPair, code, pair_log_probs, sentence_log_probs
+from elman.data.text.tokeniser import ends_word
+from elman.evaluation.minimal_pairs import BOUNDARY, CodedPair, Ids, code, pair_log_probs, sentence_log_probs
 from elman.evaluation.statistics import Floats
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
@@ -23,7 +24,12 @@ def judge(run: TextRun, pairs: Sequence[Pair], *, known_only: bool = False, adva
     lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not known_only else None
     coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
     model = run.model if lexicon is None else run.model.knowing(lexicon.words)
-    log_probs = pair_log_probs(coded, lambda ids, read: sentence_log_probs(model, ids, run.first, advance, read))
+    ends = [number for number, token in enumerate(run.vocabulary.words) if ends_word(token, run.options)]
+
+    def score(ids: Sequence[Ids], read: Sequence[Ids]) -> Floats:
+        return sentence_log_probs(model, ids, run.first, advance, read, ends)
+
+    log_probs = pair_log_probs(coded, score)
     return Judged(coded, log_probs)
 
 
@@ -45,8 +51,8 @@ def item_rows(name: str, pairs: Sequence[Pair], judged: Judged) -> Iterator[dict
             "log_prob_bad": "" if coded.same else round(bad, 6),
             "difference": "" if coded.same else round(good - bad, 6),
             "correct": "" if coded.same else int(good > bad),
-            "tokens_good": len(coded.good),
-            "tokens_bad": len(coded.bad),
+            "tokens_good": int((coded.good != BOUNDARY).sum()),
+            "tokens_bad": int((coded.bad != BOUNDARY).sum()),
             "unknown": " ".join(coded.unknown),
         }
         given = dict(pair.others)
