@@ -90,12 +90,31 @@ def test_words_without_a_probability(capsys, tmp_path):
     text.write_text("a b\n")
     assert main(["ngram", "score", str(model), str(text), "--json"]) == 0
     captured = capsys.readouterr()
-    assert "1 words have no probability" in captured.err
+    assert "1 word has no probability, since the model has no <unk>" in captured.err
     found = json.loads(captured.out)
     assert found["impossible"] == found["unknown"] == 1
     assert found["perplexity"] == pytest.approx(10 ** (0.7 / 2))
     (row,) = table(output(capsys, "ngram", "score", model, text, "--by", "sentence"))
     assert row["log_prob"] == ""
+
+
+def test_a_word_whose_probability_is_0_is_not_called_unknown(capsys, tmp_path):
+    model, text = tmp_path / "model.arpa", tmp_path / "text.txt"
+    model.write_text("\\data\\\nngram 1=5\n\\1-grams:\n-99 <s>\n-0.5 </s>\n-0.2 a\n-inf b\n-1 <unk>\n\\end\\\n")
+    text.write_text("a b b\n")
+    assert main(["ngram", "score", str(model), str(text), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "2 words have no probability, which is 0 in the model" in captured.err
+    assert json.loads(captured.out)["unknown"] == 0
+
+
+def test_marks_of_sentences_in_a_text_are_refused(capsys, text, tmp_path):
+    model, marked = tmp_path / "model.arpa", tmp_path / "marked.txt"
+    ngram(capsys, "train", text, "--out", model)
+    marked.write_text("the cat sat\n<s> the cat </s>\n")
+    for options in ((), ("--by", "word")):
+        assert main(["ngram", "score", str(model), str(marked), *options]) == 2
+        assert f"{marked}:2: the text has the word <" in capsys.readouterr().err
 
 
 def test_pruning(capsys, text, tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
+from elman.cli import main
 from elman.data.text.vocabulary import Vocabulary
 from support.commands import TEXTS, column, complaint, output, table, trained
 from support.parameters import slow_except
@@ -148,6 +149,29 @@ def test_srilm(capsys, run, tmp_path):
     assert first["text"] == "w3"
     assert float(second["given_1"]) == pytest.approx(-10 * np.log(10))
     assert float(first["score"]) == pytest.approx(float(first["given_1"]) + float(first["log_prob"]), abs=1e-5)
+
+
+def test_references_that_cannot_be_right_are_reported(capsys, run, tmp_path):
+    (tmp_path / "nbest.tsv").write_text("u 1\tw1 w2\nu 1\tw3\n")
+    arguments = ["rescore", run, tmp_path / "nbest.tsv", "--references", tmp_path / "references"]
+    (tmp_path / "references").write_text("u 1\t\n")
+    assert "no reference has a word" in complaint(capsys, *arguments, "--tune")
+    (tmp_path / "references").write_text("u 1\tW1 w4\n")
+    assert main([str(one) for one in arguments]) == 0
+    captured = capsys.readouterr().err
+    assert "in other capitals" in captured
+    assert "word error rate 100.00 %" in captured
+    (tmp_path / "references").write_text("u 1\tw1 w2\n")
+    assert main([str(one) for one in arguments]) == 0
+    assert "in other capitals" not in capsys.readouterr().err
+
+
+def test_hypotheses_that_gain_by_unknown_words_are_reported(capsys, words_run, tmp_path):
+    (tmp_path / "nbest.tsv").write_text("u\tw1 w2\nu\tw1 zz\nu\tw1 zzz\n")
+    arguments = ["rescore", str(words_run), str(tmp_path / "nbest.tsv")]
+    for options, said in (((), False), (("--unknown", "exclude"), True)):
+        assert main([*arguments, *options]) == 0
+        assert ("log p leaves out the unknown words of 2 hypotheses" in capsys.readouterr().err) == said
 
 
 def test_embed_mistakes_are_one_line(capsys, run, text, tmp_path):

@@ -25,6 +25,7 @@ def test_utterances_whose_hypotheses_are_apart():
 
 def test_references_are_read_by_utterance():
     assert read_references(["u1\tto be\n", "u2 or not\n", "u3\n"], "r") == {"u1": "to be", "u2": "or not", "u3": ""}
+    assert read_references(["u 1\tto be\n", "u 2\t\n"], "r") == {"u 1": "to be", "u 2": ""}
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,7 @@ def test_references_are_read_by_utterance():
         (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2 1"])], "n"), "ac: no cost of u1-1, which n:1 has"),
         (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2"])], "n"), "ac:1: expected a key and a number"),
         (lambda: read_references(["u1 a", "u1 b"], "r"), "r:2: u1 appears twice"),
+        (lambda: read_references(["u1", "u2 "], "r"), "r: no reference has a word"),
     ],
 )
 def test_wrong_lists_of_hypotheses_are_named_by_line(read, message):

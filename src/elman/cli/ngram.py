@@ -13,7 +13,7 @@ from elman.cli.help import family
 from elman.cli.mixing import read_ngram
 from elman.cli.ngram_text import ReadOptions, rows_of, sentences
 from elman.cli.options import AsJson, NonNegative, Positive, TextFile, given, group, number, refuse
-from elman.errors import UserError, notice
+from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
     from elman.data.text.corpus import TextCorpus
@@ -224,7 +224,9 @@ def score(
     else:
         print("; ".join(f"{name} {value}" for name, value in rows), file=sys.stderr)
     if totals.impossible:
-        notice(f"{totals.impossible:,} words have no probability, since the model has no <unk>; no sum includes them")
+        verb = "has" if totals.impossible == 1 else "have"
+        why = "since the model has no <unk>" if read.unk is None else "which is 0 in the model"
+        notice(f"{counted(totals.impossible, 'word')} {verb} no probability, {why}; no sum includes them")
 
 
 def _shown(value: float | None) -> str:

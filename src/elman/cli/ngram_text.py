@@ -9,10 +9,13 @@ from cyclopts import Parameter
 from elman.cli import score_rows, texts
 from elman.cli.options import given, group, refuse
 from elman.config.text import TextOptions
+from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.evaluation.ngram.text import Scored, Tally
     from elman.tasks.text.run import TextRun
+
+_MARKS = frozenset(["<s>", "</s>"])
 
 
 @group("Text", 2)
@@ -49,12 +52,26 @@ class ReadOptions:
 
 
 def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterator[list[str]]:
-    """The words of each sentence as the model reads them, `<eos>` at its end."""
+    """The words of each sentence as the model reads them, `<eos>` at its end.
+
+    Raises UserError where one is `<s>` or `</s>`, which would be read as another beginning or end.
+    """
+    for number, words in _sentences(text, reading, run):
+        if (mark := next((word for word in words if word in _MARKS), None)) is not None:
+            raise UserError(
+                f"{texts.shown_name(text)}:{number}: the text has the word {mark}, which n-gram models keep for"
+                " sentences; take it out: every line is a sentence as it is"
+            )
+        yield words
+
+
+def _sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterator[tuple[int, list[str]]]:
+    """The words of each sentence, and the number of its last line."""
     if run is not None:
         reader = run.reader(texts.shown_name(text))
         size = run.vocabulary.ids
         for sentence in reader.sentences(texts.stream_lines(text, run.options)):
-            yield [token if token in size else "<unk>" for token in sentence.read]
+            yield sentence.line, [token if token in size else "<unk>" for token in sentence.read]
         texts.report(reader)
         return
     from elman.data.text.passages import passages
@@ -62,7 +79,7 @@ def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterato
 
     options = reading.options()
     lines = (Line(line, True, at) for at, line in enumerate(texts.stream_lines(text, options), start=1))
-    yield from (passage.words for passage in passages(lines, options))
+    yield from ((passage.line.number, passage.words) for passage in passages(lines, options))
 
 
 def rows_of(scored: "Iterable[Scored]", tally: "Tally", by: str) -> Iterator[score_rows.Row]:

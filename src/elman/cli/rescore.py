@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -179,6 +180,12 @@ def rescore(
     texts.report(reader)
     types = unknown.unknown_types or rescoring.unknown_types(read)
     treatment = Unknown(treatment=unknown.unknown, types=types)
+    if treatment.treatment == "exclude" and (strange := sum(any(one.unknown) for one, _ in read.items)):
+        print(
+            f"--unknown exclude: log p leaves out the unknown words of {counted(strange, 'hypothesis', 'hypotheses')},"
+            " which favours these over others",
+            file=sys.stderr,
+        )
     if carry:
         log_probs = rescoring.log_probs_carried(loaded, hypotheses, read, treatment, mix)
     else:
@@ -187,6 +194,7 @@ def rescore(
         missing = sorted({one.utterance for one in hypotheses} - references.keys())
         if missing:
             raise UserError(f"{form.references}: no reference for {missing[0]}, one of {len(missing)} that are missing")
+        _notice_case(hypotheses, references.values(), form.references)
         mix = scores.tuned(mix, hypotheses, log_probs, references)
     _print(hypotheses, log_probs, mix, every=all, as_json=as_json, between=" " if form.kaldi else "\t")
 
@@ -199,6 +207,18 @@ def _notice(hypotheses: list[Hypothesis], *, kaldi: bool) -> None:
     name = None if kaldi else scattered(hypotheses)
     if name is not None:
         print(f"the id {name} appears again after others; all its rows are one utterance", file=sys.stderr)
+
+
+def _notice_case(hypotheses: list[Hypothesis], references: Iterable[str], name: str | None) -> None:
+    """Report references and hypotheses without a common word that have one if capitals are ignored."""
+    said = {word for one in hypotheses for word in one.text.split()}
+    right = {word for text in references for word in text.split()}
+    if not said & right and {word.casefold() for word in said} & {word.casefold() for word in right}:
+        print(
+            f"{name}: no word of the references is in the hypotheses as it is written, but in other capitals; every"
+            " word counts as wrong: write both in the same way",
+            file=sys.stderr,
+        )
 
 
 def _print(

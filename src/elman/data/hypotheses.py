@@ -110,16 +110,19 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
 
 
 def read_references(lines: Sequence[str], name: str) -> dict[str, str]:
-    """The text of every utterance, from lines `id TAB text` or `id text`.
+    """The text of every utterance, from lines `id TAB text` or `id text`; where all have tabs, an id may have spaces.
 
-    Raises UserError where an id appears twice.
+    Raises UserError where an id appears twice, or no line has a word of text.
     """
     found: dict[str, str] = {}
+    separator = r"\t" if all("\t" in line for _, line in _rows(lines)) else r"[\t ]"
     for number, line in _rows(lines):
-        utterance, *text = re.split(r"[\t ]", line, maxsplit=1)
+        utterance, *text = re.split(separator, line, maxsplit=1)
         if utterance in found:
             raise UserError(f"{name}:{number}: {utterance} appears twice; every utterance has one reference")
         found[utterance] = text[0].strip() if text else ""
+    if not any(found.values()):
+        raise UserError(f"{name}: no reference has a word; write an id and its text in every line")
     return found
 
 
