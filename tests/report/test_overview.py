@@ -33,6 +33,16 @@ def test_seeds_are_one_row_with_mean_and_deviation(rows):
     assert first.minutes.mean == pytest.approx(first.runs[0].metrics.seconds / 60)
 
 
+def test_a_figure_states_of_how_many_runs_it_is(make_run):
+    paths = [make_run(f"run-{seed}", seed=seed, epochs=3) for seed in (1, 2, 3)]
+    (paths[2] / "results.json").unlink()
+    rows = rows_of(read_folders(paths)[0])
+    (facts,) = csv.DictReader(io.StringIO(write(rows, "csv")))
+    assert (facts["runs"], facts["valid_runs"], facts["test_runs"]) == ("3", "3", "2")
+    cells = write(rows, "markdown").splitlines()[2].split(" | ")
+    assert (cells[2].endswith(" (2 of 3)"), cells[3].endswith(" (2 of 3)")) == (False, True)
+
+
 def test_csv_reads_back_unrounded(rows):
     first, other = csv.DictReader(io.StringIO(write(rows, "csv")))
     assert (first["name"], first["runs"], first["measure"]) == (TITLE, "3", "perplexity")

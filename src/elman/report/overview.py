@@ -16,7 +16,7 @@ Format: TypeAlias = Literal["markdown", "latex", "csv"]
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """Runs that differ by their seed alone: means and sample standard deviations of their figures.
+    """Runs that differ by their seed alone: means and sample standard deviations of their finite figures.
 
     `measure` is what `valid` and `test` are, `data` the text and its digest, `paired` the comparison of the row with
     the one of lowest test loss on the same tokens, a positive difference favouring that one; None where none was made.
@@ -39,6 +39,7 @@ class Row:
             value: Spread | None = getattr(self, name)
             found[f"{name}_mean"] = None if value is None else value.mean
             found[f"{name}_sd"] = None if value is None else value.deviation
+            found[f"{name}_runs"] = 0 if value is None else value.count
         found["parameters"] = self.parameters
         found["paired_difference"] = None if self.paired is None else self.paired.difference
         found["paired_p_value"] = None if self.paired is None else self.paired.p_value
@@ -98,10 +99,10 @@ def _cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
         columns["measure"] = lambda row: row.measure
     what = f" {measures.pop()}" if len(measures) == 1 else ""
     columns |= {
-        f"valid{what}": lambda row: _spread(row.valid, _digits(row)),
-        f"test{what}": lambda row: _spread(row.test, _digits(row)),
+        f"valid{what}": lambda row: _spread(row.valid, _digits(row), len(row.runs)),
+        f"test{what}": lambda row: _spread(row.test, _digits(row), len(row.runs)),
         "parameters": lambda row: MISSING if row.parameters is None else f"{row.parameters:,}",
-        "minutes": lambda row: _spread(row.minutes, 1),
+        "minutes": lambda row: _spread(row.minutes, 1, len(row.runs)),
     }
     if any(row.paired for row in rows):
         columns["nats to the best (95 %)"] = _paired
@@ -113,10 +114,12 @@ def _digits(row: Row) -> int:
     return 2 if row.runs[0].scale.in_perplexity else 4
 
 
-def _spread(value: Spread | None, digits: int) -> str:
+def _spread(value: Spread | None, digits: int, runs: int) -> str:
+    """The figure, and of how many runs it is where some have none, or one that is not finite."""
     if value is None:
         return MISSING
-    return f"{value.mean:,.{digits}f}" + ("" if value.deviation is None else f" ± {value.deviation:,.{digits}f}")
+    deviation = "" if value.deviation is None else f" ± {value.deviation:,.{digits}f}"
+    return f"{value.mean:,.{digits}f}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
 
 
 def _paired(row: Row) -> str:

@@ -168,14 +168,14 @@ def spread(values: Sequence[float]) -> str:
     """Mean and sample standard deviation as text; digits follow the size of the mean, tiny figures have an exponent.
 
     Example:
-        >>> spread([150.0, 152.0]), spread([1.5]), spread([402.0, 402.0]), spread([1.0, math.inf])
-        ('151.00 ± 1.41', '1.5000', '402 ± 0', 'inf')
+        >>> spread([150.0, 152.0]), spread([1.5]), spread([402.0, 402.0]), spread([1.0, math.inf]), spread([math.nan])
+        ('151.00 ± 1.41', '1.5000', '402 ± 0', 'inf', 'nan')
         >>> spread([3e-16, 1e-16]), spread([98.0, 98.001])
         ('2.0e-16 ± 1.4e-16', '98.00 ± 7.1e-04')
     """
     mean = statistics.fmean(values)
     if not math.isfinite(mean):
-        return "inf"
+        return f"{mean:g}"
     whole = len(set(values)) == 1 and mean.is_integer()
     digits = 0 if whole else 4 if abs(mean) < 10 else 2 if abs(mean) < 10_000 else 0
     deviation = [] if len(values) < 2 else [statistics.stdev(values)]
