@@ -197,7 +197,24 @@ def test_mistakes_are_one_line_before_anything_is_trained(more, message, recipe,
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert message in line
     assert written.trained == []
-    assert not list((tmp_path / "out").glob("runs/*"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "more"),
+    [
+        ("optuna", ["--set", f"{LR}=log:1e-4..1e-1", "--search", "optuna"]),
+        ("submitit", ["--set", f"{LR}=1,2", "--launcher", "slurm"]),
+        ("ray", ["--set", f"{LR}=1,2", "--launcher", "ray"]),
+    ],
+)
+def test_no_folder_is_left_where_a_package_is_missing(
+    package, more, recipe, corpus, tmp_path, written, monkeypatch, capsys
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(command(recipe, corpus, tmp_path / "out", *more)) == 2
+    assert f"needs the package {package}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
