@@ -66,8 +66,11 @@ def test_a_folder_of_a_block_that_wrote_nothing_is_not_left_behind(tmp_path):
                 raise UserError("too few")
             assert folder.exists() is (folder == there)
     assert not new.parent.exists()
-    with pytest.raises(UserError), FolderLock(new) as lock, lock:
+    block = FolderLock(new)
+    with block, block:
         write_atomic(new / "kept", "")
+    assert sorted(path.name for path in new.iterdir()) == [".lock", "kept"]
+    with pytest.raises(UserError), FolderLock(new):
         raise UserError("later")
     assert sorted(path.name for path in new.iterdir()) == [".lock", "kept"]
     with FolderLock(tmp_path / "whole"):
