@@ -14,7 +14,7 @@ from elman.config.inference import Beam
 from elman.config.pairs import PairData
 from elman.config.recipe import Recipe
 from elman.data.pairs.batches import sources_side_by_side
-from elman.data.pairs.corpus import PairCorpus, open_pairs
+from elman.data.pairs.corpus import PairCorpus, open_pairs, say_held_out
 from elman.data.pairs.sources import SourceReader
 from elman.data.pairs.symbols import PairSymbols
 from elman.decoding.beam import Hypothesis, beam_search
@@ -91,6 +91,7 @@ class PairRun(Run):
         if options.beam is not None:
             rules = msgspec.structs.replace(rules, beam=options.beam)
         pairs = corpus.split(options.split)
+        say_held_out(corpus, pairs)
         size = options.streams or 64
         score = evaluate_pairs(self.model, corpus, pairs, batch_size=size, advance=advance)
         accuracy = target_accuracy(self.model, corpus, pairs, batch_size=size)
