@@ -41,7 +41,7 @@ def parse(
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:
-    """Write the tree of every sentence in brackets, each word with the part of speech XX.
+    """Write the tree of every sentence in brackets, each word with the part of speech XX; ( ) as -LRB- -RRB-.
 
     Sentences have a line each, words and marks at spaces as in the treebank; a sentence has at most as many words as
     data.evaluation.max_words of the run. With --given trees in brackets are read and the labels of their nodes found.
@@ -69,6 +69,7 @@ def parse(
         found = _labelled(loaded, lines, name)
     else:
         found = _parsed(loaded, lines, name, raw=raw, search=search)
+    texts.say_unknown(loaded, [one.words for one in found], name)
     if vectors is not None:
         _write_vectors(vectors, loaded, found)
     if page is not None:

@@ -77,7 +77,9 @@ def tag(
 
 def _tagged(loaded: "TagRun", sentences: list[list[str]], name: str) -> "list[Tagged]":
     with progress.counting("tagging") as advance:
-        return loaded.tag(sentences, name=name, advance=advance)
+        found = loaded.tag(sentences, name=name, advance=advance)
+    texts.say_unknown(loaded, sentences, name)
+    return found
 
 
 def _compared(loaded: "TagRun", lines: list[str], name: str) -> list[_Found]:

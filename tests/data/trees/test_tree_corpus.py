@@ -1,7 +1,10 @@
 """Treebanks as they are read: what is left out of training, and labels that training lacks."""
 
+import pytest
+
 from elman.config.trees import TreeOptions
-from elman.data.trees.corpus import open_trees
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.trees.corpus import TreeSymbols, open_trees
 
 SHORT, LONG = (
     "(S (NP (DT the) (NN {0})) (VP (VB sleeps)))",
@@ -24,3 +27,18 @@ def test_what_is_left_out_and_labels_that_training_lacks_are_reported(tmp_path, 
         f"elman: {path}: 1 constituent of the valid split with a label that training has fewer than data.min_label = 2"
         " times: counted as wrong",
     ]
+
+
+@pytest.mark.parametrize(
+    ("known", "read"),
+    [(("-lrb-", "-rrb-", "a"), ["-lrb-", "a", "-rrb-", "b"]), (("(", "a"), ["(", "a", ")", "b"])],
+)
+def test_parentheses_are_read_as_the_treebank_has_them(known, read):
+    words = Vocabulary((*known, "<unk>"), (1,) * (len(known) + 1))
+    symbols = TreeSymbols(words, Vocabulary(("S", "<unk>", "<none>"), (1, 0, 1)), TreeOptions(lowercase=True))
+    assert symbols.folded(["(", "A", ")", "b"]) == read
+    said = symbols.tally([["(", "A", ")", "b"]]).lines("word", "read as <unk>")
+    lacking = [word for word in read if word not in known]
+    assert said[0].startswith(f"{len(lacking)} of 4 words")
+    assert said[0].endswith(", ".join(lacking))
+    assert said[1:] == ([] if "(" in known else ["2 words read as in the training text: ( as -lrb-, ) as -rrb-"])
