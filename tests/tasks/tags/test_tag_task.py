@@ -127,6 +127,11 @@ def test_tagging_from_python(trained):
         elman.load(trained).tag([["fish"], []])
 
 
+def test_certificates_of_stability_are_for_other_runs(trained, capsys):
+    assert main(["analyze", "stability", str(trained)]) == 2
+    assert "is a run on tags; certificates of stability are for runs on text or music" in capsys.readouterr().err
+
+
 def test_tagging_on_the_command_line(trained, tmp_path, capsys, monkeypatch):
     text = f"{' '.join(SENTENCE)}\nfish q\n"
     (tmp_path / "text").write_text(text)
