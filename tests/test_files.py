@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from elman.errors import UserError
-from elman.files import FolderLock, explain, is_taken, json_text, require_utf8, waiting_for, write_atomic
+from elman.files import FolderLock, explain, is_taken, json_text, making, require_utf8, waiting_for, write_atomic
 from elman.jobs import Kept
 from elman.learning import checkpoint
 from support.systems import posix
@@ -55,6 +55,27 @@ def test_a_block_within_a_block_does_not_let_go(tmp_path):
             pass
         with pytest.raises(UserError, match="is in use"):
             FolderLock(tmp_path).__enter__()
+
+
+def test_a_folder_of_a_block_that_wrote_nothing_is_not_left_behind(tmp_path):
+    there, new = tmp_path / "there", tmp_path / "runs" / "new"
+    there.mkdir()
+    for folder in (there, new):
+        for block in (FolderLock(folder), making(folder)):
+            with pytest.raises(UserError, match="too few"), block:
+                raise UserError("too few")
+            assert folder.exists() is (folder == there)
+    assert not new.parent.exists()
+    block = FolderLock(new)
+    with block, block:
+        write_atomic(new / "kept", "")
+    assert sorted(path.name for path in new.iterdir()) == [".lock", "kept"]
+    with pytest.raises(UserError), FolderLock(new):
+        raise UserError("later")
+    assert sorted(path.name for path in new.iterdir()) == [".lock", "kept"]
+    with FolderLock(tmp_path / "whole"):
+        pass
+    assert (tmp_path / "whole").is_dir()
 
 
 def test_a_file_that_another_process_makes_is_waited_for(tmp_path):

@@ -33,17 +33,19 @@ class FolderLock:
     The folder is created if it is missing, and keeps a file `.lock` with the process id of the last holder where other
     processes can read it. The lock ends with its process; where the file system has no such locks, that is reported
     once on standard error, and the lock is the existence of the file. What killed processes had begun to write is
-    removed when the lock is taken.
+    removed when the lock is taken. Folders that were made for the lock are removed where the block fails before
+    anything is written there.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = filelock.FileLock(folder / ".lock", thread_local=False)
+        self._made: list[Path] = []
 
     def __enter__(self) -> Self:
         """Take the lock; raises UserError where another process holds it or the folder cannot be written."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._made = made_folders(self.folder) or self._made
             self._acquire()
         except filelock.Timeout:
             raise UserError(
@@ -59,8 +61,14 @@ class FolderLock:
             remove_abandoned(self.folder)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        last = self._lock.lock_counter == 1
         self._lock.release()
+        if last and kind is not None and self._made:
+            with contextlib.suppress(OSError):
+                if [path.name for path in self.folder.iterdir()] == [".lock"]:
+                    (self.folder / ".lock").unlink()
+            remove_empty(self._made)
 
     def _acquire(self) -> None:
         """Acquire the lock, by the existence of its file where the file system has no locks."""
@@ -79,6 +87,37 @@ class FolderLock:
                 f"{self.folder}: the file system has no locks; after a kill remove {self._lock.lock_file} by hand, and"
                 " let one machine at a time train there"
             )
+
+
+def made_folders(folder: Path) -> list[Path]:
+    """Make a folder, with its parents; those that were missing, the deepest first. Raises OSError."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Remove those of some folders, the deepest first, that hold nothing."""
+    with contextlib.suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
+
+
+@contextlib.contextmanager
+def making(folder: Path) -> Iterator[None]:
+    """Make a folder, with its parents; where the block fails, those that were missing and hold nothing are removed.
+
+    Raises UserError where the folder cannot be made.
+    """
+    try:
+        made = made_folders(folder)
+    except OSError as error:
+        raise UserError(explain(folder, error)) from error
+    try:
+        yield
+    except BaseException:
+        remove_empty(made)
+        raise
 
 
 def is_taken(folder: Path) -> bool:

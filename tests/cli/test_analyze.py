@@ -1,6 +1,7 @@
 """elman analyze, from the command line to the page."""
 
 import json
+import shutil
 
 import msgspec
 import numpy as np
@@ -76,6 +77,18 @@ def test_ranks_of_several_runs_share_a_page(runs, analyze, tmp_path):
     text = assert_self_contained(out)
     assert text.count('class="key"') >= 2
     assert [len(row["singular_values"]) for row in json.loads(out.with_suffix(".json").read_text())] == [21, 21]
+
+
+def test_ranks_over_other_texts_are_not_taken_for_those_of_one(runs, tmp_path, capsys):
+    shutil.copytree(runs / "softmax", tmp_path / "other")
+    shutil.copytree(runs / "text", tmp_path / "text")
+    facts = json.loads((tmp_path / "other" / "data.json").read_text())
+    (tmp_path / "other" / "data.json").write_text(json.dumps({**facts, "source": str(tmp_path / "text")}))
+    page = tmp_path / "rank.html"
+    command = ["analyze", "rank", str(runs / "softmax"), str(tmp_path / "other"), "--max-tokens", "40"]
+    assert main([*command, "--out", str(page)]) == 0
+    assert "the runs read other data each" in capsys.readouterr().err
+    assert f"of the test split of {runs / 'text'}, or of {tmp_path / 'text'}." in page.read_text()
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
 import json
 
+import msgspec
 import pytest
 
+from elman.analysis.grammar import examine, write_findings
 from elman.cli import main
 from elman.tasks.text.run import TextRun
 
@@ -67,6 +69,31 @@ def test_a_model_is_tested_on_fresh_sentences(run, tmp_path, capsys):
     assert text.count("<svg") == 2
     assert main(arguments) == 0
     assert "Agreement by attractors" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("walk", "says"), [("", "a sentence without words"), ("boys run", "the model does not know the word 'run'")]
+)
+def test_a_walk_that_cannot_be_drawn(run, walk, says, capsys):
+    assert main(["grammar", "test", str(run), "--sentences", "5", "--walk", walk]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line == f"elman: walk {walk!r}: {says}; give words of the grammar"
+
+
+def test_what_the_figures_are_not_of_is_reported(run, tmp_path, capsys, monkeypatch):
+    """Sentences of the text are counted where it can be made again, and not where it is another one that is missing."""
+    whole = TextRun(run)
+    options = msgspec.structs.replace(whole.data.grammar, complex=0.0, stages=(), max_length=3)
+    found = examine(whole, options, count=20)
+    assert found.seen > 0
+    assert "Sentences have 3 words at most (max_length)" in capsys.readouterr().err
+    text = write_findings(tmp_path / "page.html", found).read_text()
+    assert "those of sentences of any length" in text
+    assert f"20 fresh sentences, {found.seen} of which are in the training text." in text
+    monkeypatch.setattr(TextRun, "source", str(tmp_path / "away"))
+    found = examine(whole, options, count=20)
+    assert found.summary()["sentences_seen_in_training"] is None
+    assert "the training text is not there" in write_findings(tmp_path / "page.html", found).read_text()
 
 
 @pytest.mark.slow

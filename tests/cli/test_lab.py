@@ -2,11 +2,14 @@
 
 import json
 import shlex
+import sys
 
 import msgspec
 import pytest
 
 from elman.cli import main
+from elman.errors import UserError
+from elman.jobs.launching import Launch
 from elman.laboratory.trial import Trial, TrialResult
 from support.commands import is_understood
 
@@ -44,7 +47,7 @@ def test_a_comparison_of_what_is_there(tmp_path, capsys):
     assert (tmp_path / "report.html").exists()
 
 
-def test_lab_mistakes_are_one_line(tmp_path, capsys):
+def test_lab_mistakes_are_one_line(tmp_path, monkeypatch, capsys):
     for words, message in (
         (["--tasks", "sorting"], "there is no task sorting"),
         (["--cells", "perceptron"], "there is no cell perceptron"),
@@ -62,6 +65,16 @@ def test_lab_mistakes_are_one_line(tmp_path, capsys):
         assert main(["lab", "compare", *words, "--out", str(tmp_path / "new")]) == 2
         assert message in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["lab", "compare", "--launcher", "ray", "--out", str(tmp_path / "new")]) == 2
+    assert "--launcher ray needs the package ray" in capsys.readouterr().err
+
+    def refuse(launch):
+        raise UserError(f"there is no cluster for {launch.launcher}")
+
+    monkeypatch.setattr(Launch, "begin", refuse)
+    assert main(["lab", "compare", "--out", str(tmp_path / "new")]) == 2
+    assert not (tmp_path / "new").exists()
     (tmp_path / "file").write_text("")
     assert main(["lab", "compare", "--out", str(tmp_path / "file")]) == 2
-    assert "file cannot be a folder: File exists; give another place" in capsys.readouterr().err
+    assert "file: cannot be written (File exists); choose another folder" in capsys.readouterr().err

@@ -11,10 +11,10 @@ from scipy import stats
 from elman.config.pairs import PairOptions
 from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.trees import bracketed, linear, read_trees, to_tree
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.brackets import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
-from elman.evaluation.transduction import Rules, baseline, bleu, measures, references, rouge, rules_of
+from elman.evaluation.transduction import Rules, baseline, bleu, measures, references, right_branching, rouge, rules_of
 
 REFERENCES = ["the cat sat on the mat .", "a dog barks at the moon .", "he reads ."]
 HYPOTHESES = ["the cat is on the mat .", "a dog barks .", "she writes books ."]
@@ -36,10 +36,32 @@ def test_rouge_by_hand():
     assert found["ROUGE-L"] == pytest.approx(np.mean([f1(5, 6, 6), f1(3, 3, 6), 0]))
 
 
-def test_rouge_of_japanese_needs_words_at_spaces():
+def test_rouge_of_japanese_needs_words_at_spaces(capsys):
     lines = ["猫 が 鳴く"], ["猫 は 鳴く"]
-    assert values(rouge(*lines))["ROUGE-1"] == 0
     assert values(rouge(*lines, words="spaces"))["ROUGE-1"] == pytest.approx(f1(2, 3, 3))
+    assert capsys.readouterr().err == ""
+    notice.cache_clear()
+    assert values(rouge(*lines))["ROUGE-1"] == 0
+    assert "1 of 1 reference without a word of a-z and 0-9, for which ROUGE is 0" in capsys.readouterr().err
+
+
+def test_bleu_of_japanese_without_spaces_is_reported(capsys):
+    notice.cache_clear()
+    lines = ["猫が鳴くのを聞きました。", "犬が走る"], ["猫が鳴くのを見ました。", "犬が走る"]
+    assert values(bleu(*lines, tokens="char"))["BLEU"] > 0
+    bleu(["犬 が 走る"] * 2, ["犬 が 走る"] * 2)
+    bleu(*lines)
+    assert capsys.readouterr().err == ""
+    bleu(*(side[:1] for side in lines))
+    assert (
+        "1 of 1 reference without spaces between words, which BLEU counts as one word each" in capsys.readouterr().err
+    )
+
+
+def test_right_branching_trees_where_training_has_no_such_constituents():
+    """Words under the root alone, and phrases that begin later: no label of whole sentences."""
+    assert right_branching(["XX XX"], ["a b"], ["c d e"]) == ["(S XX (S XX XX )S )S"]
+    assert right_branching(["XX (NP XX XX )NP"], ["a b c"], ["c d e"]) == ["(NP XX (NP XX XX )NP )NP"]
 
 
 def test_sums_of_sentences_give_the_libraries_own_totals():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -126,6 +127,9 @@ def test_a_training_that_diverges_is_last_and_no_failure(recipe, corpus, tmp_pat
     assert main([*command(recipe, corpus, tmp_path / "out", "--set", f"{LR}=0.2,0.1"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["state"], row["settings"][LR]) for row in rows] == [("done", "0.1"), ("diverged", "0.2")]
+    assert main(command(recipe, corpus, tmp_path / "out", "--set", f"{LR}=0.2,0.1")) == 0
+    shown = [re.split(r"\W*│\W*", line) for line in capsys.readouterr().out.splitlines() if "0.2" in line]
+    assert shown[-1].count("diverged") == 2, "its figure and its state"
 
 
 def test_seeds_and_values_may_be_added(recipe, corpus, tmp_path, written, capsys):
@@ -197,7 +201,24 @@ def test_mistakes_are_one_line_before_anything_is_trained(more, message, recipe,
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert message in line
     assert written.trained == []
-    assert not list((tmp_path / "out").glob("runs/*"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("package", "more"),
+    [
+        ("optuna", ["--set", f"{LR}=log:1e-4..1e-1", "--search", "optuna"]),
+        ("submitit", ["--set", f"{LR}=1,2", "--launcher", "slurm"]),
+        ("ray", ["--set", f"{LR}=1,2", "--launcher", "ray"]),
+    ],
+)
+def test_no_folder_is_left_where_a_package_is_missing(
+    package, more, recipe, corpus, tmp_path, written, monkeypatch, capsys
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(command(recipe, corpus, tmp_path / "out", *more)) == 2
+    assert f"needs the package {package}" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

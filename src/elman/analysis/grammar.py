@@ -28,8 +28,9 @@ from elman.config.text import GrammarOptions
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Sentence, sentences, wish_of
+from elman.data.text.utf8 import read_text
 from elman.drawing.page import Section, Table, write_page
-from elman.errors import UserError, counted
+from elman.errors import UserError, counted, notice
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
@@ -49,17 +50,22 @@ class Walk:
 
 @dataclasses.dataclass(frozen=True)
 class GrammarFindings:
-    """The lines of all tables, the distance from the grammar, the principal components and some trajectories."""
+    """The lines of all tables, the distance from the grammar, the principal components and some trajectories.
+
+    `seen` counts the sentences that are in the training text, None where that is missing; `max_length` is the limit of
+    their words, which the grammar's own distribution ignores.
+    """
 
     run: str
     grammar: str
+    max_length: int | None
     whole: AgreementLine
     by_levels: Sequence[AgreementLine]
     by_attractors: Sequence[AgreementLine]
     by_depth: Sequence[AgreementLine]
     closeness: Closeness
     sentences: int
-    seen: int
+    seen: int | None
     components: Components
     walks: Sequence[Walk]
 
@@ -72,12 +78,32 @@ class GrammarFindings:
             "by depth of the verb's clause": self.by_depth,
         }
 
+    @property
+    def verdict(self) -> str:
+        """How many verbs are predicted in the right form."""
+        verbs = self.whole.accuracy
+        if not verbs.count:
+            return "No verb agrees with a noun."
+        low, high = verbs.interval
+        return (
+            f"The right form is more probable than the wrong one for {100 * verbs.share:.2f} % of {verbs.count:,} verbs"
+            f" (95 %: {100 * low:.2f} to {100 * high:.2f})."
+        )
+
+    @property
+    def novelty(self) -> str:
+        """How many of the sentences are new to the model."""
+        if self.seen is None:
+            return f"{counted(self.sentences, 'fresh sentence')}; the training text is not there to compare them with"
+        return f"{counted(self.sentences, 'fresh sentence')}, {self.seen:,} of which are in the training text"
+
     def summary(self) -> dict[str, Any]:
         """As JSON."""
         return {
             "run": self.run,
             "grammar": self.grammar,
             "sentences": self.sentences,
+            "max_length": self.max_length,
             "sentences_seen_in_training": self.seen,
             "all": as_facts(self.whole),
             **{name: list(map(as_facts, getattr(self, name))) for name in ("by_levels", "by_attractors", "by_depth")},
@@ -110,11 +136,19 @@ def examine(
     `count` sentences are drawn, whose shares and limits `options` give (the sizes of the splits are not used). `walks`
     are the sentences whose trajectories are shown, by default three test sentences, of depth 0, 1 and 2; `advance` is
     called with (sentences done, sentences in all). Raises UserError where the model does not know the grammar's words,
-    or the sentences cannot be drawn.
+    or a word of the walks, or the sentences cannot be drawn. A notice reports where their length is limited, which the
+    grammar's own distribution ignores.
     """
     grammar = read_grammar(options.rules)
     require_words(grammar, run.vocabulary)
+    for walk in walks:
+        unknown = [word for word in walk.split() if word not in run.vocabulary.ids]
+        if unknown or not walk.split():
+            what = f"the model does not know the word {unknown[0]!r}" if unknown else "a sentence without words"
+            raise UserError(f"walk {walk!r}: {what}; give words of the grammar")
     wish = wish_of(options)
+    if wish.max_length is not None:
+        notice(_about_length(wish.max_length))
     drawn = list(islice(sentences(grammar, wish, f"{seed} {SEED}"), count))
     distance, judged, states = Distance(Oracle(grammar, wish, run.vocabulary.words), run.vocabulary), [], []
     for index, (sentence, output) in enumerate(
@@ -130,6 +164,7 @@ def examine(
     return GrammarFindings(
         run=str(run.path),
         grammar=options.rules,
+        max_length=wish.max_length,
         whole=line("all", judged),
         by_levels=table(judged, lambda one: one.levels, partial(counted, noun="level")),
         by_attractors=table(judged, lambda one: one.attractors, partial(counted, noun="attractor")),
@@ -149,12 +184,19 @@ def _of_each_depth(drawn: Sequence[Sentence]) -> list[Sentence]:
     return [one for one in firsts if one is not None]
 
 
-def _seen(run: TextRun, drawn: Sequence[Sentence]) -> int:
-    """How many of the sentences are in the training text; 0 where that text is missing."""
-    path = Path(str(run.facts["source"])) / "train.txt"
+def _about_length(limit: int) -> str:
+    return (
+        f"Sentences have {limit} words at most (max_length), and the distribution of the grammar has longer ones too:"
+        " its cross-entropy and the KL divergence are those of sentences of any length"
+    )
+
+
+def _seen(run: TextRun, drawn: Sequence[Sentence]) -> int | None:
+    """How many of the sentences are in the training text; None where that is not a text of a sentence per line."""
+    path = Path(run.source) / "train.txt"
     if not path.is_file():
-        return 0
-    known = set(path.read_text(encoding="utf-8").splitlines())
+        return None
+    known = set(read_text(path).split("\n"))
     return sum(" ".join(one.words) in known for one in drawn)
 
 
@@ -188,18 +230,17 @@ def cells(line: AgreementLine) -> list[str]:
 def write_findings(out: Path, found: GrammarFindings) -> Path:
     """Write the page; raises UserError where `out` is a folder or cannot be written."""
     near = found.closeness
-    low, high = found.whole.accuracy.interval
+    limited = [] if found.max_length is None else [f"{_about_length(found.max_length)}."]
     return write_page(
         out,
         kind="Grammar",
         title=f"{found.run} on {found.grammar}",
-        verdict=f"The right form is more probable than the wrong one for {100 * found.whole.accuracy.share:.2f} % of"
-        f" {found.whole.accuracy.count:,} verbs (95 %: {100 * low:.2f} to {100 * high:.2f}).",
+        verdict=found.verdict,
         text=[
-            f"{found.sentences:,} fresh sentences, {found.seen:,} of which are in the training text. Intervals are"
-            " Wilson's and treat verbs as independent.",
+            f"{found.novelty}. Intervals are Wilson's and treat verbs as independent.",
             f"Cross-entropy {near.model:.4f} nats per word, the grammar's own {near.grammar:.4f}; the next-word"
             f" distributions differ by {near.divergence:.4f} nats (KL divergence, mean over {near.words:,} words).",
+            *limited,
         ],
         sections=[
             Section("Agreement", tables=[Table(t, HEADER, list(map(cells, rows))) for t, rows in found.tables.items()]),

@@ -48,6 +48,8 @@ class Phrases:
 
     def nearest(self, parse: "Parse", words: Sequence[str], count: int) -> list[Phrase]:
         """The phrases whose vectors have the greatest cosine with that of a whole tree; each text once, not its own."""
+        if not self.texts:
+            return []
         (vectors,) = self.run.vectors([words], [parse.shape])
         cosines = self.vectors @ _of_length_one(vectors[-1:])[0]
         own, found = " ".join(words).lower(), dict[str, Phrase]()

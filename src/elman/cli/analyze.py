@@ -12,7 +12,7 @@ from elman.cli.groups import Common, SplitOptions
 from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder
 from elman.drawing.page import require_file_name
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.files import write_atomic
 
 if TYPE_CHECKING:
@@ -141,7 +141,10 @@ def rank(
                 **_rank_record(findings[label]),
             }
         )
-    write_rank_page(page, findings, f"the {split.split} split of {records[0]['data']}")
+    read = list(dict.fromkeys(str(record["data"]) for record in records))
+    if len(read) > 1:
+        notice(f"the runs read other data each ({', '.join(read)}), so that their values are not of one text")
+    write_rank_page(page, findings, f"the {split.split} split of {', or of '.join(read)}")
     beside = page.with_suffix(".json")
     write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
     brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]

@@ -43,8 +43,8 @@ def stability(
 
     device = common.use()
     loaded = open_run(run, device)
-    if loaded.kind == "pairs":
-        raise UserError(f"{run} is a run on pairs; certificates of stability are for runs on text or music")
+    if loaded.kind not in ("text", "music"):
+        raise UserError(f"{run} is a run on {loaded.kind}; certificates of stability are for runs on text or music")
     read = loaded.corpus(data).split(split) if steps else None
     if loaded.kind == "music":
         frames = _columns(None if read is None else read.frames, steps, streams, device)

@@ -145,9 +145,9 @@ def agreement(
     tables = [(f"Agreement {title}", HEADER, [cells(one) for one in lines]) for title, lines in found.tables.items()]
     near = found.closeness
     notes = [
-        f"all: {100 * found.whole.accuracy.share:.2f} % of {found.whole.accuracy.count:,} verbs",
-        f"nats per word: model {near.model:.4f}, grammar {near.grammar:.4f}; KL divergence {near.divergence:.4f};"
-        f" {found.seen:,} of {found.sentences:,} sentences were in the training text",
+        found.verdict,
+        f"nats per word: model {near.model:.4f}, grammar {near.grammar:.4f}; KL divergence {near.divergence:.4f}",
+        f"{found.novelty}.",
         f"page: {page}",
     ]
     show.print_result(common.as_json, {"page": str(page), **found.summary()}, *tables, notes=notes)

@@ -12,6 +12,7 @@ from elman.cli.help import family
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import AsJson, Natural, Positive, group, number
 from elman.errors import UserError
+from elman.files import making
 
 if TYPE_CHECKING:
     from elman.data.classic.task import ClassicTask
@@ -51,12 +52,10 @@ class TrialOptions:
 
         _check(chains)
         out = self.out or Path("runs") / f"lab-{command}"
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"--out {out} cannot be a folder: {error.strerror}; give another place") from error
-        results = conduct(chains, out, launching.launch(out), progress.log().print)
-        page = write_laboratory(out / "report.html", results, title=title, text=text)
+        launch = launching.launch(out)
+        with making(out):
+            results = conduct(chains, out, launch, progress.log().print)
+            page = write_laboratory(out / "report.html", results, title=title, text=text)
         rows = summary.summarise(results)
         facts = {**summary.to_builtins(results), "report": str(page)}
         show.print_result(self.as_json, facts, (title, *summary.table(rows)), notes=[verdict(rows), f"report: {page}"])

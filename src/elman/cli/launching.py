@@ -35,7 +35,10 @@ class LaunchOptions:
     ray: Pairs = ()
 
     def launch(self, folder: Path, device: str = "cpu") -> "Launch":
-        """How jobs are launched that use a device (--device); raises UserError where options do not fit together."""
+        """How jobs are launched that use a device (--device).
+
+        Raises UserError where options do not fit together, or the package of the launcher is missing.
+        """
         from elman.jobs.launching import Launch
         from elman.network.device import visible_gpus
 
@@ -44,7 +47,9 @@ class LaunchOptions:
                 raise UserError(f"--{name} belongs to --launcher {name}; add it")
         given = {"slurm": self.slurm, "ray": self.ray, "local": ()}[self.launcher]
         gpus = visible_gpus() if self.launcher == "local" and device in {"auto", "cuda"} else ()
-        return Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus)
+        found = Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus)
+        found.require()
+        return found
 
 
 def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """elman parse: the trees of sentences, or the labels of given trees, and the vectors of their phrases."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -10,8 +9,8 @@ from cyclopts import Parameter
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common
 from elman.cli.options import FreeText, OutFile, TextFile
-from elman.errors import UserError
-from elman.files import replacing, write_atomic
+from elman.errors import UserError, counted
+from elman.files import replacing
 
 if TYPE_CHECKING:
     from elman.data.pairs.trees import Node
@@ -42,7 +41,7 @@ def parse(
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:
-    """Write the tree of every sentence in brackets, each word with the part of speech XX.
+    """Write the tree of every sentence in brackets, each word with the part of speech XX; ( ) as -LRB- -RRB-.
 
     Sentences have a line each, words and marks at spaces as in the treebank; a sentence has at most as many words as
     data.evaluation.max_words of the run. With --given trees in brackets are read and the labels of their nodes found.
@@ -70,19 +69,16 @@ def parse(
         found = _labelled(loaded, lines, name)
     else:
         found = _parsed(loaded, lines, name, raw=raw, search=search)
+    texts.say_unknown(loaded, [one.words for one in found], name)
     if vectors is not None:
         _write_vectors(vectors, loaded, found)
     if page is not None:
         _write_page(page, loaded, found, name)
     if common.as_json:
-        show.print_json([_record(one) for one in found])
-        return
-    written = "".join(f"{bracketed(one.tree)}\n" for one in found)
-    if out is None:
-        sys.stdout.write(written)
+        written = show.json_line([_record(one) for one in found]) + "\n"
     else:
-        write_atomic(out, written)
-        print(f"{out}: {len(found):,} trees")
+        written = "".join(f"{bracketed(one.tree)}\n" for one in found)
+    show.write_or_print(out, written, counted(len(found), "tree"))
 
 
 def _parsed(

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from elman.cli import show
 from elman.cli.groups import Common
 from elman.cli.options import DataSource, Positive
+from elman.cli.texts import say_unknown
 from elman.errors import UserError
 
 
@@ -33,7 +34,7 @@ def phrases(
         split: train, valid or test
     """
     from elman.analysis.phrases import Phrases
-    from elman.data.pairs.trees import leaves, read_trees
+    from elman.data.pairs.trees import leaves, read_tree
     from elman.data.trees.shape import shape_of
     from elman.tasks.trees.run import Parse, TreeRun
 
@@ -41,13 +42,14 @@ def phrases(
     asked = []
     for number, text in enumerate(texts, start=1):
         if text.lstrip().startswith("(") and text.rstrip().endswith(")"):
-            tree = read_trees(text, f"phrase {number}")[0]
+            tree = read_tree(text, f"phrase {number}")
             shape = shape_of(tree, loaded.options.binary, functions=loaded.options.functions)
             asked.append(([leaf.word for leaf in leaves(tree)], Parse(tree, shape, shape.labels)))
         elif words := text.split():
             asked.append((words, loaded.parse([words], name=f"phrase {number}")[0]))
         else:
             raise UserError(f"phrase {number} is empty; give words")
+    say_unknown(loaded, [words for words, _ in asked], "the phrases")
     known = Phrases(loaded, loaded.corpus(data).split(split))
     found = [(words, known.nearest(parse, words, k)) for words, parse in asked]
     facts = {

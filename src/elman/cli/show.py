@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elman.errors import notice
 from elman.evaluation.result import Confusion, Estimate, OutputQuality, Result
-from elman.files import finite
+from elman.files import finite, write_atomic
 
 if TYPE_CHECKING:
     from elman.evaluation.statistics import Difference
@@ -29,6 +29,15 @@ def json_line(value: Any) -> str:
     except UnicodeEncodeError:
         text = json.dumps(value)
     return text
+
+
+def write_or_print(out: Path | None, text: str, what: str) -> None:
+    """Write a text to a file, and print its name and `what` it has; or print the text, also where the name is -."""
+    if out is None or out == Path("-"):
+        sys.stdout.write(text)
+    else:
+        write_atomic(out, text)
+        print(f"{out}: {what}")
 
 
 def say_left_out(paths: Sequence[Path]) -> None:

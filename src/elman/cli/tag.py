@@ -1,6 +1,5 @@
 """elman tag: the tag of every word of sentences, and how probable it is."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -9,8 +8,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common
 from elman.cli.options import FreeText, OutFile, TextFile
-from elman.errors import UserError
-from elman.files import write_atomic
+from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
     from elman.data.tags.columns import TaggedSentence
@@ -71,19 +69,17 @@ def tag(
     else:
         found = [_Found(one, None) for one in _tagged(loaded, texts.sentences(lines, name, raw=raw), name)]
     if common.as_json:
-        show.print_json([one.record() for one in found])
-        return
-    written = "".join(one.lines(probabilities=probabilities) for one in found)
-    if out is None:
-        sys.stdout.write(written)
+        written = show.json_line([one.record() for one in found]) + "\n"
     else:
-        write_atomic(out, written)
-        print(f"{out}: {len(found):,} sentences")
+        written = "".join(one.lines(probabilities=probabilities) for one in found)
+    show.write_or_print(out, written, counted(len(found), "sentence"))
 
 
 def _tagged(loaded: "TagRun", sentences: list[list[str]], name: str) -> "list[Tagged]":
     with progress.counting("tagging") as advance:
-        return loaded.tag(sentences, name=name, advance=advance)
+        found = loaded.tag(sentences, name=name, advance=advance)
+    texts.say_unknown(loaded, sentences, name)
+    return found
 
 
 def _compared(loaded: "TagRun", lines: list[str], name: str) -> list[_Found]:

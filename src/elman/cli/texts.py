@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from elman.cli.groups import UnknownOptions
 from elman.cli.options import group
+from elman.config import Characters
 from elman.config.text import TextOptions
 from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
 from elman.data.text.files import Files
 from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
+from elman.data.text.vocabulary import UNK
 from elman.errors import UserError
 from elman.files import cache_folder
 from elman.jobs import Advance
@@ -19,7 +21,9 @@ from elman.jobs import Advance
 if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
     from elman.data.text.reading import Sentence, TextReader
+    from elman.tasks.tags.run import TagRun
     from elman.tasks.text.run import TextRun
+    from elman.tasks.trees.run import TreeRun
 
 
 @group("Reading", 3)
@@ -87,6 +91,14 @@ def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
     if blank:
         raise UserError(f"{name}:{blank[0]}: a blank line; every line is a sentence: remove it")
     return found
+
+
+def say_unknown(loaded: "TagRun | TreeRun", sentences: Sequence[Sequence[str]], name: str) -> None:
+    """Report on standard error which words of sentences the vocabulary lacks, unless the model reads their spelling."""
+    if isinstance(loaded.recipe.model.encoder, Characters):
+        return
+    for line in loaded.inputs.tally(sentences).lines("word", f"read as {UNK}"):
+        print(f"{name}: {line}", file=sys.stderr)
 
 
 class Text:

@@ -1,6 +1,5 @@
 """elman translate and elman analyze attention: targets from a run on pairs, and where it looks meanwhile."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -11,10 +10,12 @@ from elman.cli.groups import Common, Machine
 from elman.cli.options import OutFile, PairRunFolder, Positive, TextFile, group, option, record_of
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
-from elman.errors import UserError
-from elman.files import write_atomic
+from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from elman.data.pairs.symbols import Unreadable
     from elman.tasks.pairs.run import PairRun, Translation
 
 SHOWN = 20
@@ -26,7 +27,8 @@ class SearchOptions:
     """How targets are searched for.
 
     Attributes:
-        source: a UTF-8 text, one source per line, - is standard input; a blank line gives a blank line.
+        source: a UTF-8 text, one source per line, - is standard input; a blank line gives a blank line, and so does a
+            source that is longer than data.max_source of the run or has no known symbol, which is reported.
         batch_size: sources searched side by side.
         copy: in place of <unk> write the source word that receives most attention.
         unk: allow <unk> to be written.
@@ -47,22 +49,24 @@ class SearchOptions:
 
 
 class Found(NamedTuple):
-    """The sources without line ends, the name of their file, and the targets of each."""
+    """The sources without line ends, the name of their file, the targets of each, and why some have none."""
 
     lines: list[str]
     name: str
     targets: "list[list[Translation]]"
+    unread: "Mapping[int, Unreadable]"
 
     @property
     def best(self) -> "list[Translation]":
-        """The best target of every source that is not blank."""
+        """The best target of every source that is read."""
         return [candidates[0] for candidates in self.targets if candidates]
 
 
 def search(folder: Path, options: SearchOptions, machine: Machine, drawn: str | None = None) -> "tuple[PairRun, Found]":
     """Open a run on pairs, read the sources and search; `drawn` is what asks for a drawing of the attention.
 
-    Raises UserError where it is another kind of run, sources cannot be read, or options do not fit.
+    Sources that are blank or not read are reported on standard error, and so are unknown symbols. Raises UserError
+    where it is another kind of run, no source can be read, or options do not fit.
     """
     from elman.tasks.pairs.run import PairRun
 
@@ -74,6 +78,7 @@ def search(folder: Path, options: SearchOptions, machine: Machine, drawn: str | 
         raise UserError(f"--unconstrained is for trees, which {folder} does not write; leave it out")
     lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
     name = texts.shown_name(options.source)
+    reader = loaded.reader(name, leave_out=True)
     found = loaded.translate(
         lines,
         beam,
@@ -81,9 +86,14 @@ def search(folder: Path, options: SearchOptions, machine: Machine, drawn: str | 
         unknown=options.unk,
         constrained=False if options.unconstrained else None,
         batch_size=options.batch_size,
-        name=name,
+        reader=reader,
     )
-    return loaded, Found(lines, name, found)
+    if blank := sum(not line.strip() for line in lines):
+        verb = "is" if blank == 1 else "are"
+        progress.log().print(f"{name}: {blank:,} of {counted(len(lines), 'line')} {verb} blank and not read")
+    for line in reader.report():
+        progress.log().print(line)
+    return loaded, Found(lines, name, found, reader.unread)
 
 
 def translate(
@@ -107,21 +117,15 @@ def translate(
 
     page = None if attention is None else require_file_name(attention)
     loaded, found = search(run, options, common, None if page is None else "--attention")
-    blank = sum(not one for one in found.targets)
-    if blank:
-        progress.log().print(f"{found.name}: {blank:,} of {len(found.lines):,} lines are blank; their targets are too")
     if page is not None:
         write_attention_page(page, f"{loaded.recipe.title} over {Path(found.name).name}", found.best, SHOWN)
         progress.log().print(f"report: {page}")
     if common.as_json:
-        show.print_json([_record(line, one) for line, one in zip(found.lines, found.targets, strict=True)])
-        return
-    text = "".join(f"{line}\n" for line in _lines(found.targets, numbered=options.nbest is not None))
-    if out is None:
-        sys.stdout.write(text)
+        rows = enumerate(zip(found.lines, found.targets, strict=True))
+        text = show.json_line([_record(line, one, found.unread.get(place)) for place, (line, one) in rows]) + "\n"
     else:
-        write_atomic(out, text)
-        print(f"{out}: {len(found.lines):,} lines")
+        text = "".join(f"{line}\n" for line in _lines(found.targets, numbered=options.nbest is not None))
+    show.write_or_print(out, text, counted(len(found.lines), "line"))
 
 
 def _lines(found: "list[list[Translation]]", *, numbered: bool) -> list[str]:
@@ -134,8 +138,8 @@ def _lines(found: "list[list[Translation]]", *, numbered: bool) -> list[str]:
     ]
 
 
-def _record(line: str, candidates: "list[Translation]") -> dict[str, Any]:
-    return {
+def _record(line: str, candidates: "list[Translation]", unread: "Unreadable | None") -> dict[str, Any]:
+    return ({} if unread is None else {"unread": str(unread)}) | {
         "source": line,
         "targets": [
             {"text": one.text, "words": one.words, "score": round(one.score, 4), "log_prob": round(one.log_prob, 4)}

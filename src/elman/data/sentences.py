@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.pairs.batches import by_length, shuffled
+from elman.data.pairs.trees import PARENTHESES
+from elman.data.text.fitting import Piece
+from elman.data.text.tally import Tally
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.windows import Batch, Span
 from elman.files import sha256_lines
@@ -56,8 +59,28 @@ class LabelledSymbols:
         return sha256_lines(self.words.digest, self.labels.digest)
 
     def folded(self, words: Sequence[str]) -> list[str]:
-        """The words as the model reads them."""
+        """The words as the model reads them.
+
+        A parenthesis that the vocabulary lacks is the token of the Penn Treebank for it (`-LRB-`), if it has that.
+        """
+        return [self._read(word) for word in self._cased(words)]
+
+    def tally(self, sentences: Iterable[Sequence[str]]) -> Tally:
+        """What the vocabulary lacks of the words of sentences, and what is read otherwise than it stands."""
+        found = Tally()
+        for words in sentences:
+            for word, read in zip(self._cased(words), self.folded(words), strict=True):
+                found.add(word, (Piece(word, read, unknown=read not in self.words.ids),), fitted=True)
+        return found
+
+    def _cased(self, words: Sequence[str]) -> list[str]:
         return [word.lower() for word in words] if self.options.lowercase else list(words)
+
+    def _read(self, word: str) -> str:
+        if word not in PARENTHESES or word in self.words.ids:
+            return word
+        (token,) = self._cased([PARENTHESES[word]])
+        return token if token in self.words.ids else word
 
     def encode(self, words: Sequence[str], more: dict[str, int] | None = None) -> npt.NDArray[np.int32]:
         """The ids of the words of a sentence; `more` are those of words that the vocabulary lacks."""

@@ -5,6 +5,7 @@ compute them), trees by their brackets, other sequences by the edit distance; al
 as a whole.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from elman.config.pairs import PairOptions
 from elman.data.pairs.corpus import PairCorpus, Pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.pairs.trees import XX, Leaf, Node, linear, to_tree
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 from elman.evaluation.brackets import PUNCTUATION, brackets, tree_measures
 from elman.evaluation.edits import Unit, error_rate, exact_match, items
 from elman.evaluation.statistics import Floats, Measure
@@ -70,6 +71,12 @@ def measures(
             return tree_measures(hypotheses, references, sources)
 
 
+_ENGLISH = re.compile("[a-z0-9]", re.IGNORECASE)
+
+_UNDIVIDED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]{8}")
+"""Kana and Chinese characters in a row, more than a word has."""
+
+
 class _Spaces:
     """The tokeniser of rouge-score for words at spaces: for tokenised text of any language."""
 
@@ -81,12 +88,18 @@ def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWord
     """ROUGE-1, ROUGE-2 and ROUGE-L: F1 in percent, the mean over sentences (Lin 2004).
 
     With `english` words are runs of a-z and 0-9 in lower case, not stemmed, as in rouge-score. Japanese has no such
-    words: its lines must be tokenised and `spaces` chosen. Raises UserError where rouge-score is not installed.
+    words: its lines must be tokenised and `spaces` chosen; a notice counts references without any. Raises UserError
+    where rouge-score is not installed.
     """
     try:
         from rouge_score import rouge_scorer
     except ImportError:
         raise UserError("ROUGE needs the package rouge-score: pip install 'elman[pairs]'") from None
+    if words == "english" and (wordless := sum(not _ENGLISH.search(line) for line in references)):
+        notice(
+            f"{wordless:,} of {counted(len(references), 'reference')} without a word of a-z and 0-9, for which ROUGE is"
+            " 0: where words are written otherwise, put spaces between them and set rouge_words to spaces"
+        )
     kinds = ["rouge1", "rouge2", "rougeL"]
     scorer = rouge_scorer.RougeScorer(kinds, tokenizer=_Spaces() if words == "spaces" else None)
     scores = [scorer.score(*pair) for pair in zip(references, hypotheses, strict=True)]
@@ -104,14 +117,20 @@ def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWord
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokens: BleuTokens = "none") -> list[Measure]:
     """BLEU (Papineni et al. 2002) and chrF (Popović 2015) with the signatures of sacrebleu (Post 2018).
 
-    `tokens` is sacrebleu's tokenisation; `none` for lines that are tokenised already. Raises UserError where sacrebleu
-    is not installed.
+    `tokens` is sacrebleu's tokenisation; `none` for lines that are tokenised already. A notice reports Japanese or
+    Chinese that is not. Raises UserError where sacrebleu is not installed.
     """
     try:
         from sacrebleu.metrics.bleu import BLEU
         from sacrebleu.metrics.chrf import CHRF
     except ImportError:
         raise UserError("BLEU needs the package sacrebleu: pip install 'elman[pairs]'") from None
+    undivided = sum(_UNDIVIDED.search(line) is not None for line in references)
+    if tokens not in ("char", "zh") and 2 * undivided > len(references):
+        notice(
+            f"{undivided:,} of {counted(len(references), 'reference')} without spaces between words, which BLEU counts"
+            " as one word each: set bleu_tokens to char"
+        )
     found = []
     for name, metric in (("BLEU", BLEU(tokenize=tokens, force=True)), ("chrF", CHRF())):
         statistics = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
@@ -174,7 +193,10 @@ def _right_branching(words: list[str], outer: str, inner: str) -> Node:
 
 
 def _labels(trees: Sequence[str], sentences: Sequence[str]) -> tuple[str, str]:
-    """The most frequent label of whole sentences, and of other constituents that end with their sentence."""
+    """The most frequent label of whole sentences, and of other constituents that end with their sentence.
+
+    Either stands for the other where the trees have none of its kind, and `S` for both.
+    """
     outer: Counter[str] = Counter()
     inner: Counter[str] = Counter()
     for text, sentence in zip(trees, sentences, strict=True):
@@ -183,4 +205,5 @@ def _labels(trees: Sequence[str], sentences: Sequence[str]) -> tuple[str, str]:
         for (label, start, stop), count in found.items():
             if stop == end:
                 (inner if start else outer)[label] += count
-    return outer.most_common(1)[0][0], (inner or outer).most_common(1)[0][0]
+    first, second = (one.most_common(1)[0][0] if one else "S" for one in (outer or inner, inner or outer))
+    return first, second

@@ -42,6 +42,17 @@ class Launch:
         """How many jobs are begun at a time."""
         return self.jobs or AT_ONCE[self.launcher]
 
+    def require(self) -> None:
+        """Raises UserError where the package of the launcher is missing."""
+        if self.launcher == "slurm":
+            from elman.jobs.slurm import require_submitit
+
+            require_submitit()
+        if self.launcher == "ray":
+            from elman.jobs.ray import require_ray
+
+            require_ray()
+
     def begin(self) -> Launcher:
         """The launcher; raises UserError where its package is missing, or an option is unknown or wrong."""
         if self.launcher == "slurm":

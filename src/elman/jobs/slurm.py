@@ -86,21 +86,27 @@ class SlurmJob:
             self._job.cancel(check=False)
 
 
+def require_submitit() -> Any:
+    """The package submitit; raises UserError where it is missing."""
+    try:
+        import submitit
+    except ImportError:
+        raise UserError("--launcher slurm needs the package submitit: pip install 'elman[slurm]'") from None
+    return submitit
+
+
 class Slurm:
     """A Slurm cluster, or with the option cluster=local processes of this machine that imitate one."""
 
     def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
         """Raise UserError where submitit is missing, there is no Slurm, or an option is unknown or wrong."""
-        try:
-            from submitit import AutoExecutor
-        except ImportError:
-            raise UserError("--launcher slurm needs the package submitit: pip install 'elman[slurm]'") from None
+        executor = require_submitit().AutoExecutor
         self._folder = (folder / "slurm").absolute()
         self._names, self._jobs = self._folder / "jobs.json", list[SlurmJob]()
         given = {name: value for name, value in options.items() if name != "cluster"}
         limits = {f"{cluster}_max_num_timeout": TIMES_QUEUED_AGAIN for cluster in ("slurm", "local")}
         try:
-            self._executor = AutoExecutor(self._folder / "%j", cluster=options.get("cluster", "slurm"), **limits)
+            self._executor = executor(self._folder / "%j", cluster=options.get("cluster", "slurm"), **limits)
             self._executor.update_parameters(**USUAL | {_name(key): _value(given[key]) for key in given})
         except (NameError, ValueError, AssertionError, RuntimeError, TypeError) as error:
             raise UserError(f"--slurm: {first_line(error)}") from None

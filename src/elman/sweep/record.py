@@ -10,10 +10,9 @@ import msgspec
 from elman.config.recipe import KINDS
 from elman.config.record import Reporting
 from elman.config.toml import dump_recipe
-from elman.evaluation.statistics import spread
 from elman.files import write_atomic
 from elman.reproduce.planned import PlannedRun
-from elman.reproduce.statistics import spread as mean_and_deviation
+from elman.reproduce.statistics import spread
 from elman.sweep.outcome import Row, held_out
 from elman.sweep.question import Sweep
 from elman.sweep.space import short_names
@@ -95,15 +94,11 @@ def write_best(sweep: Sweep, runs: Sequence[PlannedRun]) -> Path:
 
 
 def reported(scale: Reporting, nll: Sequence[float | None]) -> str:
-    """Mean ± sample standard deviation of the reported loss over the seeds that are known."""
-    values = [scale.of(math.exp(min(value, 700.0))) for value in nll if value is not None]
-    return _figures(values)
-
-
-def _figures(values: Sequence[float]) -> str:
-    if not values:
-        return ""
-    return "diverged" if spread(values) is None or not all(map(math.isfinite, values)) else mean_and_deviation(values)
+    """Mean ± sample standard deviation of the reported loss over the seeds that are known; `diverged` where one did."""
+    known = [value for value in nll if value is not None]
+    if not all(map(math.isfinite, known)):
+        return "diverged"
+    return spread([scale.of(math.exp(min(value, 700.0))) for value in known]) if known else ""
 
 
 def _tests(row: Row) -> list[str]:

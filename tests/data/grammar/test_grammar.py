@@ -98,6 +98,14 @@ def test_sentences_obey_the_wish_that_they_are_drawn_with():
         draw(grammar, 1, Wish(max_length=1))
 
 
+def test_a_share_of_sentences_that_the_rules_do_not_give():
+    """Also where few sentences are drawn, none of which is complex by chance."""
+    for text, wish in (("S -> N\nN : dog cat\n", Wish(0.01)), (TINY, Wish(0.5, max_depth=0))):
+        grammar = parse_grammar(text)
+        with pytest.raises(UserError, match=rf"the rules give no complex sentence.*and complex = {wish.complex}"):
+            Oracle(grammar, wish, [*grammar.vocabulary, "<eos>"])
+
+
 @pytest.mark.parametrize("share", [None, 0.3, 1.0])
 def test_the_oracle_is_the_grammar_written_out(share):
     """Sentence probabilities, and every next-word distribution by summing over all sentences."""

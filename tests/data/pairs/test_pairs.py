@@ -13,7 +13,7 @@ from elman.config.pairs import PairOptions
 from elman.config.text import identity
 from elman.data.pairs import batches
 from elman.data.pairs.batches import by_length, shuffled
-from elman.data.pairs.corpus import open_pairs
+from elman.data.pairs.corpus import open_pairs, say_held_out
 from elman.data.pairs.files import RawPair, cut
 from elman.data.pairs.symbols import PairSymbols
 from elman.errors import UserError
@@ -227,6 +227,30 @@ def test_a_bad_line_is_named(tmp_path, change, says):
 def test_empty_lines_may_be_left_out(tmp_path):
     corpus = open_pairs(tsv(tmp_path, [*lines(), "", "a\t"]), msgspec.structs.replace(SMALL, skip_empty=True))
     assert corpus.split("train").facts["empty"] == 2
+
+
+def test_what_is_left_out_or_cut_is_reported(tmp_path, capsys):
+    """Of eleven pairs one is empty, two have a source that is held out too, and three are too long."""
+    options = PairOptions(split="last", valid=1, test=2, skip_empty=True, max_source=2, max_target=2)
+    content = ["\tc", "a\tc", "a\td", "a b c\td", "b\ta b c", "c c c\td", "c\te", "d\tf", "b c\td", "x y z\td", "a\td"]
+    path = tsv(tmp_path, content)
+    corpus = open_pairs(path, options)
+    limits = "data.max_source = 2 or data.max_target = 2"
+    assert capsys.readouterr().err == (
+        f"elman: {path}: 6 training pairs left out: 1 with an empty side, 2 whose source is held out too, 3 of more"
+        f" symbols than {limits}\n"
+    )
+    say_held_out(corpus, corpus.split("test"))
+    assert capsys.readouterr().err == (
+        f"elman: {path}: 1 of 2 sources of the test split cut after data.max_source = 2 symbols\n"
+    )
+    open_pairs(path, options, symbols=corpus.symbols)
+    assert capsys.readouterr().err == ""
+    omitting = open_pairs(path, msgspec.structs.replace(options, long_held_out="omit"), symbols=corpus.symbols)
+    say_held_out(omitting, omitting.split("test"))
+    assert capsys.readouterr().err == (
+        f"elman: {path}: 1 pairs of the test split left out: of more symbols than {limits}\n"
+    )
 
 
 def test_other_mistakes_are_one_line(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from elman.config.pairs import PairOptions
 from elman.data.pairs.corpus import open_pairs
-from elman.data.pairs.trees import Leaf, Node, bare, bracketed, leaves, linear, read_trees
+from elman.data.pairs.trees import Leaf, Node, bare, bracketed, leaves, linear, linear_line, read_trees
 from elman.errors import UserError
 
 JOHN = "(ROOT (S (NP-SBJ (NNP John)) (VP (VBZ has) (NP (DT a) (NN dog))) (. .)))"
@@ -67,3 +67,16 @@ def test_a_treebank_is_a_corpus_of_pairs(tmp_path):
     assert corpus.split("test").target_text == ["(S (NP XX )NP (VP XX (NP XX XX )NP )VP XX )S"]
     assert "(NP" in corpus.symbols.target.words
     assert "ann" in corpus.symbols.source.words
+
+
+def test_parentheses_in_words_are_written_so_that_the_tree_can_be_read():
+    tree = Node("ROOT", (Node("S", (Leaf("X", "("), Leaf("X", "f(x)"), Leaf("X", ")"))),))
+    assert bracketed(tree) == "(ROOT (S (X -LRB-) (X f-LRB-x-RRB-) (X -RRB-)))"
+    (again,) = read_trees(bracketed(tree), "text")
+    assert bracketed(again) == bracketed(tree)
+
+
+def test_a_line_with_two_trees_is_refused():
+    assert linear_line("(S (X a))", "out:1") == "(S XX )S"
+    with pytest.raises(UserError, match="out:1: 2 trees; give one"):
+        linear_line("(S (X a)) (S (X b))", "out:1")

@@ -70,7 +70,7 @@ def test_unknown_words_and_tags_are_counted_and_said(tmp_path, capsys):
     assert corpus.split("train").facts["too_long"] == 1
     said = capsys.readouterr().err
     assert "1 words of the valid split have tags that training lacks: counted as wrong" in said
-    assert "1 training sentences of more than data.max_words = 3 words left out" in said
+    assert "1 training sentences left out: of more than data.max_words = 3 words" in said
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def test_generate_prints_a_line_for_a_line(trained, tmp_path, capsys):
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 3
     assert told.out.splitlines()[1] == ""
-    assert "1 of 3 lines are blank" in told.err.replace("\n", " ")
+    assert "1 of 3 lines is blank and not read" in told.err
     out = tmp_path / "targets.txt"
     assert main(["translate", str(trained), "--source", str(source), "--out", str(out), "--batch-size", "1"]) == 0
     assert out.read_text() == told.out
@@ -262,6 +262,45 @@ def test_generate_prints_a_line_for_a_line(trained, tmp_path, capsys):
     assert [row[:2] for row in rows] == [["1", "1"], ["1", "2"], ["3", "1"], ["3", "2"]]
     assert main(["translate", str(trained), "--source", str(source), "--nbest", "2", "--json"]) == 0
     assert [len(one["targets"]) for one in json.loads(capsys.readouterr().out)] == [2, 0, 2]
+
+
+LINES = "a b c\n\na a a a a a a a a\nyy zz\na zz\n"
+"""A source, a blank line, a source that is too long, an unknown one, and one of which a word is unknown."""
+
+
+def test_sources_that_cannot_be_read_have_a_blank_target(trained, tmp_path, capsys):
+    source, out = tmp_path / "source.txt", tmp_path / "out.json"
+    source.write_text(LINES)
+    command = ["translate", str(trained), "--source", str(source)]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 5
+    assert told.out.splitlines()[1:4] == ["", "", ""]
+    blank, unread, unknown = (line.replace(f"{source}: ", "") for line in told.err.splitlines())
+    assert blank == "1 of 5 lines is blank and not read"
+    assert unread == (
+        "2 of 4 sources not read, with a blank target: 1 longer than 8 symbols (data.max_source), 1 without a symbol of"
+        " the source vocabulary (tokenisation = words); the first in line 3"
+    )
+    assert unknown == "1 of 5 words (20.0 %) is not in the vocabulary, read as <unk>: zz"
+    assert main([*command, "--nbest", "1"]) == 0
+    assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == ["1", "5"]
+    assert main([*command, "--json", "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: 5 lines\n"
+    rows = json.loads(out.read_text())
+    assert [len(row["targets"]) for row in rows] == [1, 0, 0, 0, 1]
+    assert ["unread" in row for row in rows] == [False, False, True, True, False]
+    assert "source.txt:3: a source of 9 symbols, the limit is 8" in rows[2]["unread"]
+
+
+def test_sources_are_refused_unless_a_reader_leaves_them_out(trained):
+    run, lines = PairRun(trained), LINES.splitlines()
+    for given, message in ((lines, "text:3: a source of 9 symbols"), (lines[3:], "text:1: none of the 2 symbols")):
+        with pytest.raises(UserError, match=message):
+            run.translate(given, name="text")
+    reader = run.reader("text", leave_out=True)
+    assert [len(one) for one in run.translate(lines, reader=reader)] == [1, 0, 0, 0, 1]
+    assert [*reader.unread] == [2, 3]
 
 
 def test_generate_writes_heat_maps_beside_the_targets(trained, tmp_path, capsys):
@@ -372,9 +411,9 @@ def test_weights_of_another_run(trained, pairs, tmp_path):
         ("zz yy", "source.txt:2: none of the 2 symbols is in the source vocabulary"),
     ],
 )
-def test_sources_that_cannot_be_read(trained, tmp_path, capsys, line, message):
+def test_a_file_of_which_no_source_can_be_read(trained, tmp_path, capsys, line, message):
     source = tmp_path / "source.txt"
-    source.write_text(f"a b\n{line}\n")
+    source.write_text(f"\n{line}\n{line}\n")
     assert main(["translate", str(trained), "--source", str(source)]) == 2
     told = capsys.readouterr()
     assert told.out == ""

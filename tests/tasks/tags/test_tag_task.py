@@ -127,6 +127,11 @@ def test_tagging_from_python(trained):
         elman.load(trained).tag([["fish"], []])
 
 
+def test_certificates_of_stability_are_for_other_runs(trained, capsys):
+    assert main(["analyze", "stability", str(trained)]) == 2
+    assert "is a run on tags; certificates of stability are for runs on text or music" in capsys.readouterr().err
+
+
 def test_tagging_on_the_command_line(trained, tmp_path, capsys, monkeypatch):
     text = f"{' '.join(SENTENCE)}\nfish q\n"
     (tmp_path / "text").write_text(text)
@@ -147,6 +152,10 @@ def test_tagging_on_the_command_line(trained, tmp_path, capsys, monkeypatch):
     (record,) = json.loads(capsys.readouterr().out)
     assert record["words"] == ["fish", ",", "q"]
     assert record.keys() == {"words", "tags", "probabilities"}
+    capsys.readouterr()
+    assert main(["tag", str(trained), "--text", "fish zzz", "--out", str(tmp_path / "out"), "--json"]) == 0
+    assert "--text: 1 of 2 words (50.0 %) is not in the vocabulary, read as <unk>: zzz" in capsys.readouterr().err
+    assert json.loads((tmp_path / "out").read_text())[0]["words"] == ["fish", "zzz"]
 
 
 def test_given_tags_stand_before_those_that_are_found(trained, tmp_path, capsys):

@@ -9,7 +9,7 @@ import pytest
 import elman
 from elman import config
 from elman.cli import main
-from elman.data.pairs.trees import bracketed, leaves, read_trees
+from elman.data.pairs.trees import bracketed, leaves, read_tree, read_trees
 from elman.data.trees.corpus import open_trees
 from elman.errors import UserError
 from elman.evaluation.brackets import tree_measures
@@ -101,6 +101,16 @@ def test_parsing_from_python_and_from_the_command_line(trained, tmp_path, capsys
     (parsed,) = json.loads(capsys.readouterr().out)
     assert parsed["words"] == ["The", "dog", "sees", "a", "cat", "."]
     assert {"label": "S", "start": 0, "end": 6} in parsed["constituents"]
+
+
+def test_unknown_words_are_reported_and_parentheses_are_not_brackets(trained, tmp_path, capsys):
+    assert main(["parse", str(trained), "--text", "the ( dog ) zzz", "--out", str(tmp_path / "t"), "--json"]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"{tmp_path / 't'}: 1 tree\n"
+    assert "--text: 3 of 5 words (60.0 %) are not in the vocabulary, read as <unk>: (, ), zzz" in told.err
+    (record,) = json.loads((tmp_path / "t").read_text())
+    assert record["words"] == ["the", "(", "dog", ")", "zzz"]
+    assert [leaf.word for leaf in leaves(read_tree(record["tree"], "t"))] == ["the", "-LRB-", "dog", "-RRB-", "zzz"]
 
 
 def test_greedy_search_and_the_chart_may_differ_but_write_trees(trained, capsys):

@@ -16,6 +16,10 @@ import numpy.typing as npt
 
 from elman.data.grammar.rules import Grammar
 from elman.data.grammar.sample import Wish
+from elman.errors import UserError
+
+_ROUNDING = 1e-12
+"""Shares of sentences below this are 0 but for rounding."""
 
 
 class _Item(NamedTuple):
@@ -30,6 +34,8 @@ Parses: TypeAlias = dict[tuple[tuple[_Item, ...], bool], float]
 class Oracle:
     """The true distribution of sentences of a grammar, with the share of complex ones that `wish` sets.
 
+    Raises UserError where the rules give no complex sentence, and these are to have a share.
+
     `wish.max_length` is ignored: the distribution includes the sentences that sampling rejects for their length.
     `words`, `<eos>` among them, gives the order of the distributions; words that the grammar lacks get 0.
     """
@@ -41,8 +47,12 @@ class Oracle:
         self._openings = functools.lru_cache(maxsize=None)(self._find_openings)
         whole = self.simple[grammar.start]
         share = wish.complex
-        # A share of sentences that the rules cannot give would divide by zero; the sampler reports it to the user.
-        self.factors = (1.0, 1.0) if share is None else (_ratio(1 - share, whole), _ratio(share, 1 - whole))
+        if share and 1 - whole < _ROUNDING:
+            depth = "" if wish.max_depth is None else f" within max_depth = {wish.max_depth}"
+            raise UserError(
+                f"{grammar.name}: the rules give no complex sentence{depth}, and complex = {share:g}; change it"
+            )
+        self.factors = (1.0, 1.0) if share is None else ((1 - share) / whole, share / (1 - whole) if share else 0.0)
 
     def begin(self) -> Parses:
         """Before the first word."""
@@ -120,7 +130,3 @@ class Oracle:
                 change, shares[symbol] = max(change, abs(new - shares[symbol])), new
             if change < 1e-14:
                 return shares
-
-
-def _ratio(share: float, of: float) -> float:
-    return share / of if share else 0.0

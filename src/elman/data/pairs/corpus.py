@@ -11,12 +11,12 @@ from elman.config.pairs import PairOptions
 from elman.config.text import identity
 from elman.data.catalog.prepare import locate_pairs
 from elman.data.pairs.batches import Lengths, Sequences, shuffled, side_by_side
-from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
+from elman.data.pairs.files import HELD_OUT_TOO, RawPair, cut, find_files, read_pairs, say_left_out
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
 from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK
 from elman.data.windows import Batch, Span
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 from elman.files import sha256_file, sha256_lines
 
 
@@ -109,21 +109,31 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     The names are those of `elman.data.pairs.files.find_files`. `symbols` are those of a run; None: they are counted in
     the training split.
 
-    Raises UserError where a file or its pairs cannot be used, or a known corpus is not prepared.
+    Where symbols are counted, training pairs that are left out are reported on standard error. Raises UserError where a
+    file or its pairs cannot be used, or a known corpus is not prepared.
     """
     path = locate_pairs(source)
     files = find_files(path, options)
     read = {name: read_pairs(paths, options) for name, paths in files.items()}
     raw = {name: pairs for name, (pairs, _) in read.items()}
     empty = {name: count for name, (_, count) in read.items()}
+    held_out_too = 0
     if "all" in raw:
-        raw, empty = cut(raw["all"], options, str(source)), {"train": empty["all"]}
+        whole, empty = raw["all"], {"train": empty["all"]}
+        raw = cut(whole, options, str(source))
+        held_out_too = len(whole) - sum(map(len, raw.values()))
     raw["train"] = raw["train"][: options.train_pairs]
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
     too_long = dict.fromkeys(raw, 0)
     for name in raw if options.long_held_out == "omit" else ("train",):
         raw[name], too_long[name] = _short_enough(name, raw[name], tokenisers, options, str(source))
     if symbols is None:
+        reasons = {
+            "with an empty side": empty["train"],
+            HELD_OUT_TOO: held_out_too,
+            f"of more symbols than {_limits(options)}": too_long["train"],
+        }
+        say_left_out(str(source), "training pairs", reasons)
         symbols = PairSymbols.counted(raw["train"], tokenisers, options, str(source))
     splits = {name: _encode(name, pairs, symbols) for name, pairs in raw.items()}
     for name, pairs in splits.items():
@@ -131,6 +141,25 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
     name = path.resolve().name.removesuffix(".tsv")
     return PairCorpus(name, str(source), options, splits, symbols, digests)
+
+
+def say_held_out(corpus: PairCorpus, pairs: Pairs) -> None:
+    """Notices of the pairs of a held-out split that were left out, and of its sources that are cut."""
+    facts, options = pairs.facts, corpus.options
+    reasons = {
+        "with an empty side": facts["empty"],
+        f"of more symbols than {_limits(options)}": facts["too_long"],
+    }
+    say_left_out(corpus.source, f"pairs of the {pairs.name} split", reasons)
+    if facts["cut"]:
+        notice(
+            f"{corpus.source}: {facts['cut']:,} of {counted(len(pairs), 'source')} of the {pairs.name} split cut after"
+            f" data.max_source = {options.max_source} symbols"
+        )
+
+
+def _limits(options: PairOptions) -> str:
+    return f"data.max_source = {options.max_source} or data.max_target = {options.max_target}"
 
 
 def _short_enough(
@@ -146,8 +175,8 @@ def _short_enough(
     if not kept:
         what = {"train": "training", "valid": "validation", "test": "test"}[split]
         raise UserError(
-            f"{name}: all {len(pairs):,} {what} pairs are longer than data.max_source = {options.max_source} or"
-            f" data.max_target = {options.max_target} symbols; raise the limits, or give shorter pairs"
+            f"{name}: all {len(pairs):,} {what} pairs are longer than {_limits(options)} symbols; raise the"
+            " limits, or give shorter pairs"
         )
     return kept, len(pairs) - len(kept)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -9,7 +10,7 @@ from elman.config.pairs import PairOptions
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError
+from elman.errors import UserError, notice
 
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
 
@@ -105,6 +106,22 @@ def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs")
     if not train:
         raise UserError(f"{name}: every training source is also held out; give {what} with more different sources")
     return {"train": train, "valid": [pairs[index] for index in valid], "test": [pairs[index] for index in test]}
+
+
+def say_left_out(source: str, what: str, reasons: Mapping[str, int]) -> None:
+    """A notice of how many of `what` were left out of a corpus, by the reason; none where none was."""
+    there = {reason: number for reason, number in reasons.items() if number}
+    if there:
+        why = (
+            ", ".join(f"{number:,} {reason}" for reason, number in there.items())
+            if len(there) > 1
+            else next(iter(there))
+        )
+        notice(f"{source}: {sum(there.values()):,} {what} left out: {why}")
+
+
+HELD_OUT_TOO = "whose source is held out too"
+"""Why `cut` leaves out a training pair."""
 
 
 def _lines(path: Path) -> list[str]:

@@ -23,6 +23,14 @@ SOURCE_PIECES, TARGET_PIECES = "source-subwords.model", "target-subwords.model"
 """The models of subwords in a run folder; one that both sides share is `elman.data.text.subwords.FILE`."""
 
 
+class Unreadable(UserError):  # noqa: N818 - one source of many, which may be left out
+    """A source that is too long for a model, or of which its vocabulary has nothing."""
+
+    def __init__(self, line: str, *, too_long: bool) -> None:
+        super().__init__(line)
+        self.too_long = too_long
+
+
 @dataclasses.dataclass(frozen=True)
 class PairTokenisers:
     """The tokenisers of sources and of targets; of subwords, with their models."""
@@ -126,19 +134,23 @@ class PairSymbols:
     def encode_source(self, text: str, name: str) -> npt.NDArray[np.int32]:
         """The ids of a source [S], for a model to translate; `name` names its place in messages.
 
-        Raises UserError where it is empty, longer than the limit, or has unknown symbols only.
+        Raises UserError where it is empty, and Unreadable where it is longer than the limit, or has unknown symbols
+        only.
         """
         words = self.tokenisers.source_words(text.strip())
         limit = self.options.max_source
         if not words:
             raise UserError(f"{name}: an empty source; every line needs at least one symbol: remove it")
         if len(words) > limit:
-            raise UserError(f"{name}: a source of {len(words)} symbols, the limit is {limit} (data.max_source)")
+            raise Unreadable(
+                f"{name}: a source of {len(words)} symbols, the limit is {limit} (data.max_source)", too_long=True
+            )
         ids = self.source.encode(words)
         if (ids == self.source.unk).all():
-            raise UserError(
+            raise Unreadable(
                 f"{name}: none of the {len(words)} symbols is in the source vocabulary; give text in the language and"
-                f' the form of the training sources (tokenisation = "{self.options.tokenisation}")'
+                f' the form of the training sources (tokenisation = "{self.options.tokenisation}")',
+                too_long=False,
             )
         return ids
 

@@ -16,8 +16,14 @@ from elman.errors import UserError
 XX = "XX"
 ROOT = "ROOT"
 
+PARENTHESES = {"(": "-LRB-", ")": "-RRB-"}
+"""How the Penn Treebank writes parentheses among words, since those of a tree are its brackets."""
+
 _TOKEN = re.compile(r"\(|\)|[^\s()]+|\n")
 _IDENTIFIER = re.compile(r"^[^\t\n()]*\t(?=\s*\()", re.MULTILINE)
+
+
+_WRITTEN = str.maketrans(PARENTHESES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +83,14 @@ def read_trees(text: str, name: str) -> list[Node]:
     return trees
 
 
+def read_tree(text: str, name: str) -> Node:
+    """As `read_trees`, the only tree of a text; raises UserError where it has several."""
+    first, *others = read_trees(text, name)
+    if others:
+        raise UserError(f"{name}: {1 + len(others)} trees; give one")
+    return first
+
+
 def leaves(tree: Node | Leaf) -> Iterator[Leaf]:
     """The words in order."""
     if isinstance(tree, Leaf):
@@ -109,18 +123,18 @@ def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
 def linear_line(line: str, name: str) -> str:
     """A linear tree from a line with one, or with a bracketed tree; an empty line stays.
 
-    Raises UserError where the line has brackets but is neither.
+    Raises UserError where the line has brackets but is neither, or has several trees.
     """
     is_linear = any(symbol.startswith(")") and len(symbol.strip(")")) > 0 for symbol in line.split())
     if is_linear or ")" not in line:
         return line
-    return " ".join(linear(read_trees(line, name)[0]))
+    return " ".join(linear(read_tree(line, name)))
 
 
 def bracketed(tree: Node | Leaf) -> str:
-    """The usual written form, in one line."""
+    """The usual written form, in one line; parentheses in words as `PARENTHESES`."""
     if isinstance(tree, Leaf):
-        return f"({tree.tag} {tree.word})"
+        return f"({tree.tag} {tree.word.translate(_WRITTEN)})"
     return f"({tree.label} {' '.join(bracketed(child) for child in tree.children)})"
 
 

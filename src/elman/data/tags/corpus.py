@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from elman.config.tags import TagOptions
-from elman.data.pairs.files import cut, find_files
+from elman.data.pairs.files import HELD_OUT_TOO, cut, find_files, say_left_out
 from elman.data.sentences import Ids, LabelledSymbols
 from elman.data.tags.bank import is_chunk_tag, read_bank
 from elman.data.tags.columns import TaggedSentence, read_columns
@@ -129,8 +129,11 @@ def open_tags(source: str | Path, options: TagOptions, *, symbols: TagSymbols | 
         )
     files = find_files(path, options.files)
     raw = {name: read_sentences(paths[0], options) for name, paths in files.items()}
+    held_out_too = 0
     if "all" in raw:
-        raw = cut(raw["all"], options.files, str(source), "sentences")
+        whole = raw["all"]
+        raw = cut(whole, options.files, str(source), "sentences")
+        held_out_too = len(whole) - sum(map(len, raw.values()))
     train = [one for one in raw["train"] if len(one.words) <= options.max_words]
     if not train:
         raise UserError(
@@ -138,11 +141,13 @@ def open_tags(source: str | Path, options: TagOptions, *, symbols: TagSymbols | 
         )
     left_out, raw["train"] = len(raw["train"]) - len(train), train
     if symbols is None:
+        reasons = {HELD_OUT_TOO: held_out_too, f"of more than data.max_words = {options.max_words} words": left_out}
+        say_left_out(str(source), "training sentences", reasons)
         symbols = _count(train, options, str(source))
     _require_one_form(raw, symbols, str(source))
     splits = {name: split_of(name, sentences, symbols) for name, sentences in raw.items()}
     splits["train"].facts["too_long"] = left_out
-    _say(str(source), splits, options)
+    _say_unknown(str(source), splits)
     digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
     return TagCorpus(path.resolve().name, str(source), options, splits, symbols, digests)
 
@@ -203,11 +208,8 @@ def split_of(name: str, sentences: Sequence[TaggedSentence], symbols: TagSymbols
     return TaggedSplit(name, words, tags, ids, labels, facts)
 
 
-def _say(source: str, splits: dict[str, TaggedSplit], options: TagOptions) -> None:
-    """Notices of what was left out, and of tags that training lacks."""
-    if left_out := splits["train"].facts["too_long"]:
-        limit = f"data.max_words = {options.max_words}"
-        notice(f"{source}: {left_out:,} training sentences of more than {limit} words left out")
+def _say_unknown(source: str, splits: dict[str, TaggedSplit]) -> None:
+    """Notices of tags that training lacks."""
     for split in splits.values():
         if unknown := split.facts["unknown_tags"]:
             notice(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from elman.config.trees import TreeOptions
-from elman.data.pairs.files import RawPair, cut, find_files, read_pairs
+from elman.data.pairs.files import HELD_OUT_TOO, RawPair, cut, find_files, read_pairs, say_left_out
 from elman.data.pairs.trees import linear, to_tree
 from elman.data.sentences import LabelledSymbols
 from elman.data.text.sources import Corpus
@@ -19,7 +19,7 @@ from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.trees.nodes import side_by_side
 from elman.data.trees.shape import NONE, Shape, shape_of
 from elman.data.windows import Batch
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 from elman.files import canonical_json, sha256_file, sha256_lines
 
 
@@ -44,7 +44,7 @@ class TreeSymbols(LabelledSymbols):
 class Treebank:
     """A split: the words of every sentence, its ids, its tree as nodes, and that tree in linear form.
 
-    `facts` holds counts: sentences, constituents (`tokens`), words, unknown words, and trees left out.
+    `facts` holds counts: sentences, constituents (`tokens`), words, unknown words and labels, and trees left out.
     """
 
     name: str
@@ -108,8 +108,9 @@ def gather(
 def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols | None = None) -> TreeCorpus:
     """Read a treebank in brackets: a file, which is cut, or a folder with train, valid and test.
 
-    `symbols` are those of a run; None: they are counted in the training split. Raises UserError where a file cannot be
-    used, or there are too few trees, words or labels.
+    `symbols` are those of a run; None: they are counted in the training split. Notices report the training trees that
+    are left out, and the labels that training lacks. Raises UserError where a file cannot be used, or there are too few
+    trees, words or labels.
     """
     path = Path(source)
     if not path.exists():
@@ -118,8 +119,11 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
         )
     files = find_files(path, options.files)
     raw = {name: read_pairs(paths, options.files)[0] for name, paths in files.items()}
+    held_out_too = 0
     if "all" in raw:
-        raw = cut(raw["all"], options.files, str(source))
+        whole = raw["all"]
+        raw = cut(whole, options.files, str(source), "trees")
+        held_out_too = len(whole) - sum(map(len, raw.values()))
     train = [pair for pair in raw["train"] if len(pair.source.split()) <= options.max_words]
     if not train:
         raise UserError(
@@ -128,9 +132,17 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
     left_out, raw["train"] = len(raw["train"]) - len(train), train
     shapes = {name: [_shape(pair, options) for pair in pairs] for name, pairs in raw.items()}
     if symbols is None:
+        reasons = {HELD_OUT_TOO: held_out_too, f"of more than data.max_words = {options.max_words} words": left_out}
+        say_left_out(str(source), "training trees", reasons)
         symbols = _count(train, shapes["train"], options, str(source))
     splits = {name: _split(name, pairs, shapes[name], symbols) for name, pairs in raw.items()}
     splits["train"].facts["too_long"] = left_out
+    for split in splits.values():
+        if (unknown := split.facts["unknown_labels"]) and split.name != "train":
+            notice(
+                f"{source}: {counted(unknown, 'constituent')} of the {split.name} split with a label that training has"
+                f" fewer than data.min_label = {options.min_label} times: counted as wrong"
+            )
     digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
     return TreeCorpus(path.resolve().name, str(source), options, splits, symbols, digests)
 
@@ -165,5 +177,8 @@ def _split(name: str, pairs: list[RawPair], shapes: list[Shape], symbols: TreeSy
         "tokens": sum(sum(shape.is_constituent) for shape in shapes),
         "words": sum(map(len, sentences)),
         "unknown": int(sum((one == symbols.words.ids[UNK]).sum() for one in ids)),
+        "unknown_labels": int(
+            sum((symbols.labels.encode(shape.labels) == symbols.unknown_label).sum() for shape in shapes)
+        ),
     }
     return Treebank(name, sentences, ids, shapes, lines, facts)

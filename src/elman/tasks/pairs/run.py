@@ -14,7 +14,8 @@ from elman.config.inference import Beam
 from elman.config.pairs import PairData
 from elman.config.recipe import Recipe
 from elman.data.pairs.batches import sources_side_by_side
-from elman.data.pairs.corpus import PairCorpus, open_pairs
+from elman.data.pairs.corpus import PairCorpus, open_pairs, say_held_out
+from elman.data.pairs.sources import SourceReader
 from elman.data.pairs.symbols import PairSymbols
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
@@ -90,6 +91,7 @@ class PairRun(Run):
         if options.beam is not None:
             rules = msgspec.structs.replace(rules, beam=options.beam)
         pairs = corpus.split(options.split)
+        say_held_out(corpus, pairs)
         size = options.streams or 64
         score = evaluate_pairs(self.model, corpus, pairs, batch_size=size, advance=advance)
         accuracy = target_accuracy(self.model, corpus, pairs, batch_size=size)
@@ -113,16 +115,20 @@ class PairRun(Run):
         constrained: bool | None = None,
         batch_size: int = 32,
         name: str = "source",
+        reader: SourceReader | None = None,
     ) -> list[list[Translation]]:
-        """The best targets of every line, in the order of the lines; an empty list for a blank line.
+        """The best targets of every line, in the order of the lines; an empty list for a line that is not read.
+
+        Those are blank lines, and where the `reader` leaves them out, sources that are longer than the limit or have
+        unknown symbols only (`SourceReader`); without a reader these are refused, and `name` is that of the lines.
 
         Where the beam sets no length, constrained trees are as long as in training at most (`max_target`). `copy`
         replaces `<unk>` by the symbol of the source with the greatest attention, `unknown` keeps it; without both none
         is written. `constrained`: write only trees over the words of the source (None: as the recipe says); other
-        targets are never constrained. `batch_size` affects only the speed; `name` is that of the lines, for messages.
+        targets are never constrained. `batch_size` affects only the speed.
 
-        Raises UserError where a source is longer than the limit or has unknown symbols only, or `copy` or the beam's
-        coverage is set for a model without attention.
+        Raises UserError where a source is refused, all of them are unreadable, or `copy` or the beam's coverage is set
+        for a model without attention.
         """
         beam = beam or Beam()
         beam.check()
@@ -134,11 +140,8 @@ class PairRun(Run):
         constraint = constraint_of(self.inputs, self.device) if wanted else None
         if constraint is not None and beam.max_length is None:
             beam = msgspec.structs.replace(beam, max_length=self.options.max_target)
-        sources = {
-            place: torch.from_numpy(self.inputs.encode_source(line, f"{name}:{place + 1}").astype(np.int64))
-            for place, line in enumerate(lines)
-            if line.strip()
-        }
+        reader = SourceReader(self.inputs, name) if reader is None else reader
+        sources = {place: torch.from_numpy(ids.astype(np.int64)) for place, ids in reader.read(lines).items()}
         found: list[list[Translation]] = [[] for _ in lines]
         order = sorted(sources, key=lambda place: (len(sources[place]), place))
         forbidden = () if copy or unknown or self.inputs.target.unk is None else (self.inputs.target.unk,)
@@ -151,6 +154,10 @@ class PairRun(Run):
                 words = self.inputs.tokenisers.source_words(lines[place].strip())
                 found[place] = [self._written(one, words, copy=copy) for one in hypotheses]
         return found
+
+    def reader(self, name: str = "source", *, leave_out: bool = False) -> SourceReader:
+        """What reads the lines of a text called `name` as sources, and tallies what the vocabulary lacks."""
+        return SourceReader(self.inputs, name, leave_out=leave_out)
 
     def require_attention(self, what: str) -> None:
         """Raises UserError where the model has no attention, which `what` needs."""

@@ -8,7 +8,7 @@ import torch
 
 from elman.config.pairs import PairData
 from elman.config.recipe import Recipe
-from elman.data.pairs.corpus import PairWindows, open_pairs
+from elman.data.pairs.corpus import PairWindows, open_pairs, say_held_out
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.parts import WHOLE, Part
 from elman.data.text.preparation import Progress
@@ -47,6 +47,8 @@ class PairTask(WholeSequences):
         require_libraries(rules_of(recipe.data.options))  # better refused now than after training
         self.corpus = open_pairs(source, recipe.data.options)
         self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
+        for split in ("valid", "test"):
+            say_held_out(self.corpus, self.corpus.split(split))
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:

@@ -1,0 +1,44 @@
+"""Treebanks as they are read: what is left out of training, and labels that training lacks."""
+
+import pytest
+
+from elman.config.trees import TreeOptions
+from elman.data.text.vocabulary import Vocabulary
+from elman.data.trees.corpus import TreeSymbols, open_trees
+
+SHORT, LONG = (
+    "(S (NP (DT the) (NN {0})) (VP (VB sleeps)))",
+    "(S (NP (DT a) (JJ {0}) (NN cat)) (VP (VB sees) (NP (NN it))))",
+)
+
+
+def test_what_is_left_out_and_labels_that_training_lacks_are_reported(tmp_path, capsys):
+    held_out = ["(S (NP (DT the) (NN cat)) (ADVP (RB there)))", SHORT.format("dog")]
+    trees = [*(SHORT.format(f"w{number}") for number in range(6)), LONG.format("old"), LONG.format("new"), held_out[1]]
+    path = tmp_path / "bank.ptb"
+    path.write_text("\n".join([*trees, *held_out]) + "\n")
+    options = TreeOptions(split="last", valid=1, test=1, max_words=3, min_count=1)
+    corpus = open_trees(path, options)
+    said = capsys.readouterr().err.splitlines()
+    assert corpus.split("valid").facts["unknown_labels"] == 1
+    assert said == [
+        f"elman: {path}: 3 training trees left out: 1 whose source is held out too, 2 of more than data.max_words = 3"
+        " words",
+        f"elman: {path}: 1 constituent of the valid split with a label that training has fewer than data.min_label = 2"
+        " times: counted as wrong",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "read"),
+    [(("-lrb-", "-rrb-", "a"), ["-lrb-", "a", "-rrb-", "b"]), (("(", "a"), ["(", "a", ")", "b"])],
+)
+def test_parentheses_are_read_as_the_treebank_has_them(known, read):
+    words = Vocabulary((*known, "<unk>"), (1,) * (len(known) + 1))
+    symbols = TreeSymbols(words, Vocabulary(("S", "<unk>", "<none>"), (1, 0, 1)), TreeOptions(lowercase=True))
+    assert symbols.folded(["(", "A", ")", "b"]) == read
+    said = symbols.tally([["(", "A", ")", "b"]]).lines("word", "read as <unk>")
+    lacking = [word for word in read if word not in known]
+    assert said[0].startswith(f"{len(lacking)} of 4 words")
+    assert said[0].endswith(", ".join(lacking))
+    assert said[1:] == ([] if "(" in known else ["2 words read as in the training text: ( as -lrb-, ) as -rrb-"])
