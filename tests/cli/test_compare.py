@@ -135,6 +135,21 @@ def test_runs_are_compared_on_the_sentences_of_a_table(capsys, runs, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("heading", "items"), [("item", 2), ("Item ID", 2), ("item_id", 2), ("Pair-ID", 2), ("list", 4)]
+)
+def test_the_column_of_items_is_found_and_named(capsys, runs, tmp_path, heading, items):
+    file = tmp_path / "stimuli.tsv"
+    file.write_text(f"{heading}\ttext\n1\tw1 w2\n1\tw2 w1\n2\tw3 zz\n2\tw3 w3\n")
+    arguments = ("compare", runs[0], runs[0], "--stimuli", file)
+    found = json.loads(output(capsys, *arguments, "--json"))
+    assert found["conditions"][-1]["items"] == items
+    assert found["item_column"] == (None if heading == "list" else heading)
+    printed = output(capsys, *arguments)
+    assert ("since no column is called item" if heading == "list" else f"those of the column {heading};") in printed
+    assert "1 of 4 sentences have some, scored as <unk>" in printed
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--column", "x"), "--column belongs to --stimuli; add it"),

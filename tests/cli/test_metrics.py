@@ -69,6 +69,14 @@ def test_a_treebank_becomes_pairs(files, capsys):
     assert first == "We sleep .\t(S (NP XX )NP (VP XX )VP XX )S"
 
 
+def test_a_single_line_has_no_interval_worth_the_name(tmp_path, capsys):
+    for name, text in (("one", "a\n"), ("two", "a\nb\n")):
+        (tmp_path / name).write_text(text)
+        file = str(tmp_path / name)
+        assert main(["metrics", file, file, "--kind", "sequences"]) == 0
+        assert ("has one line" in capsys.readouterr().err) == (name == "one")
+
+
 def test_metrics_mistakes_are_one_line(files, capsys):
     (files / "short").write_text("one\n")
     (files / "half").write_text("a\tb\nc\n")

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elman.evaluation.edits import edit_distance, error_rate, exact_match, items
+from elman.evaluation.statistics import difference, estimate
 
 words = st.lists(st.sampled_from("abc"), max_size=6)
 
@@ -33,3 +34,15 @@ def test_the_targets_of_one_source_are_alternatives():
 
 def test_references_without_symbols_have_no_error_rate():
     assert math.isnan(error_rate(items(["a"], [""]), "words").value)
+
+
+def test_resamples_without_symbols_have_no_part_in_the_interval():
+    references, a, b = ["a b c", "", ""], ["a b c", "", ""], ["a b", "", ""]
+    first, second = (error_rate(items(lines, references), "words") for lines in (a, b))
+    found = estimate(second, samples=200)
+    assert (found.low, found.high) == pytest.approx((100 / 3, 100 / 3))
+    compared = difference(first, second, samples=200)
+    assert (compared.low, compared.high) == pytest.approx((100 / 3, 100 / 3))
+    nothing = estimate(error_rate(items([""], [""]), "words"), samples=20)
+    assert math.isnan(nothing.low)
+    assert math.isnan(nothing.high)

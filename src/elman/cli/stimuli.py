@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from elman.cli import progress, show, texts
-from elman.errors import UserError, notice
+from elman.data.pair_tables import NAMES
+from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
+    from elman.data.stimuli import Stimulus
     from elman.evaluation.paired_items import PairedItems
     from elman.tasks.text.comparison import Treatment, Words
     from elman.tasks.text.run import TextRun
@@ -38,17 +40,16 @@ def compare_on_stimuli(
     both = shared(first.at(alike), second.at(alike), treatment, types)
     rows = [index for index, ok in zip(alike, both.kept, strict=True) if ok]
 
-    def cells(name: str, otherwise: str | None) -> list[str]:
-        place = next((heading for heading in table[0].carried if heading.lower() == name), None)
-        return [(otherwise or str(row)) if place is None else table[row].carried[place] for row in rows]
-
-    items = cells("item", None)
+    by_item = _column(table[0], NAMES["item"])
+    by_condition = _column(table[0], ("condition",))
+    items = [str(row) if by_item is None else table[row].carried[by_item] for row in rows]
+    conditions = ["all" if by_condition is None else table[row].carried[by_condition] for row in rows]
     if len(set(items)) < 2:
         raise UserError(
             f"{stimuli}: {len(set(items))} items can be compared, and a paired test needs 2 or more; of"
             f" {len(sentences):,} sentences {both.left_out:,} have words unknown to a run, which --unknown spread keeps"
         )
-    compared = compare_items(both.a, both.b, items, cells("condition", "all"))
+    compared = compare_items(both.a, both.b, items, conditions)
     whole, (a, b) = compared[-1], (run.path for run in runs)
     facts = {
         "a": str(a),
@@ -58,21 +59,34 @@ def compare_on_stimuli(
         "read_differently": len(sentences) - len(alike),
         "unknown": treatment,
         "left_out": both.left_out,
+        "item_column": by_item,
+        "condition_column": by_condition,
         "conditions": msgspec.to_builtins(compared),
     }
     which = show.better(whole.low, whole.high)
     title = f"A = {a}, B = {b}, {stimuli}: {which}"
+    strange = int(((first.unknown + second.unknown)[alike] > 0).sum())
+    have = f"{strange:,} of {counted(len(alike), 'sentence')} have some"
     how = {
-        "score": "scored as <unk>, which is the same event for both",
+        "score": f"{have}, scored as <unk>, which is the same event for both",
         "exclude": f"{both.left_out:,} sentences with words unknown to a run are left out for both",
-        "spread": "the probability of <unk> is shared by the unknown types",
+        "spread": f"{have}, and the probability of <unk> is shared by the unknown types",
     }
     notes = [
+        "Items: every sentence is one, since no column is called item."
+        if by_item is None
+        else f"Items: those of the column {by_item}; the sentences of one are averaged.",
         "Surprisal of a sentence in bits; paired t test by item, two-sided; Holm: adjusted for the conditions.",
         f"Unknown words: {how[treatment]}.",
     ]
     shown = compared if len(compared) > 2 else compared[-1:]
     show.print_result(as_json, facts, (title, _HEADER, [_cells(row) for row in shown]), notes=notes)
+
+
+def _column(row: "Stimulus", names: Sequence[str]) -> str | None:
+    """The column of a table that has one of some names, the first of which counts most; None where none has."""
+    found = {"_".join(heading.lower().replace("-", " ").split()): heading for heading in reversed(row.carried)}
+    return next((found[name] for name in names if name in found), None)
 
 
 def _read(run: "TextRun", sentences: Sequence[str]) -> "Words":

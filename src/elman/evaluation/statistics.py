@@ -225,9 +225,15 @@ class Difference(msgspec.Struct, frozen=True):
 
 def estimate(measure: Measure, samples: int = SAMPLES, seed: int = 0) -> Estimate:
     """The value and its percentile bootstrap interval (Koehn 2004, Significance tests for MT)."""
-    values = measure.of_each(_draws(len(measure.statistics), samples, seed) @ measure.statistics)
-    low, high = np.percentile(values, [2.5, 97.5])
-    return Estimate(measure.name, measure.value, float(low), float(high), measure.signature)
+    low, high = _interval(measure.of_each(_draws(len(measure.statistics), samples, seed) @ measure.statistics))
+    return Estimate(measure.name, measure.value, low, high, measure.signature)
+
+
+def _interval(values: Floats) -> tuple[float, float]:
+    """Of 95 % of the values of resamples; those in which the measure is not defined (NaN) are left out."""
+    defined = values[~np.isnan(values)]
+    low, high = np.percentile(defined, [2.5, 97.5]) if len(defined) else (math.nan, math.nan)
+    return float(low), float(high)
 
 
 def estimates(measures: Sequence[Measure], samples: int = SAMPLES, seed: int = 0) -> list[Estimate]:
@@ -245,14 +251,13 @@ def difference(a: Measure, b: Measure, samples: int = SAMPLES, seed: int = 0) ->
     assert a.name == b.name
     assert a.statistics.shape == b.statistics.shape, "the same sentences"
     draws = _draws(len(a.statistics), samples, seed)
-    resampled = b.of_each(draws @ b.statistics) - a.of_each(draws @ a.statistics)
-    low, high = np.percentile(resampled, [2.5, 97.5])
+    low, high = _interval(b.of_each(draws @ b.statistics) - a.of_each(draws @ a.statistics))
     swaps = np.random.default_rng([seed, 1]).integers(0, 2, size=draws.shape).astype(np.float64)
     moved = swaps @ (b.statistics - a.statistics)
     relabelled = b.of_each(b.statistics.sum(axis=0) - moved) - a.of_each(a.statistics.sum(axis=0) + moved)
     real = b.value - a.value
     p_value = resampling_p_value(real, relabelled)
-    return Difference(a.name, a.value, b.value, real, float(low), float(high), p_value)
+    return Difference(a.name, a.value, b.value, real, low, high, p_value)
 
 
 def differences(a: Sequence[Measure], b: Sequence[Measure], samples: int = SAMPLES, seed: int = 0) -> list[Difference]:
