@@ -61,6 +61,13 @@ def test_natural_text_is_read_as_the_training_text(capsys, run, natural, tmp_pat
     assert marks.startswith("5 marks left out")
 
 
+def test_ends_that_are_written_as_words_are_reported(capsys, run, tmp_path):
+    (tmp_path / "marked.txt").write_text("the horse fell <eos>\nthe barn <eos> fell\n")
+    printed = both(capsys, "score", run, tmp_path / "marked.txt", "--by", "sentence")
+    assert column(table(printed.out), "tokens") == [5, 5]
+    assert printed.err == "2 words <eos> in the text read as ends of sentences; the end of a line is one already\n"
+
+
 def test_natural_text_as_it_is(capsys, run, natural):
     printed = both(capsys, "score", run, natural, "--as-is", "--by", "word")
     assert printed.err == "6 of 8 words (75.0 %) are not in the vocabulary, read as <unk>: The, fell., Don't, ...\n"

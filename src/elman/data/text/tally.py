@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from elman.data.text.fitting import Piece
+from elman.data.text.vocabulary import EOS
 from elman.errors import counted
 
 EXAMPLES = 3
@@ -10,10 +11,13 @@ EXAMPLES = 3
 
 
 class Tally:
-    """What was met in a text: words that the vocabulary lacks, and words that are read otherwise than they stand."""
+    """What was met in a text: words that the vocabulary lacks, and words that are read otherwise than they stand.
+
+    `ends` are the words `<eos>` that the text has besides the ends of its lines.
+    """
 
     def __init__(self) -> None:
-        self.count = self.unknown = self.refitted = self.marks = 0
+        self.count = self.unknown = self.refitted = self.marks = self.ends = 0
         self._examples: dict[str, dict[str, None]] = {"unknown": {}, "refitted": {}, "marks": {}}
 
     def add(self, text: str, pieces: Sequence[Piece], *, fitted: bool) -> None:
@@ -24,6 +28,7 @@ class Tally:
             self.unknown += 1
             self._note("unknown", unknown[0])
         read = [piece.token for piece in pieces if piece.token is not None]
+        self.ends += read.count(EOS)
         if fitted and read and read != [text] and len(unknown) < len(read):
             self.refitted += 1
             self._note("refitted", f"{text} as {' '.join(read)}")
@@ -50,6 +55,11 @@ class Tally:
             found.append(f"{counted(self.refitted, unit)} read as in the training text: {self._named('refitted')}")
         if self.marks:
             found.append(f"{counted(self.marks, 'mark')} left out that the vocabulary lacks: {self._named('marks')}")
+        if self.ends:
+            found.append(
+                f"{counted(self.ends, f'word {EOS}', f'words {EOS}')} in the text read as ends of sentences; the end"
+                " of a line is one already"
+            )
         return found
 
     def _named(self, sort: str) -> str:
