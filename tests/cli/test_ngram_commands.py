@@ -84,14 +84,20 @@ def test_sums_of_a_text(capsys, text, tmp_path):
     assert "known perplexity" in output(capsys, "ngram", "score", out, other)
 
 
-def test_words_without_a_probability(capsys, tmp_path):
+def scored(capsys, tmp_path, unigrams, words):
+    """The figures of a text by a model of single words, what standard error has, and both files."""
     model, text = tmp_path / "model.arpa", tmp_path / "text.txt"
-    model.write_text("\\data\\\nngram 1=3\n\\1-grams:\n-99 <s>\n-0.5 </s>\n-0.2 a\n\\end\\\n")
-    text.write_text("a b\n")
+    rows = "".join(f"{row}\n" for row in unigrams)
+    model.write_text(f"\\data\\\nngram 1={len(unigrams)}\n\\1-grams:\n{rows}\\end\\\n")
+    text.write_text(f"{words}\n")
     assert main(["ngram", "score", str(model), str(text), "--json"]) == 0
     captured = capsys.readouterr()
-    assert "1 word has no probability, since the model has no <unk>" in captured.err
-    found = json.loads(captured.out)
+    return json.loads(captured.out), captured.err, model, text
+
+
+def test_words_without_a_probability(capsys, tmp_path):
+    found, err, model, text = scored(capsys, tmp_path, ["-99 <s>", "-0.5 </s>", "-0.2 a"], "a b")
+    assert "1 word has no probability, since the model has no <unk>" in err
     assert found["impossible"] == found["unknown"] == 1
     assert found["perplexity"] == pytest.approx(10 ** (0.7 / 2))
     (row,) = table(output(capsys, "ngram", "score", model, text, "--by", "sentence"))
@@ -99,13 +105,9 @@ def test_words_without_a_probability(capsys, tmp_path):
 
 
 def test_a_word_whose_probability_is_0_is_not_called_unknown(capsys, tmp_path):
-    model, text = tmp_path / "model.arpa", tmp_path / "text.txt"
-    model.write_text("\\data\\\nngram 1=5\n\\1-grams:\n-99 <s>\n-0.5 </s>\n-0.2 a\n-inf b\n-1 <unk>\n\\end\\\n")
-    text.write_text("a b b\n")
-    assert main(["ngram", "score", str(model), str(text), "--json"]) == 0
-    captured = capsys.readouterr()
-    assert "2 words have no probability, which is 0 in the model" in captured.err
-    assert json.loads(captured.out)["unknown"] == 0
+    found, err, *_ = scored(capsys, tmp_path, ["-99 <s>", "-0.5 </s>", "-0.2 a", "-inf b", "-1 <unk>"], "a b b")
+    assert "2 words have no probability, which is 0 in the model" in err
+    assert found["unknown"] == 0
 
 
 def test_marks_of_sentences_in_a_text_are_refused(capsys, text, tmp_path):

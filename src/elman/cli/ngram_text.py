@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from elman.evaluation.ngram.text import Scored, Tally
     from elman.tasks.text.run import TextRun
 
-_MARKS = frozenset(["<s>", "</s>"])
-
 
 @group("Text", 2)
 class ReadOptions:
@@ -56,8 +54,10 @@ def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterato
 
     Raises UserError where one is `<s>` or `</s>`, which would be read as another beginning or end.
     """
+    from elman.evaluation.ngram.model import BEGIN, END
+
     for number, words in _sentences(text, reading, run):
-        if (mark := next((word for word in words if word in _MARKS), None)) is not None:
+        if (mark := next((word for word in words if word in (BEGIN, END)), None)) is not None:
             raise UserError(
                 f"{texts.shown_name(text)}:{number}: the text has the word {mark}, which n-gram models keep for"
                 " sentences; take it out: every line is a sentence as it is"

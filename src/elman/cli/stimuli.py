@@ -8,6 +8,7 @@ import msgspec
 
 from elman.cli import progress, show, texts
 from elman.data.pair_tables import NAMES
+from elman.data.tables import in_one_form
 from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def compare_on_stimuli(
 
 def _column(row: "Stimulus", names: Sequence[str]) -> str | None:
     """The column of a table that has one of some names, the first of which counts most; None where none has."""
-    found = {"_".join(heading.lower().replace("-", " ").split()): heading for heading in reversed(row.carried)}
+    found = {in_one_form(heading): heading for heading in reversed(row.carried)}
     return next((found[name] for name in names if name in found), None)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from elman.data.tables import Row, named, rows_of
+from elman.data.tables import Row, in_one_form, named, rows_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
@@ -64,7 +64,7 @@ def read_pair_table(path: Path) -> list[Pair]:
 
 def _role(cell: str) -> str:
     """What a heading names: a role of `NAMES`, otherwise itself."""
-    name = "_".join(cell.strip().lower().replace("-", " ").replace("_", " ").split())
+    name = in_one_form(cell)
     bare = name.removeprefix("sentence_").removesuffix("_sentence")
     found = (role for role, names in NAMES.items() if name in names or (bare in names and role in ("good", "bad")))
     return next(found, cell.strip())

@@ -67,6 +67,11 @@ def _as_csv(text: str, name: str | Path, delimiter: str) -> Iterator[Row]:
         ) from None
 
 
+def in_one_form(heading: str) -> str:
+    """A heading by which columns are recognised: in lower case, words at underscores (`Item-ID` as `item_id`)."""
+    return "_".join(heading.lower().replace("-", " ").replace("_", " ").split())
+
+
 def named(name: str | Path, columns: Sequence[str], rows: Sequence[Row]) -> Table:
     """The table of rows under a header; raises UserError where a name is missing or twice, or a row does not fit."""
     names = [column.strip() for column in columns]

@@ -311,10 +311,12 @@ def test_music_that_is_lower_than_a_piano(tmp_path):
         roll = np.zeros((40, 93), np.uint8)
         roll[::3, pitch - 1] = 1
         write_midi(tmp_path / f"{name}.mid", roll, MusicOptions(pitches=93))
-    assert [choose.pitches_of(tmp_path / f"{name}.mid") for name in ("low", "piano")] == [93, 88]
+    ranges = [others.of_music(pitches) for pitches in (88, 93)]
+    found = [choose.opened(ranges, str(tmp_path / f"{name}.mid"))[0] for name in ("low", "piano")]
+    assert [proposal.load().data.pitches for proposal in found] == [93, 88]
     (tmp_path / "low.mid").write_bytes(b"MThd")
     with pytest.raises(UserError, match="not a readable MIDI file"):
-        choose.pitches_of(tmp_path / "low.mid")
+        choose.opened(ranges, str(tmp_path / "low.mid"))
 
 
 def test_music_and_epochs_by_size():

@@ -11,7 +11,7 @@ from elman.config.pairs import PairOptions
 from elman.config.text import identity
 from elman.data.catalog.prepare import locate_pairs
 from elman.data.pairs.batches import Lengths, Sequences, shuffled, side_by_side
-from elman.data.pairs.files import HELD_OUT_TOO, RawPair, cut, find_files, read_pairs, say_left_out
+from elman.data.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
 from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK
@@ -117,11 +117,9 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     read = {name: read_pairs(paths, options) for name, paths in files.items()}
     raw = {name: pairs for name, (pairs, _) in read.items()}
     empty = {name: count for name, (_, count) in read.items()}
-    held_out_too = 0
-    if "all" in raw:
-        whole, empty = raw["all"], {"train": empty["all"]}
-        raw = cut(whole, options, str(source))
-        held_out_too = len(whole) - sum(map(len, raw.values()))
+    if "all" in empty:
+        empty = {"train": empty["all"]}
+    raw, held_out_too = divided(raw, options, str(source))
     raw["train"] = raw["train"][: options.train_pairs]
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
     too_long = dict.fromkeys(raw, 0)

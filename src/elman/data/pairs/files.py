@@ -108,6 +108,19 @@ def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs")
     return {"train": train, "valid": [pairs[index] for index in valid], "test": [pairs[index] for index in test]}
 
 
+def divided(
+    raw: dict[str, list[OneT]], options: PairOptions, name: str, what: str = "pairs"
+) -> tuple[dict[str, list[OneT]], int]:
+    """Splits as they are, or of one file (`all`) those of `cut`, and how many training pairs that leaves out.
+
+    Raises UserError as `cut` does.
+    """
+    if "all" not in raw:
+        return raw, 0
+    splits = cut(raw["all"], options, name, what)
+    return splits, len(raw["all"]) - sum(map(len, splits.values()))
+
+
 def say_left_out(source: str, what: str, reasons: Mapping[str, int]) -> None:
     """A notice of how many of `what` were left out of a corpus, by the reason; none where none was."""
     there = {reason: number for reason, number in reasons.items() if number}

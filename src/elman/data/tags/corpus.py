@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from elman.config.tags import TagOptions
-from elman.data.pairs.files import HELD_OUT_TOO, cut, find_files, say_left_out
+from elman.data.pairs.files import HELD_OUT_TOO, divided, find_files, say_left_out
 from elman.data.sentences import Ids, LabelledSymbols
 from elman.data.tags.bank import is_chunk_tag, read_bank
 from elman.data.tags.columns import TaggedSentence, read_columns
@@ -129,11 +129,7 @@ def open_tags(source: str | Path, options: TagOptions, *, symbols: TagSymbols | 
         )
     files = find_files(path, options.files)
     raw = {name: read_sentences(paths[0], options) for name, paths in files.items()}
-    held_out_too = 0
-    if "all" in raw:
-        whole = raw["all"]
-        raw = cut(whole, options.files, str(source), "sentences")
-        held_out_too = len(whole) - sum(map(len, raw.values()))
+    raw, held_out_too = divided(raw, options.files, str(source), "sentences")
     train = [one for one in raw["train"] if len(one.words) <= options.max_words]
     if not train:
         raise UserError(

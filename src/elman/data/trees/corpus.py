@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 
 from elman.config.trees import TreeOptions
-from elman.data.pairs.files import HELD_OUT_TOO, RawPair, cut, find_files, read_pairs, say_left_out
+from elman.data.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
 from elman.data.pairs.trees import linear, to_tree
 from elman.data.sentences import LabelledSymbols
 from elman.data.text.sources import Corpus
@@ -119,11 +119,7 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
         )
     files = find_files(path, options.files)
     raw = {name: read_pairs(paths, options.files)[0] for name, paths in files.items()}
-    held_out_too = 0
-    if "all" in raw:
-        whole = raw["all"]
-        raw = cut(whole, options.files, str(source), "trees")
-        held_out_too = len(whole) - sum(map(len, raw.values()))
+    raw, held_out_too = divided(raw, options.files, str(source), "trees")
     train = [pair for pair in raw["train"] if len(pair.source.split()) <= options.max_words]
     if not train:
         raise UserError(

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import torch
 
-from elman.config.music import MusicOptions
 from elman.config.pairs import PairOptions
 from elman.config.tags import TagOptions
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
 from elman.data.kinds import Look, look, name_of
-from elman.data.music.corpus import open_music
 from elman.data.pairs.files import find_files, read_pairs
 from elman.data.tags.corpus import read_sentences
 from elman.data.text.facts import TextFacts, text_facts
@@ -24,6 +22,7 @@ from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import others, text
 from elman.tasks.proposal.proposal import Proposal, setting
+from elman.tasks.task import Task
 
 TIMED_SECONDS = 1.0
 """Of steps for each size that is measured."""
@@ -46,7 +45,8 @@ def propose(
     Raises UserError where the data are missing, or cannot be read as any kind.
     """
     found, path = _look(source)
-    proposal, words = _reading(found, path, settings)
+    proposals, words = _reading(found, path, settings)
+    proposal, task = opened(proposals, source, progress)
 
     def speed(proposal: Proposal) -> float:
         if progress is not None:
@@ -54,7 +54,6 @@ def propose(
         measured = estimate(proposal.load(), source, device, least_seconds=TIMED_SECONDS)
         return float(measured["minutes_per_epoch"])
 
-    task = open_task(proposal.load(), source, progress)
     facts = task.corpus.describe()["splits"]["train"]
     size = int(facts["tokens"])
     if found.kind == "text":
@@ -89,18 +88,32 @@ def _look(source: str) -> tuple[Look, Path]:
     return found, path
 
 
-def _reading(found: Look, path: Path, settings: Sequence[str]) -> tuple[Proposal, bool]:
-    """The proposal before its size is known; of a text, whether it is read in words."""
+def opened(proposals: Sequence[Proposal], source: str, progress: Progress | None = None) -> tuple[Proposal, Task]:
+    """The first of some proposals that can read the data, and the data as a task.
+
+    Raises UserError where none can, with the reason of the first.
+    """
+    first, *rest = proposals
+    try:
+        return first, open_task(first.load(), source, progress)
+    except UserError:
+        for proposal in rest:
+            with contextlib.suppress(UserError):
+                return proposal, open_task(proposal.load(), source, progress)
+        raise
+
+
+def _reading(found: Look, path: Path, settings: Sequence[str]) -> tuple[list[Proposal], bool]:
+    """Proposals before the size is known, to be tried in order; of a text, whether it is read in words."""
     if found.kind == "text":
         facts = _facts_of_text(path)
-        return text.reading(facts, cut=path.is_file(), given=settings), facts.words
-    return _other(found, path).under(settings), True
+        return [text.reading(facts, cut=path.is_file(), given=settings)], facts.words
+    proposals = [others.of_music(pitches) for pitches in (88, 93)] if found.kind == "music" else [_other(found, path)]
+    return [proposal.under(settings) for proposal in proposals], True
 
 
 def _other(found: Look, path: Path) -> Proposal:
-    """The proposal for data that are no text."""
-    if found.kind == "music":
-        return others.of_music(pitches_of(path))
+    """The proposal for data that are neither text nor music."""
     if found.kind == "series":
         return others.of_series()
     if found.kind == "tags":
@@ -111,16 +124,6 @@ def _other(found: Look, path: Path) -> Proposal:
     if found.kind == "trees":
         return others.of_trees(len(pairs), cut="all" in files)
     return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files)
-
-
-def pitches_of(path: Path) -> int:
-    """The first range of pitches that holds all notes; raises UserError where none does, or music cannot be read."""
-    try:
-        return open_music(path, MusicOptions()).options.pitches
-    except UserError:
-        with contextlib.suppress(UserError):
-            return open_music(path, MusicOptions(pitches=93)).options.pitches
-        raise
 
 
 def _of_tags(found: Look, path: Path) -> Proposal:
