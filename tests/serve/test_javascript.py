@@ -115,7 +115,7 @@ def test_texts_are_read_shown_and_written_as_elman_does(page, tmp_path, name):
         return given.texts.map((text) => {
           const pieces = reading.pieces(text);
           const ids = pieces.map((piece) => piece.id).filter((id) => id !== null && id !== undefined);
-          const scored = ids.map((_, at) => ({ bits: at + 1, entropy: at, rank: at }));
+          const scored = ids.map((_, at) => ({ bits: at + 1, entropy: at, rank: at, space: at / 2 }));
           const writing = new Writing(reading);
           const written = ids.map((id) => writing.add(given.facts.words[id]));
           return { marks: reading.marks(pieces, scored), words: reading.wordsOf(pieces, scored), written,
@@ -124,7 +124,7 @@ def test_texts_are_read_shown_and_written_as_elman_does(page, tmp_path, name):
     """
     for text, found in zip(texts, run(page, code, {"facts": facts_of(opened), "texts": texts}), strict=True):
         read = read_text(opened, text)
-        scored = [Scored(float(at + 1), at, float(at)) for at in range(read.length)]
+        scored = [Scored(float(at + 1), at, float(at), at / 2) for at in range(read.length)]
         assert found["ids"] == list(read.symbols.ids), text
         expected = [
             (one.text, one.at, one.tokens, one.begins, one.bits, one.unknown, one.ends)

@@ -13,6 +13,7 @@ from elman.serve.prefixes import Prefixes, Symbols, size_of
 from support.served import answer
 
 FIRST = 0
+SPACES = (2, 5)
 
 
 @pytest.fixture
@@ -25,9 +26,11 @@ def symbols(model, ids):
 
 
 def at_once(model, ids):
-    """Bits, ranks and entropies in bits of a text, [n] each."""
-    (found,) = predict_document(model, [np.array(ids)], FIRST)
-    return -found.log_prob / np.log(2), found.rank, found.entropy[:-1] / np.log(2)
+    """Bits, ranks, entropies in bits, and bits of the symbols 2 and 5 together, of a text, [n] each."""
+    (found,) = predict_document(model, [np.array(ids)], FIRST, spaces=SPACES)
+    nats = (-found.log_prob, found.entropy[:-1], -found.space[:-1])
+    bits, entropy, space = (part / np.log(2) for part in nats)
+    return bits, found.rank, entropy, space
 
 
 def assert_equal(found, expected):
@@ -36,7 +39,7 @@ def assert_equal(found, expected):
 
 
 def test_texts_that_change_are_read_as_if_from_the_beginning(model):
-    draw, text, prefixes = random.Random(0), [], Prefixes(FIRST, 1.0)
+    draw, text, prefixes = random.Random(0), [], Prefixes(FIRST, 1.0, SPACES)
     for _ in range(25):
         place = draw.randrange(len(text) + 1) if draw.random() < 0.4 else len(text)
         text = text[:place] + [draw.randrange(9) for _ in range(draw.randrange(1, 30))] + text[place + 2 :][:40]
@@ -44,7 +47,7 @@ def test_texts_that_change_are_read_as_if_from_the_beginning(model):
 
 
 def test_only_what_is_new_is_computed(model):
-    prefixes, text = Prefixes(FIRST, 1.0), [number % 9 for number in range(200)]
+    prefixes, text = Prefixes(FIRST, 1.0, SPACES), [number % 9 for number in range(200)]
     answer(prefixes.read(symbols(model, text)))
     assert prefixes.computed == 200
     answer(prefixes.read(symbols(model, text)))
@@ -59,7 +62,7 @@ def test_only_what_is_new_is_computed(model):
 
 def test_states_are_bounded_and_the_figures_remain(model):
     one = size_of(model.begin(1))
-    prefixes = Prefixes(FIRST, 3 * one / 2**20)
+    prefixes = Prefixes(FIRST, 3 * one / 2**20, SPACES)
     for begin in range(5):
         text = [(begin + number) % 9 for number in range(90)]
         assert_equal(answer(prefixes.read(symbols(model, text))), at_once(model, text))
@@ -69,7 +72,7 @@ def test_states_are_bounded_and_the_figures_remain(model):
 
 @pytest.mark.parametrize("position", [0, 1, 15, 16, 17, 40])
 def test_a_place_continues_as_the_whole_prefix_does(model, position):
-    text, prefixes = [number % 7 for number in range(40)], Prefixes(FIRST, 1.0)
+    text, prefixes = [number % 7 for number in range(40)], Prefixes(FIRST, 1.0, SPACES)
     unread, state = answer(prefixes.place(symbols(model, text), position))
     found, _ = read(model, unread, state)
     expected, _ = read(model, [FIRST, *text[:position]], model.begin(1))
@@ -78,7 +81,7 @@ def test_a_place_continues_as_the_whole_prefix_does(model, position):
 
 def test_words_beyond_the_vocabulary_differ_by_what_they_are(model):
     """Two unknown words have the same number as the first of their text, and are not taken for each other."""
-    prefixes = Prefixes(FIRST, 1.0)
+    prefixes = Prefixes(FIRST, 1.0, SPACES)
     answer(prefixes.read(Symbols(model, [1, 5, 2], [1, 5, 2], [1, "cat", 2])))
     before = prefixes.computed
     answer(prefixes.read(Symbols(model, [1, 5, 2], [1, 5, 2], [1, "dog", 2])))
@@ -89,7 +92,7 @@ def test_words_beyond_the_vocabulary_differ_by_what_they_are(model):
 def test_questions_of_one_tab_may_take_turns(model, monkeypatch, nodes):
     """Each is read in pieces, and between two pieces others read the same text, or begin the tree again."""
     monkeypatch.setattr("elman.serve.prefixes.NODES", nodes)
-    draw, prefixes = random.Random(1), Prefixes(FIRST, 0.01)
+    draw, prefixes = random.Random(1), Prefixes(FIRST, 0.01, SPACES)
     for _ in range(6):
         text = [draw.randrange(9) for _ in range(60)]
         works = [prefixes.read(symbols(model, text)), prefixes.place(symbols(model, text), 55)]

@@ -18,6 +18,7 @@ from elman.drawing.heat_map import HOTTEST, Word, heat_map, mean_bits
 from elman.drawing.page import Section, Table, write_page
 from elman.evaluation.perplexity import score_of
 from elman.evaluation.scoring import Prediction, Sentences, Unknown, predict_document, predict_sentences, surprisal
+from elman.evaluation.word_ends import with_word_ends
 from elman.objective import perplexity
 from elman.tasks.text.run import TextRun
 
@@ -38,7 +39,8 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         sentence, position: numbers from 1, the position within the sentence.
         surprisal: -log2 p(word | what came before), the sum over its tokens (Hale 2001, A probabilistic Earley parser
-            as a psycholinguistic model, NAACL; Levy 2008, Expectation-based syntactic comprehension, Cognition 106).
+            as a psycholinguistic model, NAACL; Levy 2008, Expectation-based syntactic comprehension, Cognition 106);
+            of subwords with the end of the word (`elman.evaluation.word_ends`).
         entropy: of the distribution of the next token before the word (bits).
         entropy_reduction: max(0, entropy before the word - entropy after it), in bits: one step ahead of Hale 2006,
             Uncertainty about the rest of the sentence, Cognitive Science 30, whose entropy is over whole sentences.
@@ -63,8 +65,8 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
 def predict_text(run: TextRun, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
     """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
     if document:
-        return text.asked(lambda ids, inputs: predict_document(text.model, ids, run.first, inputs))
-    return text.asked(lambda ids, inputs: predict_sentences(text.model, ids, run.first, batch_size, inputs))
+        return text.asked(lambda ids, inputs: predict_document(text.model, ids, run.first, inputs, run.spaces))
+    return text.asked(lambda ids, inputs: predict_sentences(text.model, ids, run.first, batch_size, inputs, run.spaces))
 
 
 def word_rows(
@@ -75,7 +77,8 @@ def word_rows(
     Unknown words that the treatment excludes, and words of which nothing is read, have no surprisal.
     """
     vocabulary = run.vocabulary
-    bits = surprisal(treatment.apply(prediction.log_prob, sentence.unknown_tokens))
+    log_probs = with_word_ends(prediction.log_prob, prediction.space, sentence, run.tokeniser)
+    bits = surprisal(treatment.apply(log_probs, sentence.unknown_tokens))
     entropy = surprisal(-prediction.entropy)
     for position, word in enumerate(sentence.words(run.tokeniser), start=1):
         begin, end = word.read.start, word.read.stop

@@ -1,5 +1,6 @@
 """elman score: log-probability and surprisal of tokens, words, regions or sentences."""
 
+import functools
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -223,7 +224,7 @@ class Scoring:
         self, by: By, text: "Sentences", stream: "AdaptiveStream | None", *, document: bool, batch_size: int
     ) -> Iterator[Row]:
         """All rows, in the order of the text."""
-        if by == "word":
+        if by == "word" or (by == "region" and self.loaded.spaces):
             scored = self._predicted(text, stream, document=document, batch_size=batch_size)
         elif stream is not None:
             scored = text.asked(stream.score_all)
@@ -242,7 +243,7 @@ class Scoring:
         from elman.analysis.by_word import predict_text
 
         if stream is not None:
-            return text.asked(stream.predict_all)
+            return text.asked(functools.partial(stream.predict_all, spaces=self.loaded.spaces))
         return predict_text(self.loaded, text, document=document, batch_size=batch_size)
 
     def _rows(self, by: By, number: int, sentence: "Sentence", found: Any) -> Iterable[Row]:
@@ -256,6 +257,10 @@ class Scoring:
         assert self.stimuli is not None
         stimulus = self.stimuli[number - 1]
         places = self._places(number, sentence)
+        if self.loaded.spaces:
+            from elman.evaluation.word_ends import with_word_ends
+
+            found = with_word_ends(found.log_prob, found.space, sentence, self.loaded.tokeniser)
         return score_rows.region_rows(number, sentence, found, self.treatment, stimulus, places)
 
     def _places(self, number: int, sentence: "Sentence") -> list[int]:

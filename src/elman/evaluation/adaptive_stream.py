@@ -1,5 +1,6 @@
 """A stream that a model reads piece by piece while adapting to it, and that can be saved and continued."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -50,29 +51,35 @@ class AdaptiveStream:
         """The log-probability (nats) of each token, float32 [n], each under a model that has not seen it."""
         return self._advance(tokens, inputs, lambda *_: None)
 
-    def predict(self, tokens: Tokens, inputs: Tokens | None = None) -> Prediction:
-        """As `score`, with ranks and entropies; the last entropy is that of the adapted model."""
+    def predict(self, tokens: Tokens, inputs: Tokens | None = None, spaces: Sequence[int] = ()) -> Prediction:
+        """As `score`, with all figures; those of what comes after the last token are the adapted model's."""
         parts: list[tuple[Tensor, ...]] = []
 
         def look(inputs: Tensor, targets: Tensor, new: int) -> None:
-            found, _ = predict(self.model, inputs, targets, self.state)
+            found, _ = predict(self.model, inputs, targets, self.state, spaces)
             parts.append(tuple(part[-new:, 0] for part in found))
 
         self._advance(tokens, inputs, look)
         unread = self._column(self._read)
-        (_, _, entropies), _ = predict(self.model, unread, torch.zeros_like(unread), self.state)
-        log_prob, rank, before = (torch.cat(part) for part in zip(*parts, strict=True))
+        after, _ = predict(self.model, unread, torch.zeros_like(unread), self.state, spaces)
+        log_prob, rank, entropy, space = (torch.cat(part) for part in zip(*parts, strict=True))
+        entropy, space = torch.cat([entropy, after.entropy[-1]]), torch.cat([space, after.space[-1]])
         return Prediction(
-            log_prob.float().cpu().numpy(), rank.cpu().numpy(), torch.cat([before, entropies[-1]]).float().cpu().numpy()
+            log_prob.float().cpu().numpy(),
+            rank.cpu().numpy(),
+            entropy.float().cpu().numpy(),
+            space.float().cpu().numpy(),
         )
 
     def score_all(self, sentences: Symbols, inputs: Symbols | None = None) -> Iterator[np.ndarray]:
         """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
         return map(self.score, *_given(sentences, inputs))
 
-    def predict_all(self, sentences: Symbols, inputs: Symbols | None = None) -> Iterator[Prediction]:
+    def predict_all(
+        self, sentences: Symbols, inputs: Symbols | None = None, spaces: Sequence[int] = ()
+    ) -> Iterator[Prediction]:
         """As `elman.evaluation.scoring.predict_document`, adapting."""
-        return map(self.predict, *_given(sentences, inputs))
+        return map(functools.partial(self.predict, spaces=spaces), *_given(sentences, inputs))
 
     def _advance(
         self, tokens: Tokens, inputs: Tokens | None, look: Callable[[Tensor, Tensor, int], None]

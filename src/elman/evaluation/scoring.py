@@ -136,75 +136,100 @@ class Prediction(NamedTuple):
         log_prob: of each symbol (nats), float32 [n].
         rank: of each among all V by falling probability, 1 the most probable, int64 [n]; of ties the smallest rank.
         entropy: of the distribution before each symbol (nats), and of the one after the last: float32 [n + 1].
+        space: log-probability (nats) that one of the asked `spaces` comes, before each symbol and after the last:
+            float32 [n + 1]; -inf where none was asked for.
     """
 
     log_prob: np.ndarray
     rank: np.ndarray
     entropy: np.ndarray
+    space: np.ndarray
+
+
+class Columns(NamedTuple):
+    """How sequences side by side were predicted: the figures of `Prediction`, each [T, B]."""
+
+    log_prob: Tensor
+    rank: Tensor
+    entropy: Tensor
+    space: Tensor
 
 
 @torch.inference_mode()
 def predict(
-    model: LanguageModel, inputs: Tensor, targets: Tensor, state: State
-) -> tuple[tuple[Tensor, Tensor, Tensor], State]:
-    """Log-probability, rank and entropy, each [T, B], of targets [T, B] after inputs [T, B], and the state after them.
+    model: LanguageModel, inputs: Tensor, targets: Tensor, state: State, spaces: Sequence[int] = ()
+) -> tuple[Columns, State]:
+    """How targets [T, B] are predicted after inputs [T, B], and the state after them; `spaces` are symbols.
 
-    They follow from `LanguageModel.log_probs`, which every output layer has, a few steps at a time.
+    The figures follow from `LanguageModel.log_probs`, which every output layer has, a few steps at a time.
     """
     parts, at, steps = [], 0, 1
+    asked = torch.tensor(spaces, dtype=torch.long, device=model.device)
     while at < len(inputs):
         log_probs, state = model.log_probs(inputs[at : at + steps], state)
         log_prob = log_probs.gather(-1, targets[at : at + steps].unsqueeze(-1))
         rank = (log_probs > log_prob).sum(-1) + 1
-        parts.append((log_prob.squeeze(-1), rank, torch.special.entr(log_probs.exp()).sum(-1)))
+        entropy, space = torch.special.entr(log_probs.exp()).sum(-1), log_probs[..., asked].logsumexp(-1)
+        parts.append((log_prob.squeeze(-1), rank, entropy, space))
         at, steps = at + steps, max(1, LARGEST // log_probs[0].numel())
-    log_prob, rank, entropy = (torch.cat(part) for part in zip(*parts, strict=True))
-    return (log_prob, rank, entropy), state
+    return Columns(*(torch.cat(part) for part in zip(*parts, strict=True))), state
 
 
 def predict_sentences(
-    model: LanguageModel, sentences: Symbols, first: int, batch_size: int = 32, inputs: Symbols | None = None
+    model: LanguageModel,
+    sentences: Symbols,
+    first: int,
+    batch_size: int = 32,
+    inputs: Symbols | None = None,
+    spaces: Sequence[int] = (),
 ) -> Iterator[Prediction]:
     """The prediction of each sentence, preceded by `first` and no other context."""
     remaining = _with_inputs(sentences, inputs)
     while group := list(islice(remaining, batch_size)):
         if not _is_small(group):
             for sentence, read in group:
-                yield _predict_column(model, sentence, read, first, model.begin(1))[0]
+                yield _predict_column(model, sentence, read, first, model.begin(1), spaces)[0]
             continue
         # One more target, whatever it is: the model reads the last symbol, too, for the entropy after it.
         longer = [(np.append(sentence, first), np.append(read, first)) for sentence, read in group]
         batch, lengths = stack_sequences([sentence for sentence, _ in longer], first, [read for _, read in longer])
         batch = batch.to(model.device)
-        found, _ = predict(model, batch.inputs, batch.targets, model.begin(len(group)))
-        log_prob, rank, entropy = map(_rows, found)
+        found, _ = predict(model, batch.inputs, batch.targets, model.begin(len(group)), spaces)
+        columns = list(map(_rows, found))
         for row, length in enumerate(lengths):
-            yield Prediction(log_prob[row, : length - 1], rank[row, : length - 1], entropy[row, :length])
+            log_prob, rank, entropy, space = (column[row, :length] for column in columns)
+            yield Prediction(log_prob[:-1], rank[:-1], entropy, space)
 
 
 def predict_document(
-    model: LanguageModel, sentences: Symbols, first: int, inputs: Symbols | None = None
+    model: LanguageModel,
+    sentences: Symbols,
+    first: int,
+    inputs: Symbols | None = None,
+    spaces: Sequence[int] = (),
 ) -> Iterator[Prediction]:
     """As `predict_sentences`, but each sentence is read in the context of all before it."""
     state, before = model.begin(1), first
     for sentence, read in _with_inputs(sentences, inputs):
-        prediction, state = _predict_column(model, sentence, read, before, state)
+        prediction, state = _predict_column(model, sentence, read, before, state, spaces)
         before = int(read[-1]) if len(read) else before
         yield prediction
 
 
 def _predict_column(
-    model: LanguageModel, sentence: np.ndarray, read: np.ndarray, before: int, state: State
+    model: LanguageModel, sentence: np.ndarray, read: np.ndarray, before: int, state: State, spaces: Sequence[int]
 ) -> tuple[Prediction, State]:
-    """As `_score_column`, with ranks and entropies."""
-    parts: list[tuple[np.ndarray, ...]] = [(np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.float32))]
+    """As `_score_column`, with all figures."""
+    empty = np.empty(0, np.float32)
+    parts: list[tuple[np.ndarray, ...]] = [(empty, np.empty(0, np.int64), empty, empty)]
     for ids, targets in _columns(np.concatenate([[before], read[:-1]])[: len(read)], sentence, model):
-        found, state = predict(model, ids, targets, state)
+        found, state = predict(model, ids, targets, state, spaces)
         parts.append(tuple(_rows(part)[0] for part in found))
     last = torch.tensor([[int(read[-1]) if len(read) else before]], device=model.device)
-    (_, _, after), _ = predict(model, last, torch.zeros_like(last), state)
-    log_prob, rank, entropy = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Prediction(log_prob, rank, np.append(entropy, _rows(after)[0])), state
+    after, _ = predict(model, last, torch.zeros_like(last), state, spaces)
+    log_prob, rank, entropy, space = (np.concatenate(part) for part in zip(*parts, strict=True))
+    entropy, space = np.append(entropy, _rows(after.entropy)[0]), np.append(space, _rows(after.space)[0])
+    return Prediction(log_prob, rank, entropy, space), state
 
 
 def _is_small(group: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:

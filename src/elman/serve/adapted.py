@@ -54,7 +54,8 @@ class Adapted:
         for at in range(0, len(new), PIECE):
             part = new[at : at + PIECE]
             found = self._stream.predict(part)
-            self._scored += scored(found.log_prob.tolist(), found.rank.tolist(), found.entropy[:-1].tolist())
+            size = len(part)
+            self._scored += scored(*(values[:size].tolist() for values in found))
             self._read += part
             yield
         last = [self._last(ids[-1])] if ids else []
@@ -64,8 +65,8 @@ class Adapted:
         unread, device = self._stream.unread, self.model.device
         inputs = torch.tensor(unread, device=device).unsqueeze(1)
         targets = torch.tensor([*unread[1:], token], device=device).unsqueeze(1)
-        (log_prob, rank, entropy), _ = predict(self.model, inputs, targets, self._stream.state)
-        return scored(*(part[-1].tolist() for part in (log_prob, rank, entropy)))[0]
+        found, _ = predict(self.model, inputs, targets, self._stream.state)
+        return scored(*(part[-1].tolist() for part in found))[0]
 
     def _restart(self) -> None:
         self._stream = AdaptiveStream(self._run.model, self._rule, None, self._run.first)

@@ -27,20 +27,24 @@ NODES = 12_000
 
 
 class Scored(NamedTuple):
-    """A symbol as it was predicted: surprisal in bits, rank (1 the most probable), and entropy in bits before it.
+    """A symbol as it was predicted.
 
-    They are plain numbers, since a text has many.
+    Its surprisal in bits, its rank (1 the most probable), the entropy in bits before it, and the surprisal in bits of
+    any symbol that begins with white space (`TextRun.spaces`). They are plain numbers, since a text has many.
     """
 
     bits: float
     rank: int
     entropy: float
+    space: float
 
 
-def scored(log_probs: Sequence[float], ranks: Sequence[int], entropies: Sequence[float]) -> list[Scored]:
-    """Symbols of these log-probabilities (nats), ranks and entropies (nats), [n] each."""
-    rows = zip(log_probs, ranks, entropies, strict=True)
-    return [Scored(-log_prob / _NATS, rank, entropy / _NATS) for log_prob, rank, entropy in rows]
+def scored(
+    log_probs: Sequence[float], ranks: Sequence[int], entropies: Sequence[float], spaces: Sequence[float]
+) -> list[Scored]:
+    """Symbols of the figures of a `Prediction`, [n] each."""
+    rows = zip(log_probs, ranks, entropies, spaces, strict=True)
+    return [Scored(-log_prob / _NATS, rank, entropy / _NATS, -space / _NATS) for log_prob, rank, entropy, space in rows]
 
 
 _NATS = math.log(2)
@@ -77,12 +81,12 @@ class _Node:
 class Prefixes:
     """The prefixes of the texts of one tab under one model, with states of `megabytes` in all.
 
-    `first` is the symbol that precedes a text. The state used longest ago is forgotten first; `computed` counts the
-    symbols that were read.
+    `first` is the symbol that precedes a text, `spaces` are those that begin with white space. The state used longest
+    ago is forgotten first; `computed` counts the symbols that were read.
     """
 
-    def __init__(self, first: int, megabytes: float) -> None:
-        self.first, self.computed = first, 0
+    def __init__(self, first: int, megabytes: float, spaces: Sequence[int] = ()) -> None:
+        self.first, self.computed, self._spaces = first, 0, spaces
         self._limit, self._bytes = int(megabytes * 2**20), 0
         self._begin()
 
@@ -118,7 +122,7 @@ class Prefixes:
             return path
         at, state = self._nearest(text, path)
         for end in _cuts(at, len(text.keys)):
-            new, state = _predict(text.model, [self.first, *text.inputs], text.ids, at, end, state)
+            new, state = _predict(text.model, [self.first, *text.inputs], text.ids, at, end, state, self._spaces)
             self.computed += end - at
             for place, one in enumerate(new, start=at + 1):
                 if place > known:
@@ -178,10 +182,16 @@ def _cuts(at: int, end: int) -> list[int]:
 
 @torch.inference_mode()
 def _predict(
-    model: LanguageModel, symbols: Sequence[int], ids: Sequence[int], at: int, end: int, state: State
+    model: LanguageModel,
+    symbols: Sequence[int],
+    ids: Sequence[int],
+    at: int,
+    end: int,
+    state: State,
+    spaces: Sequence[int],
 ) -> tuple[list[Scored], State]:
     """How symbols `at` to `end` were predicted; `symbols` are read and begin with the first one."""
     inputs = torch.tensor(symbols[at:end], device=model.device).unsqueeze(1)
     targets = torch.tensor(ids[at:end], device=model.device).unsqueeze(1)
-    (log_prob, rank, entropy), state = predict(model, inputs, targets, state)
-    return scored(*(part[:, 0].tolist() for part in (log_prob, rank, entropy))), state
+    found, state = predict(model, inputs, targets, state, spaces)
+    return scored(*(part[:, 0].tolist() for part in found)), state

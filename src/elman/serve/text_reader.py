@@ -24,7 +24,10 @@ class TextReader(Service):
 
     def prefixes(self, tab: Tab) -> Prefixes:
         """What the tab has read."""
-        return tab.keep(self.name, Prefixes, lambda: Prefixes(self.run.first, self.limits.tab_megabytes))
+        return tab.keep(self.name, Prefixes, self._fresh)
+
+    def _fresh(self) -> Prefixes:
+        return Prefixes(self.run.first, self.limits.tab_megabytes, self.run.spaces)
 
     def placed(self, question: questions.Placed, tab: Tab) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
         """The text of a question; the model, the symbols still to be read and the state before them at its position."""
@@ -35,8 +38,7 @@ class TextReader(Service):
             unread, state = yield from self.prefixes(tab).place(text.symbols, position)
             return text, (text.symbols.model, unread, state)
         yield from adapted.read(text.symbols.ids)
-        fresh = Prefixes(self.run.first, self.limits.tab_megabytes)
-        unread, state = yield from fresh.place(text.symbols._replace(model=adapted.model), position)
+        unread, state = yield from self._fresh().place(text.symbols._replace(model=adapted.model), position)
         return text, (adapted.model, unread, state)
 
     def scored(self, text: Text, tab: Tab) -> Work[list[Scored]]:

@@ -5,10 +5,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from elman.data.text.reading import Sentence
 from elman.data.text.subwords import piece_bytes
 from elman.data.text.utf8 import readable
 from elman.data.text.vocabulary import EOS
+from elman.evaluation.word_ends import with_word_ends
 from elman.serve.answers import Mark
 from elman.serve.prefixes import Scored, Symbols
 from elman.tasks.text.run import TextRun
@@ -132,8 +135,12 @@ def words_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> Iterator[tup
     """The words of a text, without `<eos>`, and their bits; None where nothing of one is read."""
     at = 0
     for sentence in text.sentences:
+        read = scored[at : at + len(sentence.read)]
+        bits = with_word_ends(
+            np.array([one.bits for one in read]), np.array([one.space for one in read]), sentence, run.tokeniser
+        )
         for word in sentence.words(run.tokeniser):
-            part = scored[at + word.read.start : at + word.read.stop]
+            part = bits[word.read]
             if word.text != EOS:
-                yield word.text, sum(one.bits for one in part) if part else None
+                yield word.text, float(part.sum()) if len(part) else None
         at += len(sentence.read)

@@ -212,7 +212,8 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     white space or the `<eos>` that ends it belongs to it, and its surprisal includes that of its end; white space at
     the beginning of a sentence belongs to the first word. (The boundary has to be counted for the probabilities of
     words to sum to one: Pimentel & Meister 2024; Oh & Schuler 2024.) Subwords carry their white space in front: there a
-    piece that begins with white space and holds more than that begins a word.
+    piece that begins with white space and holds more than that begins a word, and the end of the word before it has to
+    be divided from it (`elman.evaluation.word_ends`).
 
     Example:
         >>> word_starts([*"to be", "<eos>"], TextOptions(tokenisation="characters"))
@@ -222,8 +223,8 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
         return [True] * len(tokens)
     starts, between, found = [], True, False
     for index, token in enumerate(tokens):
-        text = token if options.tokenisation == "characters" else from_bytes(piece_bytes(token))
-        boundary = token == EOS or text.isspace()
+        text = _text_of(token, options)
+        boundary = token == EOS or is_space(token, options)
         starts.append(index == 0 or (found and not boundary and (between or text[:1].isspace())))
         found, between = found or not boundary, boundary or text[-1:].isspace()
     return starts
@@ -236,10 +237,22 @@ def ends_word(token: str, options: TextOptions) -> bool:
         >>> [ends_word(token, TextOptions(tokenisation="subwords")) for token in ("s", "\u2581the", "<eos>")]
         [False, True, True]
     """
-    if not options.spelt or token == EOS:
-        return True
-    text = token if options.tokenisation == "characters" else from_bytes(piece_bytes(token))
-    return text[:1].isspace()
+    return not options.spelt or token == EOS or begins_with_space(token, options)
+
+
+def begins_with_space(token: str, options: TextOptions) -> bool:
+    """Whether a token that spells begins with white space; `<eos>` does not."""
+    return token != EOS and _text_of(token, options)[:1].isspace()
+
+
+def is_space(token: str, options: TextOptions) -> bool:
+    """Whether a token that spells is nothing but white space; `<eos>` is not."""
+    return token != EOS and _text_of(token, options).isspace()
+
+
+def _text_of(token: str, options: TextOptions) -> str:
+    """What a token spells."""
+    return token if options.tokenisation == "characters" else from_bytes(piece_bytes(token))
 
 
 def word_slices(starts: Sequence[bool]) -> list[slice]:

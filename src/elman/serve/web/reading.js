@@ -24,6 +24,7 @@ export class Reading {
     this.inBytes = reading.tokenisation === "bytes" || reading.tokenisation === "subwords";
     this.spelt = this.inBytes || reading.tokenisation === "characters";
     this.subwords = subwords && new Subwords(subwords);
+    this.spaces = subwords ? words.flatMap((word, id) => (this.isSpaced(word) ? [id] : [])) : [];
     const anyCase = (list) => list.split("|").map((word) => [...word].map((letter) =>
       `[${letter}${letter.toUpperCase()}]`).join("")).join("|");
     this.raw = new RegExp([
@@ -135,13 +136,20 @@ export class Reading {
     let [between, any] = [true, false];
     for (let at = start; at < found.length; at += 1) {
       const piece = found[at];
-      const text = this.inBytes && !piece.ends ? (decoded(piece.text) ?? "?") : piece.text;
+      const text = this.textOf(piece.text);
       const boundary = piece.ends || BLANK.test(text);
-      piece.begins = at === start || (any && !boundary && (between || FIRST.test(text)));
+      piece.opens = at === start;
+      piece.begins = piece.opens || (any && !boundary && (between || FIRST.test(text)));
       any ||= !boundary;
       between = boundary || LAST.test(text);
     }
   }
+
+  /** What a piece spells; "?" where its bytes are no text by themselves. */
+  textOf(token) { return this.inBytes && token !== EOS ? (decoded(token) ?? "?") : token; }
+
+  /** Whether a piece begins with white space. */
+  isSpaced(token) { return token !== EOS && FIRST.test(this.textOf(token)); }
 
   /** What is shown of pieces: those with an id in one piece, bytes until they make up characters. */
   marks(pieces, scored) {
@@ -149,7 +157,7 @@ export class Reading {
     let decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     let [at, held] = [0, null];
     for (const piece of pieces) {
-      const one = piece.id === null || piece.id === undefined ? null : scored[at];
+      const one = isRead(piece) ? scored[at] : null;
       held ??= { text: "", at: one ? at : null, tokens: 0, begins: false, bits: one ? 0 : null,
         entropy: one ? one.entropy : null, rank: one ? one.rank : null, unknown: false, ends: false };
       if (one) {
@@ -172,16 +180,43 @@ export class Reading {
   /** The words of pieces, without ends of lines: [text, bits or null]. */
   wordsOf(pieces, scored) {
     const found = [];
+    const bits = this.wordEnds(pieces, scored);
     let at = 0;
     for (const piece of pieces) {
       if (piece.begins || !found.length) found.push({ pieces: [], bits: null });
       const word = found.at(-1);
       word.pieces.push(piece);
-      if (piece.id === null || piece.id === undefined) continue;
-      word.bits = (word.bits ?? 0) + scored[at].bits;
+      if (!isRead(piece)) continue;
+      word.bits = (word.bits ?? 0) + bits[at];
       at += 1;
     }
-    return found.map(({ pieces: own, bits }) => [this.spelling(own), bits]).filter(([text]) => text !== EOS);
+    return found.map(({ pieces: own, bits: sum }) => [this.spelling(own), sum]).filter(([text]) => text !== EOS);
+  }
+
+  /** The bits of pieces, of subwords so that sums over words have their ends, as src/elman/evaluation/word_ends.py. */
+  wordEnds(pieces, scored) {
+    const bits = scored.map((one) => one.bits);
+    if (!this.subwords) return bits;
+    const read = [];
+    let [any, begins] = [false, false];
+    for (const piece of pieces) {
+      any &&= !piece.opens;
+      begins ||= piece.begins;
+      if (!isRead(piece)) continue;
+      read.push({ token: piece.token, follows: begins && any });
+      [any, begins] = [true, false];
+    }
+    read.forEach(({ follows }, begin) => {
+      if (!follows) return;
+      let end = begin;
+      while (end > 1 && BLANK.test(this.textOf(read[end - 1].token))) end -= 1;
+      if (!this.isSpaced(read[end].token) || read[end - 1].token === EOS) return;
+      const between = scored.slice(end, begin).reduce((rest, one) => rest - one.bits, scored[end].space);
+      if (!Number.isFinite(between)) return;
+      bits[begin - 1] += between;
+      bits[begin] -= between;
+    });
+    return bits;
   }
 
   /** The word that pieces spell; a boundary alone is itself. */
@@ -199,6 +234,9 @@ export class Reading {
     return decoded(token) ?? [...pieceBytes(token)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
   }
 }
+
+/** Whether a model reads a piece. */
+function isRead(piece) { return piece.id !== null && piece.id !== undefined; }
 
 /** The text of a piece; null where its bytes are none by themselves. */
 function decoded(piece) {

@@ -60,7 +60,8 @@ export class TextModel {
       if (!child) {
         const { logProbs, state } = await this.look(node);
         const rank = 1 + logProbs.reduce((count, one) => count + (one > logProbs[id] ? 1 : 0), 0);
-        const scored = { bits: -logProbs[id] / BITS, rank, entropy: node.entropy };
+        const space = this.reading.spaces.reduce((sum, one) => sum + Math.exp(logProbs[one]), 0);
+        const scored = { bits: -logProbs[id] / BITS, rank, entropy: node.entropy, space: -Math.log2(space) };
         child = node.children.get(id) ?? new Node(id, state, scored);
         node.children.set(id, child);
         this.nodes += 1;

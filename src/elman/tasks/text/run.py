@@ -29,6 +29,7 @@ from elman.evaluation.dynamic import statistics_windows
 from elman.evaluation.perplexity import evaluate_split, reading, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import Sentences, score_document, score_sentences
+from elman.evaluation.word_ends import spaces_of
 from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
@@ -138,6 +139,11 @@ class TextRun(Run):
     ) -> TextReader:
         """What reads a text as the training text was read, and tallies what the vocabulary lacks (`TextReader`)."""
         return TextReader(self.vocabulary, self.tokeniser, as_is=as_is, leave_out=leave_out, name=name, cure=cure)
+
+    @functools.cached_property
+    def spaces(self) -> tuple[int, ...]:
+        """The ids of subwords that begin with white space, and so end the word before them; none for other tokens."""
+        return spaces_of(self.vocabulary.words, self.options)
 
     @property
     def reads_spelling(self) -> bool:
