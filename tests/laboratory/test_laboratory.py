@@ -165,6 +165,15 @@ def test_spans_double_until_one_is_not_learnt(tmp_path):
     assert chain.after([outcome(msgspec.structs.replace(first, budget=1.0), False)]) is None
 
 
+def test_trials_of_other_settings_have_names_of_their_own():
+    trial = Trial(task="recall", cell="gru", span=2)
+    others = [
+        msgspec.structs.replace(trial, **one) for one in ({"size": 16}, {"budget": 20.0}, {"lr": 0.01, "clip": 0.5})
+    ]
+    assert trial.name == "recall-gru-bptt-span-2-seed-0"
+    assert [one.name.removeprefix(trial.name) for one in others] == ["-size-16", "-budget-20", "-lr-0.01-clip-0.5"]
+
+
 def test_trials_are_run_once_and_kept(tmp_path, monkeypatch):
     """Two chains with the same first trial: one job; what is kept is not run again, what fails is reported."""
     launcher = inline.use(monkeypatch)
@@ -177,9 +186,10 @@ def test_trials_are_run_once_and_kept(tmp_path, monkeypatch):
                     f"{found[Chain(first, 2)][0].seconds:.0f} s"]  # fmt: skip
     conduct([Chain(first, 2)], tmp_path, Launch(), told.append)
     assert len(launcher.names) == 1
-    with pytest.raises(UserError, match=r"recall-gru-hebb-span-2-seed-0: there is no rule hebb"):
-        conduct([Chain(msgspec.structs.replace(first, rule="hebb"), 2)], tmp_path, Launch(retries=1), told.append)
-    assert told[-1].startswith("recall-gru-hebb-span-2-seed-0: failed (there is no rule hebb")
+    wrong = msgspec.structs.replace(first, rule="hebb")
+    with pytest.raises(UserError, match=r"recall-gru-hebb-span-2-seed-0-size-16-.*: there is no rule hebb"):
+        conduct([Chain(wrong, 2)], tmp_path, Launch(retries=1), told.append)
+    assert told[-1].startswith(f"{wrong.name}: failed (there is no rule hebb")
 
 
 @pytest.mark.slow

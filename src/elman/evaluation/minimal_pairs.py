@@ -44,7 +44,8 @@ class CodedPair(NamedTuple):
         good, bad: ids, as they are predicted; at the end `BOUNDARY` where the last word is only spelt so far.
         read: how the two are read: the same ids, but to a model that reads spelling unknown words have their own.
         unknown: words outside the vocabulary in either sentence, each position once, in order.
-        same: whether the model cannot distinguish the two, since they differ in unknown words only; where those are
+        same: whether the model cannot distinguish the two, since it reads them as the same (mostly they differ in unknown
+            words only); where those are
             spelled, in the last token only, which nothing follows.
     """
 
@@ -78,7 +79,7 @@ class PairAccuracy(NamedTuple):
             "phenomenon": self.phenomenon,
             "field": self.field,
             "pairs": self.pairs,
-            "differ_in_unknown_words_only": self.same,
+            "not_distinguished": self.same,
             "judged": self.accuracy.count,
             "accuracy": self.accuracy.share if self.accuracy.count else None,
             "low": low,

@@ -47,8 +47,11 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """For files and messages."""
-        return f"{self.task}-{self.cell}-{self.rule}-span-{self.span}-seed-{self.seed}"
+        """For files and messages: with every setting that is not the usual one, so that each trial has its own."""
+        name = f"{self.task}-{self.cell}-{self.rule}-span-{self.span}-seed-{self.seed}"
+        usual = Trial(task=self.task, cell=self.cell, rule=self.rule, span=self.span, seed=self.seed)
+        others = ((field, getattr(self, field)) for field in self.__struct_fields__)
+        return name + "".join(f"-{field}-{value:g}" for field, value in others if value != getattr(usual, field))
 
 
 class TrialResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ import pytest
 from elman.config.trees import TreeOptions
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.trees.corpus import TreeSymbols, open_trees
+from elman.errors import UserError
 
 SHORT, LONG = (
     "(S (NP (DT the) (NN {0})) (VP (VB sleeps)))",
@@ -27,6 +28,13 @@ def test_what_is_left_out_and_labels_that_training_lacks_are_reported(tmp_path, 
         f"elman: {path}: 1 constituent of the valid split with a label that training has fewer than data.min_label = 2"
         " times: counted as wrong",
     ]
+
+
+def test_a_split_of_words_alone_is_refused(tmp_path):
+    for name, trees in (("train", [SHORT.format("cat")] * 4), ("valid", ["(NN cat)"]), ("test", [SHORT.format("cat")])):
+        (tmp_path / f"{name}.txt").write_text("\n".join(trees) + "\n")
+    with pytest.raises(UserError, match="the trees of the valid split are words alone"):
+        open_trees(tmp_path, TreeOptions(min_label=1))
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_minimal_pairs_read_spelling_unless_told(run, ask, tmp_path):
     (tmp_path / "pairs.tsv").write_text(f"{good}\t{bad}\tunseen\n")
     options = ("--pairs", tmp_path / "pairs.tsv")
     (spelled,), (as_unk,) = ask("minimal-pairs", *options), ask("minimal-pairs", *options, "--unknown-as-unk")
-    assert [found["phenomena"][0]["differ_in_unknown_words_only"] for found in (spelled, as_unk)] == [0, 1]
+    assert [found["phenomena"][0]["not_distinguished"] for found in (spelled, as_unk)] == [0, 1]
     right, wrong = (by_hand(run, line, line.lower().split()).sum() for line in (good, bad))
     assert spelled["phenomena"][0]["accuracy"] == float(right > wrong)
 

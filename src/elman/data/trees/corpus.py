@@ -134,6 +134,10 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
     splits = {name: _split(name, pairs, shapes[name], symbols) for name, pairs in raw.items()}
     splits["train"].facts["too_long"] = left_out
     for split in splits.values():
+        if not split.facts["tokens"]:
+            raise UserError(
+                f"{source}: the trees of the {split.name} split are words alone; give it trees with constituents"
+            )
         if (unknown := split.facts["unknown_labels"]) and split.name != "train":
             notice(
                 f"{source}: {counted(unknown, 'constituent')} of the {split.name} split with a label that training has"
