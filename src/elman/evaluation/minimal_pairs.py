@@ -44,9 +44,8 @@ class CodedPair(NamedTuple):
         good, bad: ids, as they are predicted; at the end `BOUNDARY` where the last word is only spelt so far.
         read: how the two are read: the same ids, but to a model that reads spelling unknown words have their own.
         unknown: words outside the vocabulary in either sentence, each position once, in order.
-        same: whether the model cannot distinguish the two, since it reads them as the same (mostly they differ in unknown
-            words only); where those are
-            spelled, in the last token only, which nothing follows.
+        same: whether the model cannot distinguish the two, since it reads them as the same: mostly they differ in
+            unknown words only; where those are spelled, in the last token only, which nothing follows.
     """
 
     phenomenon: str
