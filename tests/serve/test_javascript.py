@@ -110,7 +110,8 @@ def test_texts_are_read_shown_and_written_as_elman_does(page, tmp_path, name):
     if name == "words":  # the page splits at white space, as --as-is does
         texts = ["to be , not the king 's\n\n a question ", *TEXTS[4:5]]
     code = """
-        import { Reading, Writing } from "./reading.js";
+        import { Reading } from "./reading.js";
+        import { Writing } from "./writing.js";
         const reading = new Reading(given.facts);
         return given.texts.map((text) => {
           const pieces = reading.pieces(text);

@@ -1,8 +1,9 @@
 // A model of pairs in the browser: a graph that reads a source, one that is a step of its targets, and a beam search.
 
 import { search } from "./beam.js";
-import { Reading, Writing } from "./reading.js";
+import { Reading } from "./reading.js";
 import { named, rowsOf, symbols, taken } from "./tensors.js";
+import { Writing } from "./writing.js";
 
 export class PairModel {
   constructor(facts, source, target) {

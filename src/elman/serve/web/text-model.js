@@ -1,9 +1,10 @@
 // A model of text in the browser: what the panels ask, computed step by step.
 
 import { Refused } from "./backend.js";
-import { Reading, Writing } from "./reading.js";
+import { Reading } from "./reading.js";
 import { best, drawn, entropy, freshSeed, generator, weighed } from "./sampling.js";
 import { beginning, named, once, symbols, taken } from "./tensors.js";
+import { Writing } from "./writing.js";
 
 const KEPT = 48;
 const NODES = 6000;
