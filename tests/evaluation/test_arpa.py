@@ -72,6 +72,12 @@ def test_by_hand(write):
     assert model.score(model.encode(["a", "b", "z"]))[1].tolist() == [2, 3, 1]
 
 
+@pytest.mark.parametrize("before", ["", "a comment\n"])
+def test_a_byte_order_mark_is_no_part_of_the_model(write, before):
+    model = read_arpa(write(f"\ufeff{before}{BY_HAND.lstrip()}"))
+    assert log10s(model, "a b") == pytest.approx([-0.4, -0.15])
+
+
 def changed(before, after):
     assert before in BY_HAND
     return BY_HAND.replace(before, after)

@@ -16,11 +16,13 @@ from elman.drawing.style import MUTED, SERIES, canvas, colour, label, legend, sv
 def figures(components: Components, words: Sequence[str], states: npt.NDArray[np.floating], name: str) -> list[Figure]:
     """A sentence in the plane of the first two components, and its components word by word.
 
-    `states` [N, H] are those after each word; `name` is unique within the page.
+    `states` [N, H] are those after each word, which have no plane where H is 1; `name` is unique within the page.
     """
     sentence = " ".join(words)
-    plane = _plane(components, [(words, states)], f"plane-{name}", sentence)
     steps = _by_word(components.project(states), words, f"steps-{name}", sentence)
+    if len(components.axes) == 1:
+        return [Figure(sentence, steps)]
+    plane = _plane(components, [(words, states)], f"plane-{name}", sentence)
     return [Figure(sentence, plane), Figure("by word", steps)]
 
 
@@ -33,11 +35,10 @@ def write_trajectories_page(
     Raises UserError where `out` is a folder or cannot be written.
     """
     shares = 100 * components.shares
-    together = Section(
-        "Together",
-        legend=legend(" ".join(words) for words, _ in walks),
-        figures=[Figure("", _plane(components, walks, "together", "all sentences"))],
-    )
+    together = []
+    if len(walks) > 1 and len(components.axes) > 1:
+        plane = Figure("", _plane(components, walks, "together", "all sentences"))
+        together = [Section("Together", legend=legend(" ".join(words) for words, _ in walks), figures=[plane])]
     alone = [
         figure
         for index, (words, states) in enumerate(walks)
@@ -52,7 +53,7 @@ def write_trajectories_page(
             f"Each point is the state of {level} after a word, labelled by its place, after Elman (1991). The"
             f" components are those of the states along {text}, the largest variance first."
         ],
-        sections=[*([together] if len(walks) > 1 else []), Section("Sentences", figures=alone)],
+        sections=[*together, Section("Sentences", figures=alone)],
     )
 
 

@@ -6,6 +6,7 @@ words are no n-gram of the file, as SRILM's pruning leaves, gets them as a conte
 that they have by backing off, which changes no probability.
 """
 
+import codecs
 import gzip
 import math
 import re
@@ -83,7 +84,7 @@ class _Reader:
         return _model(ids, levels, self.name)
 
     def _counts(self) -> list[int]:
-        while (line := self._next()) is not None and line != b"\\data\\":
+        while (line := self._next()) is not None and line.removeprefix(codecs.BOM_UTF8) != b"\\data\\":
             pass
         if line is None:
             raise UserError(f"{self.name}: no ARPA file, since no line is \\data\\; give an n-gram model")
