@@ -167,10 +167,11 @@ def no_higher(metric: str, a: str, b: str, margin: float) -> Ratio:
     return Ratio(f"{metric} of {a} is no higher than of {b} (within {margin:.1%})", metric, a, b, high=1 + margin)
 
 
-def no_difference(metric: str, a: str, b: str, margin: float) -> Ratio:
-    """The metrics of `a` and `b` differ by less than the fraction `margin`."""
-    statement = f"{metric} of {a} and of {b} do not differ (within {margin:.1%})"
-    return Ratio(statement, metric, a, b, low=1 / (1 + margin), high=1 + margin)
+def no_difference(metric: str, a: str, b: str, margin: float, b_metric: str | None = None) -> Ratio:
+    """The metrics of `a` and `b`, of `b` perhaps another metric, differ by less than the fraction `margin`."""
+    other = "" if b_metric is None else f"{b_metric} "
+    statement = f"{metric} of {a} and {other}of {b} do not differ (within {margin:.1%})"
+    return Ratio(statement, metric, a, b, low=1 / (1 + margin), high=1 + margin, b_metric=b_metric)
 
 
 def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = None) -> Ratio:

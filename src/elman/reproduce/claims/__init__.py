@@ -8,9 +8,9 @@ from elman.reproduce.claim import Claim
 
 MODULES = (
     "constraint", "projection_cost", "projection_rank", "memory_noise", "music", "output", "characters",
-    "vocabulary", "mixtures", "layer_gradients", "wikitext", "adaptation", "learning", "long_lags", "turing_machine",
-    "state_tracking", "minimal_gru", "recurrences", "equal_time", "sizes", "networks", "dropout", "counts", "pairs",
-    "grammar", "spelling",
+    "vocabulary", "mixtures", "layer_gradients", "wikitext", "adaptation", "rounding", "learning", "long_lags",
+    "turing_machine", "state_tracking", "minimal_gru", "recurrences", "equal_time", "sizes", "networks", "dropout",
+    "counts", "pairs", "grammar", "spelling",
 )  # fmt: skip
 """In the order in which `elman reproduce list` shows them."""
 
