@@ -37,12 +37,10 @@ NETWORKS = {
     "constrained GRU": _source(CONSTRAINED[0.2]),
 }
 
-
 IN_BF16 = {
     label: source._replace(settings=(*source.settings, "training.precision=bf16")) for label, source in NETWORKS.items()
 }
 """The same networks, trained in bf16."""
-
 
 BF16_TRAINING = Claim(
     name="bf16-training",
@@ -54,8 +52,8 @@ BF16_TRAINING = Claim(
     notes="The source trains recurrent translation, images and speech. Here the factors of large products are rounded"
     " to bf16 (`training.precision`), weights and everything else are float32, and all arms are evaluated in float32."
     " Networks of words as in doc-components, at a rate of 20 for all; characters as in character-bottleneck; the GRU"
-    " as in gru-perplexity-by-delta. Networks that begin alike soon differ as two seeds do, by about 1 %: by seed the"
-    " margin of .5 % would take tens of seeds, by token it is decided.",
+    " as in gru-perplexity-by-delta. Networks that begin alike soon differ as two seeds do, by about 1 %, so that the"
+    " margin of .5 %, fixed beforehand, may take tens of seeds.",
 )
 
 
