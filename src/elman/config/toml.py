@@ -53,6 +53,8 @@ def read_tables(path: Path) -> dict[str, Any]:
 
 def set_recipe(tables: dict[str, Any], settings: Sequence[str], source: str) -> Recipe:
     """The recipe of some tables, which are not changed, with `key.path=value` settings; raises as `load_recipe`."""
+    if isinstance(settings, str):
+        raise UserError(f'settings are a list of texts such as ["training.epochs=3"], not the text {settings!r}')
     raw = copy.deepcopy(tables)
     for setting in settings:
         _apply(raw, setting)
@@ -110,6 +112,7 @@ def find(name: str) -> Path:
 
 def resolve(path: Path) -> Path:
     """The path itself, or the shipped recipe that `elman recipes` lists under it where no such file exists."""
+    path = path.expanduser()
     ours = FOLDER.parent / path
     return ours if not path.exists() and ours.is_file() else path
 
