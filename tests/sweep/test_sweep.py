@@ -143,6 +143,14 @@ def test_seeds_and_values_may_be_added(recipe, corpus, tmp_path, written, capsys
     capsys.readouterr()
 
 
+def test_a_key_within_a_table_that_is_varied_is_kept(recipe, corpus, tmp_path, written, capsys):
+    tables = ",".join(f"{{kind = 'adam', lr = {rate}}}" for rate in (0.1, 0.2))
+    words = ["--set", "training.optimiser.eps=1e-5", "--set", f"training.optimiser={tables}"]
+    assert main(command(recipe, corpus, tmp_path / "out", *words)) == 0
+    assert [one.training.optimiser.eps for one in written.trained] == [1e-5, 1e-5]
+    capsys.readouterr()
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

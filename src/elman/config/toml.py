@@ -120,7 +120,7 @@ def resolve(path: Path) -> Path:
 def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The tables of a recipe file, completed from its base; `above`: the files that led here by their bases."""
     try:
-        raw = parse_toml(path.read_text(encoding="utf-8"))
+        raw = parse_toml(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
     except FileNotFoundError:
         near = did_you_mean(str(path), (f"recipes/{one.relative_to(FOLDER)}" for one in FOLDER.rglob("*.toml")))
         raise UserError(f"{path}: no such recipe{near}; `elman recipes` lists those that come with elman") from None
@@ -138,6 +138,8 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         )
     if found.resolve() in above:
         raise UserError(f"{path}: base = {name!r} leads back to {found}; a recipe cannot be its own base")
+    if not isinstance(without, list) or not all(isinstance(key, str) for key in without):
+        raise UserError(f'{path}: without = {without!r}; write a list of key paths, such as ["training.clip"]')
     base = in_present_form(_read(found, above))
     for key in without:
         _leave_out(base, key, f"{path}: without = {without!r}: {found} has no key {key!r}")
@@ -148,7 +150,7 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 def _leave_out(base: dict[str, Any], key: str, refusal: str) -> None:
     """Delete a key path from the tables of a base."""
-    *tables, last = str(key).split(".")
+    *tables, last = key.split(".")
     table: Any = base
     for name in tables:
         table = table.get(name) if isinstance(table, dict) else None

@@ -169,4 +169,4 @@ def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
 def _note(
     axes: Axes, text: str, at: tuple[float, float], offset: tuple[int, int], within: tuple[str, str], side: str
 ) -> None:
-    axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5, parse_math=False)
+    axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5)

@@ -62,7 +62,7 @@ class Sweep:
 
     def recipe(self, setting: Setting, seed: int) -> Recipe:
         """The recipe of a run; raises UserError, which names the setting, where it cannot be one."""
-        settings = [*self.question.space.fixed, *setting.settings, f"seed={seed}"]
+        settings = _outer_first([*self.question.space.fixed, *setting.settings, f"seed={seed}"])
         source = self.name if not setting.values else f"{self.name}, {self.label(setting)}"
         return entitled(set_recipe(self.tables, settings, source), self.question.data, settings)
 
@@ -83,6 +83,11 @@ class Sweep:
     def runs(self, setting: Setting) -> list[PlannedRun]:
         """Its runs, in the order of the seeds."""
         return [self.run(setting, seed) for seed in self.question.seeds]
+
+
+def _outer_first(settings: Sequence[str]) -> list[str]:
+    """Settings in an order in which no table replaces a key within it that is set too."""
+    return sorted(settings, key=lambda setting: setting.partition("=")[0].count("."))
 
 
 def open_sweep(out: Path, recipe: Path, question: Question) -> Sweep:
