@@ -200,7 +200,7 @@ def prepare(
     Args:
         name: as `elman data list` shows it; with --recipe also a file, a folder, or a quoted pattern such as
             'news/*.txt.gz'
-        out: the folder to write (default: the cache folder)
+        out: the folder to write, whose other files are kept (default: the cache folder)
         base_url: fetch the files, under their own names, from here
         recipe: read the text as this recipe on text does
     """
@@ -215,7 +215,7 @@ def prepare(
         _encode(name, recipe, settings, as_json=as_json)
         return
     with progress.preparing() as advance:
-        folder = prepare.prepare(name, out, advance, base_url=base_url)
+        folder = prepare.prepare(name, out, advance, base_url=base_url, keep=out is not None)
     if recipe is not None:
         _encode(name if out is None else str(folder), recipe, settings, as_json=as_json)
         return
