@@ -121,6 +121,19 @@ def write_question(sweep: Sweep, found: dict[str, Any]) -> None:
     write_atomic(sweep.out / RECORD, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
 
 
+def left_out(sweep: Sweep) -> list[str]:
+    """Seeds and values that the record of its folder has and the sweep lacks."""
+    if not (sweep.out / RECORD).is_file():
+        return []
+    old, new = reopen_sweep(sweep.out).question, sweep.question
+    found = [f"seed {seed}" for seed in old.seeds if seed not in new.seeds]
+    for key, axis in old.space.axes.items():
+        kept = new.space.axes.get(key)
+        if isinstance(axis, Values) and isinstance(kept, Values):
+            found += [f"{key}={text}" for text in axis.texts if text not in kept.texts]
+    return found
+
+
 def _require_same(out: Path, known: Sweep, asked: Sweep) -> None:
     """Raise UserError where a question is not that of the folder; more seeds, values and trials are the same one."""
     changed = _changed_tables(known.tables, asked.tables)
