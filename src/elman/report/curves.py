@@ -101,8 +101,8 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
 
 def _described(run: RunFolder) -> str:
     train, best, loss = run.metrics.train, run.metrics.best, run.scale.of
-    ends = [loss(line.loss) for line in (train[0], train[-1])] if train else []
-    text = f"training from {ends[0]:,.0f} to {ends[1]:,.1f}" if ends else "no training lines"
+    losses = [loss(line.loss) for line in train if math.isfinite(line.loss)]
+    text = f"training from {losses[0]:,.1f} to {losses[-1]:,.1f}" if losses else "no training lines"
     return f"{text}, best validation {loss(best.nll):,.1f} at epoch {best.epoch:g}" if best else text
 
 

@@ -138,10 +138,12 @@ def number(value: float | None, digits: int = 0) -> str:
     """A number with separators, or a dash.
 
     Example:
-        >>> number(21500620), number(73.045, 2), number(None), number(float("nan"))
-        ('21,500,620', '73.05', '–', '–')
+        >>> number(21500620), number(73.045, 2), number(1e304, 2), number(None), number(float("nan"))
+        ('21,500,620', '73.05', '1e+304', '–', '–')
     """
-    return MISSING if value is None or math.isnan(value) else f"{value:,.{digits}f}"
+    if value is None or math.isnan(value):
+        return MISSING
+    return f"{value:,.{digits}f}" if abs(value) < 1e15 else f"{value:.3g}"
 
 
 def brief(value: float | None) -> str:
