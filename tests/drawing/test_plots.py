@@ -95,6 +95,15 @@ def test_a_level_below_the_curves_lies_within_the_axis(values, level, monkeypatc
     assert axes.get_ylim()[0] < level < axes.get_ylim()[1]
 
 
+def test_losses_below_zero_are_within_the_axis(monkeypatch):
+    """Of densities; the axis was upside down and had no point of the curves."""
+    figures = []
+    monkeypatch.setattr("elman.drawing.plots.svg", lambda figure, *_: figures.append(figure))
+    draw(plot(Curve([1, 2], [-5.0, -6.0], 0, "checks"), Curve([1, 2], [-4.0, -5.5]), quantity="nll"))
+    low, high = figures[0].axes[0].get_ylim()
+    assert low < -6.0 < -4.0 < high
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_single_loss_beyond_all_bounds_is_drawn():
     assert "<path" in draw(plot(Curve([1.0], [math.exp(700)], 0, "checks")))

@@ -121,7 +121,8 @@ def _scale(axes: Axes, plot: Plot) -> None:
     if plot.quantity == "speed":
         high = min(high, _FASTEST * sorted(values)[len(values) // 2])  # one wrong time would fill the axis otherwise
     if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
-        high = min(high, 2.2 * max(checks))  # the first steps of training would fill the axis otherwise
+        top = max(checks)  # the first steps of training would fill the axis otherwise; densities may be negative
+        high = min(high, top + 1.2 * max(abs(top), top - min(checks)))
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:
         axes.set_yscale("log")
         axes.set_ylim(low / 1.12, high * 1.12)
