@@ -224,6 +224,11 @@ def test_a_missing_recipe_is_named(tmp_path):
     assert complaint(path) == f"{path}: no such recipe; `elman recipes` lists those that come with elman"
 
 
+def test_a_shipped_recipe_is_found_from_every_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert config.load_recipe("recipes/shakespeare/demo.toml", ["seed=7"]).seed == 7
+
+
 def test_malformed_toml_names_the_line(path):
     path.write_text('title = "small"\nmodel\n')
     assert complaint(path) == (

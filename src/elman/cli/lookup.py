@@ -15,7 +15,7 @@ from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse
 from elman.cli.progress import duration
 from elman.config.recipe import KINDS, Recipe
 from elman.config.text import TextData
-from elman.config.toml import resolve, shipped
+from elman.config.toml import shipped
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
@@ -232,7 +232,7 @@ def _encode(source: str, path: Path, settings: tuple[str, ...], *, as_json: bool
     from elman.config import load_recipe
     from elman.data.text.corpus import open_corpus
 
-    recipe = load_recipe(resolve(path), settings)
+    recipe = load_recipe(path, settings)
     if not isinstance(recipe.data, TextData):
         raise UserError(f"{path}: a recipe for {recipe.kind}; only texts are prepared, other data are read each time")
     started = time.monotonic()

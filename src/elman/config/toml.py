@@ -36,6 +36,7 @@ _EVALUATION = {
 def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Recipe:
     """Read a recipe, complete it from its base, and apply `key.path=value` settings.
 
+    The path is that of a file, or that by which `elman recipes` lists a recipe that comes with elman.
     `base = "ptb/awd-lstm.toml"` names another recipe, relative to the folder of this one or to the recipes that come
     with elman. Tables are merged, except that `heads`, and a table whose `kind` changes, replace those of the base;
     `without = ["training.clip"]` leaves keys of the base out; `title`, `notes` and `expected` are never taken from it.
@@ -43,7 +44,7 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     Raises UserError where there is no such file, it is not TOML, a key is unknown, a value has a wrong type or is out
     of range, or bases form a circle.
     """
-    return set_recipe(read_tables(Path(path)), settings or [], str(path))
+    return set_recipe(read_tables(resolve(Path(path))), settings or [], str(path))
 
 
 def read_tables(path: Path) -> dict[str, Any]:

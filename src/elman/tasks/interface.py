@@ -10,7 +10,7 @@ import torch
 
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
-from elman.config.toml import load_recipe, resolve
+from elman.config.toml import load_recipe
 from elman.data.text.tokeniser import shown
 from elman.errors import UserError
 from elman.evaluation.result import Result
@@ -82,7 +82,7 @@ def train(
     """
     if isinstance(recipe, Recipe) and settings:
         raise UserError("settings change a recipe that is a file; give elman.load_recipe the file and these settings")
-    read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
+    read = recipe if isinstance(recipe, Recipe) else load_recipe(recipe, settings)
     read = entitled(read, data, settings)
     start = None if init is None else Path(init)
     extras = () if track is None else names_of(track)
