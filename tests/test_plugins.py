@@ -94,6 +94,26 @@ def process(*arguments, installed=(), **changes):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
 
 
+def test_files_of_one_name_keep_their_own_builders(tmp_path):
+    """Each record's builder is that of its own file; a file given twice is one plug-in."""
+    files = []
+    for folder, tag, bias in (("one", "plain-one", "False"), ("two", "plain-two", "True")):
+        (tmp_path / folder).mkdir()
+        text = FILE.replace('tag="plain"', f'tag="{tag}"').replace('tag="sum"', f'tag="{tag}-sum"')
+        files.append(tmp_path / folder / "parts.py")
+        files[-1].write_text(text.replace("Flat(bias=record.bias)", f"Flat(bias={bias})"))
+    code = (
+        "import sys; from pathlib import Path; from pkgutil import resolve_name\n"
+        "from elman import config; from elman.config import plugins\n"
+        "for file in sys.argv[1:]: plugins.load_file(Path(file))\n"
+        "added = plugins.added('outputs')\n"
+        "print([resolve_name(one.builder).__code__.co_filename for one in added.values()], len(plugins.loaded))"
+    )
+    again = tmp_path / "one" / ".." / "one" / "parts.py"
+    done = process("-c", code, *files, again)
+    assert done.stdout.strip() == f"{[str(file) for file in files]} 2", done.stderr
+
+
 def install_example(folder):
     """The example package as an installer leaves it, by its own table of entry points."""
     import tomllib

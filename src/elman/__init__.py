@@ -41,6 +41,10 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_HOMES[name]), name)
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 @functools.cache
 def _version() -> str:
     """The version by the tags of a checkout, where setuptools-scm is installed; otherwise that of the installation."""

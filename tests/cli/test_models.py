@@ -126,6 +126,7 @@ def test_what_is_refused(run, tmp_path, capsys):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("")
     assert "it exists" in refusal(capsys, *f"models publish {run} --name tiny --licence MIT --out full".split())
+    assert "--out .: it exists" in refusal(capsys, *f"models publish {run} --name tiny --licence MIT --out .".split())
     assert "cannot be the name" in refusal(capsys, *f"models publish {run} --name Tiny --licence MIT --out new".split())
     assert "--licence is empty" in refusal(
         capsys, "models", "publish", run, "--name", "a", "--licence", "", "--out", "x"
@@ -134,6 +135,18 @@ def test_what_is_refused(run, tmp_path, capsys):
     assert "did you mean shakespeare?" in refusal(capsys, "generate", "shakespare")
     assert "cannot be read" in refusal(capsys, "models", "list", "--registry", "nowhere.toml")
     assert not (tmp_path / "new").exists()
+
+
+def test_an_entry_is_added_and_the_registry_is_kept_as_it_is(run, tmp_path, capsys):
+    registry = tmp_path / "registry.toml"
+    registry.write_text("# models of ours\n")
+    assert publish(run, tmp_path / "a", "--registry", registry) == 0
+    assert registry.read_text().startswith("# models of ours\n")
+    assert tomllib.loads(registry.read_text()).keys() == {"tiny"}
+    registry.write_bytes(b"\xff")
+    capsys.readouterr()
+    words = f"models publish {run} --name tiny --licence MIT --out b --registry {registry}".split()
+    assert "is not UTF-8" in refusal(capsys, *words)
 
 
 def test_a_name_is_not_taken_twice(run, tmp_path, capsys):

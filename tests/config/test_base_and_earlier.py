@@ -74,6 +74,9 @@ def test_keys_of_the_base_can_be_left_out(tmp_path):
     assert (recipe.data.corpus, recipe.citation, recipe.data.eos) == (None, None, "none")
     path = write(tmp_path, "next.toml", 'base = "base.toml"\nwithout = ["training.none.such"]\ntitle = "next"\n')
     assert "no key 'training.none.such'" in refusal(path)
+    for wrong in ('"citation"', "3", "[3]"):
+        path = write(tmp_path, "next.toml", f'base = "base.toml"\nwithout = {wrong}\ntitle = "next"\n')
+        assert "write a list of key paths" in refusal(path)
 
 
 def test_bases_have_bases_and_may_be_shipped(tmp_path):

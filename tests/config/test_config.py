@@ -177,6 +177,11 @@ SETTINGS = [
         "training.optimiser={kind = 'sgd', lr = 1.0, nesterov = true}",
         "training.optimiser: nesterov = true has no effect without momentum; set momentum, or leave nesterov out",
     ),
+    (
+        'model.output.choice={kind = "adaptive", cutoffs = [5, 0]}',
+        "model.output.choice.cutoffs[1] = 0; write a whole number of 1 or more",
+    ),
+    ('training.clip="a\\nb"', 'training.clip = "a\\nb"; write a number above 0'),
     ("data.max_vocabulary=2", "data.max_vocabulary = 2; write a whole number of 3 or more"),
     (
         "data.test_fraction=0.99",
@@ -219,11 +224,21 @@ def test_a_missing_recipe_is_named(tmp_path):
     assert complaint(path) == f"{path}: no such recipe; `elman recipes` lists those that come with elman"
 
 
+def test_a_shipped_recipe_is_found_from_every_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert config.load_recipe("recipes/shakespeare/demo.toml", ["seed=7"]).seed == 7
+
+
 def test_malformed_toml_names_the_line(path):
     path.write_text('title = "small"\nmodel\n')
     assert complaint(path) == (
         f"{path}: not a readable TOML recipe (Expected '=' after a key in a key/value pair (at line 2, column 6))"
     )
+
+
+def test_a_mark_of_an_editor_at_the_beginning_is_passed_over(path):
+    path.write_bytes("\ufeff".encode() + path.read_bytes())
+    assert config.load_recipe(path).title == "small"
 
 
 def test_a_recipe_that_is_not_utf8_is_refused(path):

@@ -32,6 +32,11 @@ def test_values_that_span_much_have_a_logarithmic_axis():
     assert draw_dots([Row("one", [0.0]), Row("two", [100.0])], "error").axes[0].get_xscale() == "linear"
 
 
+def test_a_label_with_dollar_signs_is_no_formula():
+    page = svg(draw_dots([Row("$$", [1.0]), Row("a$_{$b", [2.0])], "$^"), "p", "t", "d")
+    assert all(f">{label}<" in page for label in ("$$", "a$_{$b", "$^"))
+
+
 def test_nothing_finite_is_an_empty_figure():
     assert dots(draw_dots([Row("one", [math.inf])], "error")) == []
     assert "<svg" in svg(draw_dots([Row("one", [math.inf])], "error"), "p", "t", "d")

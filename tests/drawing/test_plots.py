@@ -81,6 +81,34 @@ def test_levels_far_from_the_curves_are_left_out():
     assert not any(text.startswith(("far", "below")) for text in texts(svg))
 
 
+@pytest.mark.parametrize(
+    ("values", "level"), [([60.0, 58.0], 57.3), ([60.0], 54.0), ([600.0, 58.0], 30.0), ([-5.0, -6.0], -6.4)]
+)
+def test_a_level_below_the_curves_lies_within_the_axis(values, level, monkeypatch):
+    """Its name stood below the axis, and the space for it left no room for the curves."""
+    figures = []
+    monkeypatch.setattr("elman.drawing.plots.svg", lambda figure, *_: figures.append(figure))
+    curve = Curve(range(len(values)), values, 0, "checks")
+    draw(plot(curve, levels=[Mark(level, "near"), Mark(-1000.0, "far")]))
+    (axes,) = figures[0].axes
+    assert [text.get_text().partition(" ")[0] for text in axes.texts] == ["near"]
+    assert axes.get_ylim()[0] < level < axes.get_ylim()[1]
+
+
+def test_losses_below_zero_are_within_the_axis(monkeypatch):
+    """Of densities; the axis was upside down and had no point of the curves."""
+    figures = []
+    monkeypatch.setattr("elman.drawing.plots.svg", lambda figure, *_: figures.append(figure))
+    draw(plot(Curve([1, 2], [-5.0, -6.0], 0, "checks"), Curve([1, 2], [-4.0, -5.5]), quantity="nll"))
+    low, high = figures[0].axes[0].get_ylim()
+    assert low < -6.0 < -4.0 < high
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_single_loss_beyond_all_bounds_is_drawn():
+    assert "<path" in draw(plot(Curve([1.0], [math.exp(700)], 0, "checks")))
+
+
 def test_first_steps_do_not_fill_the_axis():
     ticks = texts(draw(plot(CHECKS, Curve([0.1, 1, 3], [9000.0, 200.0, 80.0], 1))))
     assert "5,000" not in ticks

@@ -6,10 +6,17 @@ import pytest
 from matplotlib.transforms import Bbox
 
 from elman.drawing.points import Point, draw_points
+from elman.drawing.style import svg
 
 
 def names(figure):
     return {text.get_text(): text for text in figure.axes[0].texts}
+
+
+def test_a_name_with_dollar_signs_is_no_formula():
+    figure = draw_points([Point("$$", 1.0, 10.0), Point("$x_{$", 2.0, 20.0)], "cost in $", "reached in $")
+    page = svg(figure, "p", "t", "d")
+    assert all(f">{name}<" in page for name in ("$$", "$x_{$", "cost in $", "reached in $"))
 
 
 def test_every_point_is_drawn_with_its_name():

@@ -153,6 +153,14 @@ def test_the_folder_is_still_a_run(run, folder, capsys):
     assert "perplexity" in card
 
 
+def test_a_folder_without_the_course_of_training_is_written_again(folder, tmp_path, capsys):
+    again = tmp_path / "again"
+    assert main(["export", str(folder), "--out", str(again), "--to", "hf", "--threads", "1"]) == 0
+    capsys.readouterr()
+    assert "| test |" in (again / "README.md").read_text()
+    assert json.loads((again / "results.json").read_text()) == json.loads((folder / "results.json").read_text())
+
+
 def test_what_transformers_saves_it_opens(opened, tmp_path):
     model, tokeniser = opened
     model.save_pretrained(tmp_path)

@@ -1,14 +1,17 @@
 import json
+import math
 import re
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from elman.errors import UserError
-from elman.report import comparison, tables
+from elman.report import comparison, curves, tables
 from elman.report.folder import read_folder
 from elman.report.page import write_report
 
@@ -110,12 +113,35 @@ def test_figures_are_those_of_the_files(make_run):
     assert f"the network is {below:.1f}\N{NO-BREAK SPACE}% below the Kneser-Ney 5-gram baseline" in text
 
 
+def test_densities_are_compared_in_nats_and_have_no_bars(make_run):
+    run = make_run(expected=False)
+    table = tomllib.loads((run / "recipe.toml").read_text()) | {"data": {"kind": "series"}}
+    (run / "recipe.toml").write_text(tomli_w.dumps(table))
+    rows = [{"split": "test", "nll": -801.5, "perplexity": 0.0, "tokens": 9}]
+    (run / "results.json").write_text(json.dumps(rows))
+    (run / "baselines.json").write_text(json.dumps([{**rows[0], "nll": -802.0, "name": "persistence"}]))
+    folder = read_folder(run)
+    assert comparison.verdict(folder) == (
+        "On the test split the network is 0.500 nats per step above the persistence baseline: NLL -801.500 to -802.000."
+    )
+    assert [row.test for row in tables.result_rows(folder)] == [-802.0, -801.5]
+    assert tables.widest(tables.result_rows(folder)) == 0.0
+
+
+def test_baselines_lie_on_the_scale_of_the_curves(make_run):
+    run = make_run()
+    table = tomllib.loads((run / "recipe.toml").read_text()) | {"data": {"kind": "music"}}
+    (run / "recipe.toml").write_text(tomli_w.dumps(table))
+    plot, _ = curves.loss_plots([read_folder(run)], [0])
+    assert [mark.at for mark in plot.levels] == pytest.approx([math.log(148.3), math.log(664.2)])
+
+
 def test_the_worst_baseline_is_first(make_run):
     rows = tables.result_rows(read_folder(make_run()))
     names = ["unigram", "Kneser-Ney 5-gram", "this network", "published: Merity et al. 2018, Table 2"]
     assert [row.name for row in rows] == names
     assert [row.kind for row in rows] == ["baseline", "baseline", "network", "published"]
-    assert [row.test for row in rows[:2]] == [639.3, 141.2]
+    assert [row.test for row in rows[:2]] == pytest.approx([639.3, 141.2])
 
 
 @pytest.mark.slow

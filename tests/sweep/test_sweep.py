@@ -140,6 +140,16 @@ def test_seeds_and_values_may_be_added(recipe, corpus, tmp_path, written, capsys
     assert main(["sweep", "--resume", "--out", str(out), "--seeds", "1-3"]) == 0
     assert len(written.trained) == 9
     assert len({(recipe.seed, recipe.training.optimiser.lr) for recipe in written.trained}) == 9
+    assert "left out" not in capsys.readouterr().err
+    assert main(command(recipe, corpus, out, "--set", f"{LR}=0.2,0.3", "--seeds", "1,3")) == 0
+    assert f"this sweep had seed 2, {LR}=0.1 too, left out now; their runs are kept" in capsys.readouterr().err
+
+
+def test_a_key_within_a_table_that_is_varied_is_kept(recipe, corpus, tmp_path, written, capsys):
+    tables = ",".join(f"{{kind = 'adam', lr = {rate}}}" for rate in (0.1, 0.2))
+    words = ["--set", "training.optimiser.eps=1e-5", "--set", f"training.optimiser={tables}"]
+    assert main(command(recipe, corpus, tmp_path / "out", *words)) == 0
+    assert [one.training.optimiser.eps for one in written.trained] == [1e-5, 1e-5]
     capsys.readouterr()
 
 

@@ -11,7 +11,7 @@ from elman.data.hypotheses import Hypothesis
 from elman.evaluation.scoring import Unknown
 from elman.tasks.text import rescoring
 from elman.tasks.text.run import TextRun
-from support import text_runs
+from support import commands, text_runs
 from support.commands import output, table
 
 
@@ -43,6 +43,75 @@ def test_generate_gives_the_text_of_its_seed(trained):
     made = elman.generate(trained.run, "w1 w2", count=5, seed=1)
     assert len(made.tokens) == 5
     assert made == elman.generate(str(trained.run.path), "w1 w2", count=5, seed=1)
+
+
+def test_evaluation_keeps_the_split_and_the_data_of_its_options(trained, tmp_path):
+    (tmp_path / "other.txt").write_text("w1 w2 w3\nw4\n")
+    options = elman.EvaluationOptions(split="valid")
+    assert elman.evaluate(trained.run, options=options) == elman.evaluate(trained.run, "valid")
+    assert elman.evaluate(trained.run, "test", options=options).split == "test"
+    other = elman.EvaluationOptions(split="all", data=tmp_path / "other.txt")
+    assert elman.evaluate(trained.run, options=other).tokens == 6
+
+
+@pytest.mark.parametrize(("name", "value"), [("streams", 0), ("warm_up", -1), ("beam", 0)])
+def test_options_of_evaluation_have_ranges(name, value):
+    with pytest.raises(elman.UserError, match=f"--{name.replace('_', '-')} is {value}; it must be"):
+        elman.EvaluationOptions(**{name: value})
+
+
+def test_a_name_of_the_hub_is_one_for_every_function(trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("elman.tasks.hub._of_hub", lambda name: trained.run.path if name == "someone/model" else None)
+    assert elman.evaluate("someone/model", "valid").split == "valid"
+    assert elman.generate("someone/model", count=1) == elman.generate(trained.run, count=1)
+
+
+def test_a_sample_has_no_unknown_words_unless_they_are_asked_for(tmp_path_factory):
+    run, sampling = elman.load(commands.trained("words", tmp_path_factory)), elman.Sampling(temperature=100.0)
+    assert "<unk>" not in elman.generate(run, count=300, sampling=sampling).tokens
+    assert "<unk>" in elman.generate(run, count=300, sampling=sampling, unk=True).tokens
+
+
+@pytest.mark.parametrize("wrong", [{"top_k": 0}, {"top_p": 0.0}, {"temperature": -1.0}])
+def test_a_sampling_out_of_range_is_refused(trained, wrong):
+    with pytest.raises(elman.UserError, match="it must be"):
+        elman.generate(trained.run, count=1, sampling=elman.Sampling(**wrong))
+
+
+@pytest.mark.parametrize("wrong", [None, float("nan"), b"w1"])
+def test_what_is_no_text_is_not_scored(trained, wrong):
+    with pytest.raises(elman.UserError, match="text 2 is no text but"):
+        elman.score(trained.run, ["w1", wrong])
+
+
+def test_the_home_folder_may_be_written_as_a_tilde(trained, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
+    made = elman.train("~/recipe.toml", "~/run", data=trained.run.source, settings=["training.epochs=1"])
+    assert made.run.path == tmp_path / "run"
+    assert elman.load("~/run").saved == made.run.saved
+
+
+def test_settings_are_not_ignored_beside_a_recipe_that_is_read(trained, tmp_path):
+    with pytest.raises(elman.UserError, match="settings change a recipe that is a file"):
+        elman.train(text_runs.recipe(), tmp_path / "run", data=trained.run.source, settings=["training.epochs=1"])
+    with pytest.raises(elman.UserError, match="settings are a list of texts"):
+        elman.train(trained.run.path / "recipe.toml", tmp_path / "run", settings="training.epochs=1")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_device_is_refused(trained, tmp_path):
+    assert elman.load(trained.run.path, device="auto").device.type in ("cpu", "cuda")
+    with pytest.raises(elman.UserError, match="--device gpu: unknown"):
+        elman.load(trained.run.path, device="gpu")
+    with pytest.raises(elman.UserError, match="--device gpu: unknown"):
+        elman.Experiment(text_runs.recipe(), str(tmp_path / "run"), data=trained.run.source, device="gpu")
+
+
+def test_all_names_of_the_package_are_listed():
+    assert set(elman.__all__) <= set(dir(elman))
 
 
 def test_score_gives_log_probabilities_of_every_token(trained):

@@ -33,6 +33,12 @@ def test_the_sums_are_those_of_score(run, scorer):
     assert found["tokens"][4] == 5  # <eos> within, and at the end
 
 
+@pytest.mark.parametrize("wrong", [{"batch_size": 0}, {"threads": 0}])
+def test_numbers_below_one_are_refused(run, wrong):
+    with pytest.raises(UserError, match="is 0; it must be 1 or more"):
+        elman.Scorer(run, **wrong)
+
+
 def test_a_text_of_several_lines_is_one_document(run, scorer):
     lines = elman.score(run, ["w2", "w1 strange"], document=True)
     assert scorer([TEXTS[4]])["log_prob"][0] == pytest.approx(

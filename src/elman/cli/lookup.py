@@ -15,7 +15,7 @@ from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse
 from elman.cli.progress import duration
 from elman.config.recipe import KINDS, Recipe
 from elman.config.text import TextData
-from elman.config.toml import resolve, shipped
+from elman.config.toml import shipped
 from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
@@ -200,7 +200,7 @@ def prepare(
     Args:
         name: as `elman data list` shows it; with --recipe also a file, a folder, or a quoted pattern such as
             'news/*.txt.gz'
-        out: the folder to write (default: the cache folder)
+        out: the folder to write, whose other files are kept (default: the cache folder)
         base_url: fetch the files, under their own names, from here
         recipe: read the text as this recipe on text does
     """
@@ -215,7 +215,7 @@ def prepare(
         _encode(name, recipe, settings, as_json=as_json)
         return
     with progress.preparing() as advance:
-        folder = prepare.prepare(name, out, advance, base_url=base_url)
+        folder = prepare.prepare(name, out, advance, base_url=base_url, keep=out is not None)
     if recipe is not None:
         _encode(name if out is None else str(folder), recipe, settings, as_json=as_json)
         return
@@ -232,7 +232,7 @@ def _encode(source: str, path: Path, settings: tuple[str, ...], *, as_json: bool
     from elman.config import load_recipe
     from elman.data.text.corpus import open_corpus
 
-    recipe = load_recipe(resolve(path), settings)
+    recipe = load_recipe(path, settings)
     if not isinstance(recipe.data, TextData):
         raise UserError(f"{path}: a recipe for {recipe.kind}; only texts are prepared, other data are read each time")
     started = time.monotonic()

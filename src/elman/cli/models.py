@@ -115,10 +115,10 @@ def publish(
     from elman.export.publishing import About, entry_text, publish
     from elman.tasks.open import open_run
 
-    models = {}
+    listed = ""
     if registry_ is not None and registry_.exists():
-        models = registry.parse(registry_.read_text(encoding="utf-8"), str(registry_))
-        if name in models:
+        listed = registry.text_of(str(registry_))
+        if name in registry.parse(listed, str(registry_)):
             raise UserError(f"{registry_}: a model {name} is there already; choose another --name, or remove its entry")
     opened = open_run(run, common.place())
     about = About(licence, data, notes, url)
@@ -126,8 +126,8 @@ def publish(
         opened, name, out, about, None if weights == "float32" else weights, lambda line: progress.log().print(line)
     )
     if registry_ is not None:
-        models = models | {name: made.model}
-        write_atomic(registry_, "\n".join(entry_text(one, model) for one, model in models.items()))
+        entry = entry_text(name, made.model)
+        write_atomic(registry_, f"{listed.rstrip()}\n\n{entry}" if listed.strip() else entry)
     facts = {
         "folder": str(made.folder),
         "archive": str(made.archive),

@@ -1,5 +1,6 @@
 """What was wrong with a recipe, in a user's words: the key, what was found there, what is allowed."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -57,9 +58,16 @@ def _follow(kind: Any, step: str, value: Any) -> tuple[Any, str, Any]:
         return inner, key, value[key]
     if step.startswith("["):
         index = int(step[1:-1])
+        kind = _list_type(kind)
         inner = kind.item_types[index] if isinstance(kind, inspect.TupleType) else kind.item_type
         return inner, step, value[index]
     return _field(kind, step, value), step, value[step]
+
+
+def _list_type(kind: Any) -> Any:
+    """The type that is a list, of those that a value may have."""
+    parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    return next(one for one in parts if isinstance(one, inspect.TupleType | inspect.VarTupleType))
 
 
 def _field(kind: Any, key: str, value: Any) -> Any:
@@ -137,7 +145,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f'"{value}"'
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
         return "a table"
     return f"[{', '.join(_shown(one) for one in value)}]" if isinstance(value, list) else str(value)

@@ -13,6 +13,7 @@ recipe.
 """
 
 import importlib.util
+import itertools
 import os
 import sys
 import traceback
@@ -111,7 +112,7 @@ def load_file(path: Path) -> None:
         source = Source(str(path), sha256_file(path))
     except OSError as error:
         raise UserError(f"--plugin {path}: {error.strerror or error}") from None
-    if source in loaded:
+    if any(one.version == source.version and Path(one.name).resolve() == path.resolve() for one in loaded):
         return
     module = _module(path)
     _roots.append(str(path))
@@ -126,8 +127,9 @@ def load_file(path: Path) -> None:
 
 
 def _module(path: Path) -> ModuleType:
-    """The module of a file, importable by its name afterwards, so that records can name their builders."""
-    name = f"elman_plugin_{path.stem}"
+    """The module of a file, importable afterwards by a name of its own, so that records can name their builders."""
+    same = (f"elman_plugin_{path.stem}{number or ''}" for number in itertools.count())
+    name = next(one for one in same if one not in sys.modules)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UserError(f"--plugin {path}: its name must end in .py")

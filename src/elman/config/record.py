@@ -60,9 +60,9 @@ class Reporting(NamedTuple):
         """Report perplexity (otherwise nats per step)."""
         return self.quantity == "perplexity"
 
-    def of(self, perplexity: float) -> float:
-        """The reported loss for a perplexity, as runs write it."""
-        return perplexity if self.in_perplexity else math.log(perplexity) if perplexity > 0 else math.nan
+    def of(self, nll: float) -> float:
+        """The reported loss for an NLL (nats per token or step): that itself, or its perplexity, at most exp(700)."""
+        return math.exp(min(nll, 700.0)) if self.in_perplexity else nll
 
 
 TOKENS = Reporting(

@@ -36,6 +36,7 @@ _EVALUATION = {
 def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Recipe:
     """Read a recipe, complete it from its base, and apply `key.path=value` settings.
 
+    The path is that of a file, or that by which `elman recipes` lists a recipe that comes with elman.
     `base = "ptb/awd-lstm.toml"` names another recipe, relative to the folder of this one or to the recipes that come
     with elman. Tables are merged, except that `heads`, and a table whose `kind` changes, replace those of the base;
     `without = ["training.clip"]` leaves keys of the base out; `title`, `notes` and `expected` are never taken from it.
@@ -43,7 +44,7 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     Raises UserError where there is no such file, it is not TOML, a key is unknown, a value has a wrong type or is out
     of range, or bases form a circle.
     """
-    return set_recipe(read_tables(Path(path)), settings or [], str(path))
+    return set_recipe(read_tables(resolve(Path(path))), settings or [], str(path))
 
 
 def read_tables(path: Path) -> dict[str, Any]:
@@ -53,6 +54,8 @@ def read_tables(path: Path) -> dict[str, Any]:
 
 def set_recipe(tables: dict[str, Any], settings: Sequence[str], source: str) -> Recipe:
     """The recipe of some tables, which are not changed, with `key.path=value` settings; raises as `load_recipe`."""
+    if isinstance(settings, str):
+        raise UserError(f'settings are a list of texts such as ["training.epochs=3"], not the text {settings!r}')
     raw = copy.deepcopy(tables)
     for setting in settings:
         _apply(raw, setting)
@@ -110,6 +113,7 @@ def find(name: str) -> Path:
 
 def resolve(path: Path) -> Path:
     """The path itself, or the shipped recipe that `elman recipes` lists under it where no such file exists."""
+    path = path.expanduser()
     ours = FOLDER.parent / path
     return ours if not path.exists() and ours.is_file() else path
 
@@ -117,7 +121,7 @@ def resolve(path: Path) -> Path:
 def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     """The tables of a recipe file, completed from its base; `above`: the files that led here by their bases."""
     try:
-        raw = parse_toml(path.read_text(encoding="utf-8"))
+        raw = parse_toml(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
     except FileNotFoundError:
         near = did_you_mean(str(path), (f"recipes/{one.relative_to(FOLDER)}" for one in FOLDER.rglob("*.toml")))
         raise UserError(f"{path}: no such recipe{near}; `elman recipes` lists those that come with elman") from None
@@ -135,6 +139,8 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         )
     if found.resolve() in above:
         raise UserError(f"{path}: base = {name!r} leads back to {found}; a recipe cannot be its own base")
+    if not isinstance(without, list) or not all(isinstance(key, str) for key in without):
+        raise UserError(f'{path}: without = {without!r}; write a list of key paths, such as ["training.clip"]')
     base = in_present_form(_read(found, above))
     for key in without:
         _leave_out(base, key, f"{path}: without = {without!r}: {found} has no key {key!r}")
@@ -145,7 +151,7 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 def _leave_out(base: dict[str, Any], key: str, refusal: str) -> None:
     """Delete a key path from the tables of a base."""
-    *tables, last = str(key).split(".")
+    *tables, last = key.split(".")
     table: Any = base
     for name in tables:
         table = table.get(name) if isinstance(table, dict) else None

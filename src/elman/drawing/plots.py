@@ -121,7 +121,8 @@ def _scale(axes: Axes, plot: Plot) -> None:
     if plot.quantity == "speed":
         high = min(high, _FASTEST * sorted(values)[len(values) // 2])  # one wrong time would fill the axis otherwise
     if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
-        high = min(high, 2.2 * max(checks))  # the first steps of training would fill the axis otherwise
+        top = max(checks)  # the first steps of training would fill the axis otherwise; densities may be negative
+        high = min(high, top + 1.2 * max(abs(top), top - min(checks)))
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:
         axes.set_yscale("log")
         axes.set_ylim(low / 1.12, high * 1.12)
@@ -129,7 +130,8 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_minor_formatter(NullFormatter())
     elif plot.quantity in _LOSSES:
-        axes.set_ylim(low - 0.06 * (high - low or 1), high + 0.06 * (high - low or 1))
+        margin = 0.06 * (high - low or abs(high) or 1)
+        axes.set_ylim(low - margin, high + margin)
     elif low >= 0:
         axes.set_ylim(0, high * 1.08 or 1)
     axes.yaxis.set_major_formatter(FuncFormatter(_tick))
@@ -143,17 +145,22 @@ def _log_ticks(ratio: float) -> LogLocator:
 
 
 def _tick(value: float, _: int | None = None) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
-    """Levels that lie within the curves' range or not far beyond it; the others would flatten the curves."""
+    """Levels within the axis, or at most half its height below it, which then begins lower; others would flatten it."""
     low, high = axes.get_ylim()
-    for level in levels:
-        if low * 0.7 < level.at < high:
-            axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
-            text = f"{level.label} {_tick(level.at)}"
-            _note(axes, text, (1, level.at), (-2, 3), ("axes fraction", "data"), "right")
+    height = math.log(high / low) if axes.get_yscale() == "log" else high - low
+    furthest = low * math.exp(-0.5 * height) if axes.get_yscale() == "log" else low - 0.5 * height
+    shown = [level for level in levels if furthest <= level.at < high]
+    if (lowest := min((level.at for level in shown), default=low)) < low:
+        margin = lowest / 1.12 if axes.get_yscale() == "log" else lowest - 0.06 * height
+        axes.set_ylim(margin, high)
+    for level in shown:
+        axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        text = f"{level.label} {_tick(level.at)}"
+        _note(axes, text, (1, level.at), (-2, 3), ("axes fraction", "data"), "right")
 
 
 def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
@@ -169,4 +176,4 @@ def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
 def _note(
     axes: Axes, text: str, at: tuple[float, float], offset: tuple[int, int], within: tuple[str, str], side: str
 ) -> None:
-    axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5, parse_math=False)
+    axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5)

@@ -63,7 +63,7 @@ def _name(figure: Figure, axes: Axes, points: Sequence[Point]) -> None:
         others = [*dots[:number], *dots[number + 1 :], *taken]
         found = [axes.annotate(
             point.name, (point.x, point.y), (x, y), textcoords="offset points", fontsize=8, color=INK,
-            ha="left" if x > 0 else "right" if x < 0 else "center",
+            ha="left" if x > 0 else "right" if x < 0 else "center", parse_math=False,
         ) for x, y in _PLACES]  # fmt: skip
         boxes = [one.get_window_extent() for one in found]
         covered = [_overlap(box, others) for box in boxes]

@@ -9,6 +9,7 @@ import matplotlib as mpl
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 INK, MUTED, GRID = "#3b3b39", "#7a7a76", "#c9c8c2"
@@ -67,6 +68,13 @@ def label(axes: Axes, x: str, y: str) -> None:
     axes.set_ylabel(y, color=MUTED, fontsize=9.5)
 
 
+def as_written(figure: Figure) -> None:
+    """Show every text of a figure as it is written: matplotlib takes what stands between dollar signs for formulas."""
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        text.set_parse_math(False)
+
+
 def svg(figure: Figure, name: str, title: str, description: str) -> Markup:
     """A figure in the colours of this module as an `<svg>` element; title and description are for screen readers.
 
@@ -94,6 +102,7 @@ def svg_file(figure: Figure, name: str, title: str, description: str) -> str:
 
 def _saved(figure: Figure, name: str, background: str) -> str:
     """The `<svg>` element as matplotlib writes it; equal figures of one name are equal texts."""
+    as_written(figure)
     buffer = io.StringIO()
     facts = {"Date": None, "Creator": None, "Format": None, "Type": None}
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):

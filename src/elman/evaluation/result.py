@@ -1,9 +1,13 @@
 """The result of an evaluation: one record from the evaluation to results.json, `--json` and the report."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from elman.errors import UserError
+from elman.formats import read_json
 
 RESULTS = "results.json"
 """The file of a run folder with its results."""
@@ -114,6 +118,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The record as JSON writes it."""
         facts: dict[str, Any] = msgspec.to_builtins(self)
         return facts
+
+
+def recorded_results(folder: Path) -> list[Result]:
+    """The results that a run folder holds, none where it has no file of them; raises UserError where it is damaged."""
+    path = folder / RESULTS
+    found = read_json(path) if path.is_file() else []
+    try:
+        return msgspec.convert(found, list[Result])
+    except msgspec.ValidationError as error:
+        raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
 
 
 def figures_of(rows: Iterable[Result]) -> dict[str, float]:

@@ -187,8 +187,11 @@ def _finish(
 
 @contextlib.contextmanager
 def new_folder(out: Path) -> Iterator[Path]:
-    """A folder that takes the place of `out` when the block ends well; raises UserError where `out` is not empty."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    """A folder that takes the place of `out` when the block ends well.
+
+    Raises UserError where `out` is not empty, or is the working folder.
+    """
+    if not out.name or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         raise UserError(f"--out {out}: it exists; give the name of a new folder")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

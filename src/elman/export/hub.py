@@ -7,6 +7,7 @@ import msgspec
 from torch import Tensor
 
 from elman.config import Characters
+from elman.evaluation.result import recorded_results
 from elman.export.check import TorchStep
 from elman.export.folder import measured, new_folder, text_of, with_own
 from elman.export.readme import Exported, rows_of
@@ -14,7 +15,6 @@ from elman.export.step import Step
 from elman.files import json_text, write_atomic
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
-from elman.report.folder import read_folder
 from elman.tasks.text.run import TextRun
 
 KEPT = ("recipe.toml", "results.json", "vocabulary.tsv", "subwords.model")
@@ -101,7 +101,7 @@ def _card(run: TextRun, exported: Exported) -> str:
     """The model card: facts of the run alone."""
     from huggingface_hub import EvalResult, ModelCardData
 
-    results = [one for one in read_folder(run.path).results if one.method in (None, "static")]
+    results = [one for one in recorded_results(run.path) if one.method in (None, "static")]
     evaluated = [
         EvalResult(
             task_type="text-generation",

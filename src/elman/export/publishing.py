@@ -12,10 +12,9 @@ import tomli_w
 from elman import __version__
 from elman.config.toml import dump_recipe
 from elman.errors import UserError, notice
-from elman.evaluation.result import RESULTS, Result
+from elman.evaluation.result import RESULTS, Result, recorded_results
 from elman.export.folder import new_folder
 from elman.files import json_text, replacing, sha256_file, write_atomic
-from elman.formats import read_json
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
 from elman.learning.packing import UNPACKED, Form
@@ -69,7 +68,7 @@ def publish(
     registry.require_name(name, "--name")
     if not about.licence:
         raise UserError("--licence is empty; state the licence of the weights, such as 'CC BY 4.0'")
-    before = _recorded(run.path)
+    before = recorded_results(run.path)
     with new_folder(out) as new:
         folder = new / name
         folder.mkdir()
@@ -123,11 +122,6 @@ def _copy(run: Run, folder: Path) -> None:
 def _source(run: Run) -> str:
     """Where the data of a run is, without the place on this machine."""
     return Path(str(run.facts["source"])).name
-
-
-def _recorded(path: Path) -> list[Result]:
-    file = path / RESULTS
-    return msgspec.convert(read_json(file), list[Result]) if file.is_file() else []
 
 
 def _measured(run: Run, folder: Path, say: Callable[[str], None]) -> list[Result]:

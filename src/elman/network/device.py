@@ -11,12 +11,14 @@ import torch
 from elman.errors import UserError
 
 
-def choose_device(name: str) -> torch.device:
-    """The device of a name; raises UserError where it is unavailable.
+def choose_device(name: torch.device | str) -> torch.device:
+    """The device of a name; raises UserError where it is unavailable. A device itself is returned as it is.
 
     `auto` is the first GPU of CUDA, or else the CPU. MPS, of Apple's processors, has to be named: a recurrent step is
     many small operations, each started on its own there, and there is no float64.
     """
+    if isinstance(name, torch.device):
+        return name
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

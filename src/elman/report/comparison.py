@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from elman.config.record import TOKENS, Reporting
 from elman.config.toml import flatten
 from elman.errors import notice
 from elman.report.folder import Expected, RunFolder
@@ -68,13 +69,17 @@ def same_text(runs: Sequence[RunFolder]) -> bool:
     return len({run.data.digest for run in runs if run.data is not None and run.data.digest}) <= 1
 
 
-def against(value: float, other: float) -> str:
-    """How a perplexity compares with another.
+def against(value: float, other: float, scale: Reporting = TOKENS) -> str:
+    """How a loss compares with another: perplexities by their ratio, nats per step by their difference.
 
     Example:
         >>> against(73.0, 104.0), against(104.0, 73.0), against(73.0, 73.0)
         ('29.8 % below', '42.5 % above', 'level with')
     """
+    if not scale.in_perplexity:
+        if abs(value - other) < 0.0005:
+            return "level with"
+        return f"{abs(value - other):.3f} nats per {scale.unit} {'below' if value < other else 'above'}"
     change = 100 * (value / other - 1)
     if abs(change) < 0.05:
         return "level with"
@@ -88,10 +93,13 @@ def verdict(run: RunFolder) -> str | None:
         rivals = [row for row in run.baselines if row.split == split and row.name]
         if result is None or not rivals:
             continue
-        best = min(rivals, key=lambda row: row.perplexity)
-        where = f"{against(result.perplexity, best.perplexity)} the {best.name} baseline"
-        figures = f"perplexity {result.perplexity:.1f} to {best.perplexity:.1f}"
-        return f"On {split} text the network is {where}: {figures}."
+        best, scale = min(rivals, key=lambda row: row.nll), run.scale
+        ours, theirs = scale.of(result.nll), scale.of(best.nll)
+        digits = 1 if scale.in_perplexity else 3
+        figures = f"{scale.name} {ours:.{digits}f} to {theirs:.{digits}f}"
+        return (
+            f"On the {split} split the network is {against(ours, theirs, scale)} the {best.name} baseline: {figures}."
+        )
     return None
 
 
@@ -100,7 +108,8 @@ def published_verdict(run: RunFolder) -> str | None:
     result, number = run.result("test"), published(run, "test")
     if result is None or number is None:
         return None
-    return f"Its test {run.scale.name} is {against(run.scale.of(result.perplexity), number)} the published {number:g}."
+    scale = run.scale
+    return f"Its test {scale.name} is {against(scale.of(result.nll), number, scale)} the published {number:g}."
 
 
 def published(run: RunFolder, split: str) -> float | None:

@@ -80,12 +80,12 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
     for run, colour in zip(runs, series, strict=True):
         train, checks, lowest = run.metrics.train, run.metrics.valid, run.metrics.best
         thin = 1 if len(runs) == 1 else colour
-        curves.append(Curve(axis.along(train), [scale.of(line.perplexity) for line in train], thin))
-        curves.append(Curve(axis.along(checks), [scale.of(line.perplexity) for line in checks], colour, "checks"))
+        curves.append(Curve(axis.along(train), [scale.of(line.loss) for line in train], thin))
+        curves.append(Curve(axis.along(checks), [scale.of(line.nll) for line in checks], colour, "checks"))
         if lowest is not None:
-            best.append((axis.along([lowest])[0], scale.of(lowest.perplexity), colour))
+            best.append((axis.along([lowest])[0], scale.of(lowest.nll), colour))
     one = len(runs) == 1
-    baselines = [Mark(row.perplexity, row.name) for row in runs[0].baselines if row.split == "valid" and row.name]
+    baselines = [Mark(scale.of(row.nll), row.name) for row in runs[0].baselines if row.split == "valid" and row.name]
     return Plot(
         name=f"{scale.quantity}-{axis.name}",
         title=f"{scale.name[0].upper()}{scale.name[1:]} against {axis.name}",
@@ -101,9 +101,9 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
 
 def _described(run: RunFolder) -> str:
     train, best, loss = run.metrics.train, run.metrics.best, run.scale.of
-    ends = [loss(line.perplexity) for line in (train[0], train[-1])] if train else []
-    text = f"training from {ends[0]:,.0f} to {ends[1]:,.1f}" if ends else "no training lines"
-    return f"{text}, best validation {loss(best.perplexity):,.1f} at epoch {best.epoch:g}" if best else text
+    losses = [loss(line.loss) for line in train if math.isfinite(line.loss)]
+    text = f"training from {losses[0]:,.1f} to {losses[-1]:,.1f}" if losses else "no training lines"
+    return f"{text}, best validation {loss(best.nll):,.1f} at epoch {best.epoch:g}" if best else text
 
 
 def _range(curves: Sequence[Curve]) -> str:

@@ -145,7 +145,8 @@ class RunFolder:
     @property
     def scale(self) -> Reporting:
         """How its losses and its data are reported."""
-        kind = in_present_form(self.recipe_table).get("data", {}).get("kind")
+        data = in_present_form(self.recipe_table).get("data")
+        kind = data.get("kind") if isinstance(data, dict) else None
         return KINDS[kind].reporting if kind in KINDS else TOKENS
 
     @property

@@ -41,14 +41,14 @@ def valid_loss(run: RunFolder) -> float | None:
     """As evaluated after training, else the best one during training."""
     result, best = run.result("valid"), run.metrics.best
     if result is not None:
-        return run.scale.of(result.perplexity)
-    return run.scale.of(best.perplexity) if best is not None else None
+        return run.scale.of(result.nll)
+    return run.scale.of(best.nll) if best is not None else None
 
 
 def test_loss(run: RunFolder) -> float | None:
     """As evaluated after training."""
     result = run.result("test")
-    return run.scale.of(result.perplexity) if result is not None else None
+    return run.scale.of(result.nll) if result is not None else None
 
 
 def result_rows(run: RunFolder) -> list[ResultRow]:
@@ -90,7 +90,7 @@ def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, i
 
 def ranking(tallies: Sequence[GroupRows]) -> str:
     """The best group, on test text if all were evaluated on it, and its margin."""
-    name = tallies[0].runs[0][2].scale.name
+    scale = tallies[0].runs[0][2].scale
     split = "test" if all(tally.test for tally in tallies) else "validation"
     spreads = [(tally.test if split == "test" else tally.valid, tally.label) for tally in tallies]
     known = sorted(((value, label) for value, label in spreads if value), key=lambda pair: pair[0].mean)
@@ -99,16 +99,17 @@ def ranking(tallies: Sequence[GroupRows]) -> str:
     best, label = known[0]
     deviation = "" if best.deviation is None else f" ± {best.deviation:.2f}"
     times = f" over {best.count} runs" if best.count > 1 else ""
-    lowest = f"{label}: {split} {name} {best.mean:.2f}{deviation}{times}"
+    lowest = f"{label}: {split} {scale.name} {best.mean:.2f}{deviation}{times}"
     if len(known) == 1:
         return f"{lowest}."
     second, other = known[1]
-    return f"Lowest is {lowest}, {against(best.mean, second.mean)} the next, {other}."
+    return f"Lowest is {lowest}, {against(best.mean, second.mean, scale)} the next, {other}."
 
 
 def widest(rows: Sequence[ResultRow]) -> float:
-    """The loss of a full bar."""
-    return max((row.test or row.valid or 0.0 for row in rows), default=0.0)
+    """The loss of a full bar; 0 where there are none, since a loss is below 0, as of densities it may be."""
+    losses = [row.test or row.valid or 0.0 for row in rows]
+    return max(losses, default=0.0) if min(losses, default=0.0) >= 0 else 0.0
 
 
 def _evaluated(
@@ -120,8 +121,8 @@ def _evaluated(
     return ResultRow(
         name,
         kind,
-        valid=run.scale.of(valid.perplexity) if valid else None,
-        test=run.scale.of(test.perplexity) if test else None,
+        valid=run.scale.of(valid.nll) if valid else None,
+        test=run.scale.of(test.nll) if test else None,
         bits_per_token=shown.bits_per_token if shown else None,
         figure=getattr(shown, run.scale.figure[0]) if shown and run.scale.figure else None,
         parameters=parameters,
@@ -137,10 +138,12 @@ def number(value: float | None, digits: int = 0) -> str:
     """A number with separators, or a dash.
 
     Example:
-        >>> number(21500620), number(73.045, 2), number(None), number(float("nan"))
-        ('21,500,620', '73.05', '–', '–')
+        >>> number(21500620), number(73.045, 2), number(1e304, 2), number(None), number(float("nan"))
+        ('21,500,620', '73.05', '1e+304', '–', '–')
     """
-    return MISSING if value is None or math.isnan(value) else f"{value:,.{digits}f}"
+    if value is None or math.isnan(value):
+        return MISSING
+    return f"{value:,.{digits}f}" if abs(value) < 1e15 else f"{value:.3g}"
 
 
 def brief(value: float | None) -> str:

@@ -1,6 +1,5 @@
 """The drawings of a reproduction: figures by seed, validation by epoch, and the curves that a measure took."""
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -104,7 +103,7 @@ def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
         curves += [_curve(checks, scale, number) for checks in seeds]
         curves.append(_mean(seeds, scale, number))
         begun = [next((check for check in checks if check.averaged), None) for checks in seeds]
-        rings += [(check.epoch, scale.of(check.perplexity), number) for check in begun if check is not None]
+        rings += [(check.epoch, scale.of(check.nll), number) for check in begun if check is not None]
     if scale is None:
         return None
     plot = Plot(
@@ -124,14 +123,14 @@ def _checks(run: PlannedRun) -> tuple[Valid, ...]:
 
 
 def _curve(checks: Sequence[Valid], scale: Reporting, number: int) -> Curve:
-    return Curve([one.epoch for one in checks], [scale.of(one.perplexity) for one in checks], number)
+    return Curve([one.epoch for one in checks], [scale.of(one.nll) for one in checks], number)
 
 
 def _mean(seeds: Sequence[Sequence[Valid]], scale: Reporting, number: int) -> Curve:
     together = list(zip(*seeds, strict=False))
     epochs = [sum(one.epoch for one in each) / len(each) for each in together]
     nats = [sum(one.nll for one in each) / len(each) for each in together]
-    return Curve(epochs, [scale.of(math.exp(min(value, 700.0))) for value in nats], number, "checks")
+    return Curve(epochs, [scale.of(value) for value in nats], number, "checks")
 
 
 def measured_curves(name: str, drawn: CurveAxes, measurements: Mapping[str, Sequence[Measurement]]) -> Markup:

@@ -230,11 +230,12 @@ def progress_of(run: PlannedRun) -> str:
         record = parse_json((run.folder / "metrics.jsonl").read_bytes().splitlines()[-1])
         phases = [phase.epochs for phase in phases_of(run.recipe.training)]
         place = f"epoch {sum(phases[: record['phase']]) + record['epoch']:.2f} of {sum(phases)}"
-        return f"{run.name} at {place}" + (f", {_loss(run, record['perplexity'])}" if "perplexity" in record else "")
+        nll = record.get("nll", record.get("loss"))
+        return f"{run.name} at {place}" + (f", {_loss(run, nll)}" if isinstance(nll, float) else "")
     except (OSError, ValueError, IndexError, KeyError):
         return f"{run.name} begins"
 
 
-def _loss(run: PlannedRun, perplexity: float) -> str:
+def _loss(run: PlannedRun, nll: float) -> str:
     reporting = run.recipe.data.reporting
-    return f"ppl {perplexity:.1f}" if reporting.in_perplexity else f"nll {reporting.of(perplexity):.4f}"
+    return f"ppl {reporting.of(nll):.1f}" if reporting.in_perplexity else f"nll {nll:.4f}"

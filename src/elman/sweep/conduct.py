@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.files import FolderLock
 from elman.jobs.launching import Tell
 from elman.network.device import choose_device
@@ -14,7 +14,7 @@ from elman.reproduce.planned import UNTRAINED
 from elman.reproduce.training import Machine, Stopped, Watch, train_programme
 from elman.sweep.outcome import ranked, with_tests
 from elman.sweep.page import write_sweep_page
-from elman.sweep.question import Sweep, write_question
+from elman.sweep.question import Sweep, left_out, write_question
 from elman.sweep.record import Found, found_of, write_best
 from elman.sweep.search import Search, search_of
 from elman.sweep.space import Setting
@@ -40,6 +40,8 @@ def conduct(sweep: Sweep, machine: Machine, tell: Tell, watch: Watch, advance: A
     with FolderLock(sweep.out):
         search = search_of(sweep, tell)
         check(sweep, machine, advance)
+        if gone := left_out(sweep):
+            notice(f"{sweep.out}: this sweep had {', '.join(gone)} too, left out now; their runs are kept")
         write_question(sweep, {})
         try:
             train_programme(search, machine, tell, watch)

@@ -71,13 +71,13 @@ def _note(sweep: Sweep) -> str:
 def _test_line(found: Found) -> list[str]:
     if found.best is None or found.best_test is None:
         return []
-    values = [found.scale.of(math.exp(min(nll, 700.0))) for nll in found.best_test]
+    values = [found.scale.of(nll) for nll in found.best_test]
     shown = ", ".join(f"{value:,.4g}" for value in values)
     return [f"The best setting on the test split: {found.scale.name} {shown}, by seed."]
 
 
 def _values(found: Found, row: Row) -> list[float]:
-    return [found.scale.of(math.exp(min(nll, 700.0))) for nll in row.nll if nll is not None and math.isfinite(nll)]
+    return [found.scale.of(nll) for nll in row.nll if nll is not None and math.isfinite(nll)]
 
 
 def _every_seed(found: Found) -> Section:

@@ -62,7 +62,7 @@ class Sweep:
 
     def recipe(self, setting: Setting, seed: int) -> Recipe:
         """The recipe of a run; raises UserError, which names the setting, where it cannot be one."""
-        settings = [*self.question.space.fixed, *setting.settings, f"seed={seed}"]
+        settings = _outer_first([*self.question.space.fixed, *setting.settings, f"seed={seed}"])
         source = self.name if not setting.values else f"{self.name}, {self.label(setting)}"
         return entitled(set_recipe(self.tables, settings, source), self.question.data, settings)
 
@@ -83,6 +83,11 @@ class Sweep:
     def runs(self, setting: Setting) -> list[PlannedRun]:
         """Its runs, in the order of the seeds."""
         return [self.run(setting, seed) for seed in self.question.seeds]
+
+
+def _outer_first(settings: Sequence[str]) -> list[str]:
+    """Settings in an order in which no table replaces a key within it that is set too."""
+    return sorted(settings, key=lambda setting: setting.partition("=")[0].count("."))
 
 
 def open_sweep(out: Path, recipe: Path, question: Question) -> Sweep:
@@ -114,6 +119,19 @@ def write_question(sweep: Sweep, found: dict[str, Any]) -> None:
         write_atomic(sweep.out / BASE, tomli_w.dumps(sweep.tables))
     record = {"question": msgspec.to_builtins(sweep.question), **found}
     write_atomic(sweep.out / RECORD, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+
+
+def left_out(sweep: Sweep) -> list[str]:
+    """Seeds and values that the record of its folder has and the sweep lacks."""
+    if not (sweep.out / RECORD).is_file():
+        return []
+    old, new = reopen_sweep(sweep.out).question, sweep.question
+    found = [f"seed {seed}" for seed in old.seeds if seed not in new.seeds]
+    for key, axis in old.space.axes.items():
+        kept = new.space.axes.get(key)
+        if isinstance(axis, Values) and isinstance(kept, Values):
+            found += [f"{key}={text}" for text in axis.texts if text not in kept.texts]
+    return found
 
 
 def _require_same(out: Path, known: Sweep, asked: Sweep) -> None:

@@ -98,7 +98,7 @@ def reported(scale: Reporting, nll: Sequence[float | None]) -> str:
     known = [value for value in nll if value is not None]
     if not all(map(math.isfinite, known)):
         return "diverged"
-    return spread([scale.of(math.exp(min(value, 700.0))) for value in known]) if known else ""
+    return spread([scale.of(value) for value in known]) if known else ""
 
 
 def _tests(row: Row) -> list[str]:

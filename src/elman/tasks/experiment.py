@@ -24,7 +24,7 @@ from elman.learning.log import Watcher
 from elman.learning.resumption import described, split_changes
 from elman.learning.team import ALONE, Team, launch
 from elman.learning.trainer import StopReason, Trainer
-from elman.network.device import processor_name
+from elman.network.device import choose_device, processor_name
 from elman.network.model import LanguageModel
 from elman.network.preference import automatic
 from elman.tasks.hub import fetched
@@ -51,7 +51,7 @@ class Experiment:
     def __init__(
         self,
         recipe: config.Recipe,
-        out: Path,
+        out: Path | str,
         *,
         data: str | Path | None = None,
         device: torch.device | str = "cpu",
@@ -61,9 +61,9 @@ class Experiment:
         progress: Any = None,
         team: Team = ALONE,
     ) -> None:
-        out = out.expanduser()
+        out = Path(out).expanduser()
         require_utf8(out, "--out")
-        self.out, self.device, self.resume, self.team = out, torch.device(device), resume, team
+        self.out, self.device, self.resume, self.team = out, choose_device(device), resume, team
         self.lock = FolderLock(out)
         measured = recipe.training.precision == "auto" and not resume
         recipe = _settled(recipe, out, self.device, resume, team)

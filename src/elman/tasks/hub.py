@@ -12,13 +12,13 @@ _NAME = re.compile(r"hf:/{1,2}([\w.-]+/[\w.-]+)")
 def fetched(path: Path | str) -> Path:
     """The folder of a run: the path itself, the model of that name, or of `hf://USER/NAME` the copy in the cache.
 
-    A folder here takes precedence over a model of the same name, which is reported. Raises UserError where a model is
-    damaged, where a name is nearly that of a model, and of the Hub where the package is missing, or there is no such
-    run.
+    `~` is the home folder. A folder here takes precedence over a model of the same name, which is reported. Raises
+    UserError where a model is damaged, where a name is nearly that of a model, and of the Hub where the package is
+    missing, or there is no such run.
     """
     if (named := _NAME.fullmatch(str(path))) is not None:
         return _of_hub(named[1])
-    return Path(path) if _is_path(path) else store.open_model(str(path))
+    return Path(path).expanduser() if _is_path(path) else store.open_model(str(path))
 
 
 def _is_path(path: Path | str) -> bool:

@@ -10,8 +10,9 @@ import torch
 
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
-from elman.config.toml import load_recipe, resolve
+from elman.config.toml import load_recipe
 from elman.data.text.tokeniser import shown
+from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment
@@ -74,12 +75,14 @@ def train(
     """Train a recipe, or its file such as `recipes/shakespeare/demo.toml`, into a run folder; evaluate its best model.
 
     `data` is a file, a folder or a known corpus (None: the recipe's own), and `settings` change a recipe that is a
-    file: `"training.epochs=3"`. `resume` resumes the run in `out`; `init` is a run folder from whose weights to start.
+    file: `["training.epochs=3"]`. `resume` resumes the run in `out`; `init` is a run from whose weights to start.
     `track` names trackers, divided by commas: tensorboard, wandb, mlflow, trackio; a resumed run remembers its own.
 
     Raises UserError where the recipe, the data and the folder do not fit each other, or the loss is not finite.
     """
-    read = recipe if isinstance(recipe, Recipe) else load_recipe(resolve(Path(recipe)), settings)
+    if isinstance(recipe, Recipe) and settings:
+        raise UserError("settings change a recipe that is a file; give elman.load_recipe the file and these settings")
+    read = recipe if isinstance(recipe, Recipe) else load_recipe(recipe, settings)
     read = entitled(read, data, settings)
     start = None if init is None else Path(init)
     extras = () if track is None else names_of(track)
@@ -87,26 +90,37 @@ def train(
     with tracked(experiment, off=track == OFF) as trackers:
         outcome = experiment.train(trackers, max_minutes)
         results = [] if outcome is StopReason.INTERRUPTED else experiment.finish()
-    return Trained(open_run(out, device), outcome, results)
+    return Trained(open_run(experiment.out, experiment.device), outcome, results)
 
 
 def evaluate(
-    run: AnyRun, split: str = "test", data: Path | str | None = None, options: EvaluationOptions = DEFAULT
+    run: AnyRun, split: str | None = None, data: Path | str | None = None, options: EvaluationOptions = DEFAULT
 ) -> Result:
-    """The result of a split of the run's own data, or of other data; see `Run.evaluate`."""
-    opened = run if isinstance(run, Run) else open_run(run)
+    """The result of a split of the run's own data, or of other data; see `Run.evaluate`.
+
+    `split` and `data` take precedence over those of `options`, whose split is by default the test split.
+    """
+    opened = run if isinstance(run, Run) else load(run)
+    split, data = split or options.split, options.data if data is None else data
     return opened.evaluate(msgspec.structs.replace(options, split=split, data=data))
 
 
 def generate(
-    run: AnyRun, prompt: str = "", *, count: int = 100, seed: int = 0, sampling: Sampling | None = None
+    run: AnyRun,
+    prompt: str = "",
+    *,
+    count: int = 100,
+    seed: int = 0,
+    sampling: Sampling | None = None,
+    unk: bool = False,
 ) -> Generated:
     """Sample `count` tokens of text after a prompt; other runs have `compose`, `translate` or `forecast`.
 
-    Raises UserError where it is not a run on text.
+    `unk`: whether `<unk>` may be among them. Raises UserError where it is not a run on text, or a number of `sampling`
+    is out of range.
     """
     text = _text(run)
-    tokens = text.words(prompt, count=count, seed=seed, sampling=sampling)
+    tokens = text.words(prompt, count=count, seed=seed, sampling=sampling, unk=unk)
     return Generated(shown(tokens, text.options), tokens)
 
 
@@ -117,7 +131,8 @@ def score(run: AnyRun, lines: Sequence[str] | str, *, document: bool = False) ->
     and an empty one is `<eos>` alone where the run has it. A string is the lines that it holds, or the paragraphs
     where those are the sentences of the run (`eos = "paragraph"`).
 
-    Raises UserError where it is not a run on text, or the vocabulary lacks a word or a character and has no `<unk>`.
+    Raises UserError where it is not a run on text, one of a list is no text, or the vocabulary lacks a word or a
+    character and has no `<unk>`.
     """
     return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
 

@@ -6,11 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 import msgspec
 import torch
+from msgspec import Meta
 
+from elman.config.inference import Settings
 from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
 from elman.data.catalog.prepare import is_known
@@ -27,6 +29,7 @@ from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, MODEL
 from elman.learning.progress import read_progress
 from elman.learning.resumption import recorded_recipe
+from elman.network.device import choose_device
 from elman.network.model import LanguageModel
 
 
@@ -41,8 +44,10 @@ class Inputs(Protocol):
         """Differs where the inputs differ."""
 
 
-class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
+class EvaluationOptions(Settings, frozen=True, kw_only=True):
     """What is evaluated and how; a run refuses the options that its kind of data lacks.
+
+    Raises UserError where a number is out of range.
 
     Attributes:
         split: `train`, `valid` or `test`, of a text also `all`.
@@ -58,13 +63,16 @@ class EvaluationOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     split: str = "test"
     data: str | Path | None = None
-    streams: int | None = None
-    warm_up: int = 0
+    streams: Annotated[int, Meta(ge=1)] | None = None
+    warm_up: Annotated[int, Meta(ge=0)] = 0
     skip_first: bool = False
     unknown_as_unk: bool = False
-    beam: int | None = None
+    beam: Annotated[int, Meta(ge=1)] | None = None
     constrained: bool | None = None
     search: Literal["chart", "greedy"] | None = None
+
+    def __post_init__(self) -> None:
+        self.check()
 
     def require(self, kind: str, *allowed: str) -> None:
         """Raise UserError where an option is set that runs on this kind of data lack."""
@@ -146,7 +154,7 @@ class Run(ABC):
     inputs: Inputs
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        self.path, self.device = Path(path), torch.device(device)
+        self.path, self.device = Path(path), choose_device(device)
         self.recipe = recipe_of(self.path)
         if self.recipe.kind != self.kind:
             raise UserError(f"{path} is a run on {self.recipe.kind}; here a run on {self.kind} is needed")

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from elman.cli import main
 from elman.config.music import MusicOptions
 from elman.config.text import TextOptions
 from elman.data.catalog import entries, prepare, unpack
@@ -24,6 +25,7 @@ from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError
 from elman.files import sha256_file
+from support.commands import refusal
 from support.server import Server, serving
 
 
@@ -349,6 +351,18 @@ def test_pydoc_topics():
     corpus = open_corpus("pydoc-topics", entry.options)
     assert len(corpus.split("train").tokens) > 50_000
     assert "statement" in corpus.vocabulary.ids
+
+
+def test_files_in_a_folder_of_ones_own_are_kept(tmp_path, capsys):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "series.csv").write_text("mine\n")
+    line = refusal(capsys, "data", "prepare", "mackey-glass", "--out", own)
+    assert line.endswith("series.csv: another file is there already; choose a new folder")
+    assert [(path.name, path.read_text()) for path in own.iterdir()] == [("series.csv", "mine\n")]
+    for _ in range(2):
+        assert main(["data", "prepare", "mackey-glass", "--out", str(tmp_path / "new" / "folder")]) == 0
+    capsys.readouterr()
 
 
 def test_known_corpora_have_names_of_their_own_and_a_writer():

@@ -1,9 +1,12 @@
 """Chorales out of an installed package's MusicXML."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
 from elman.config.music import MusicOptions
+from elman.data.catalog import prepare
 from elman.data.catalog.pianoroll import read_musicxml
 from elman.data.music.corpus import open_music
 from elman.errors import UserError
@@ -57,8 +60,18 @@ def test_the_corpus_of_an_installed_package(package):
         assert music.split("test").lengths.tolist() == [20, 40]
 
 
+def test_a_folder_of_ones_own_may_be_prepared_again(package, tmp_path):
+    for number in range(20):
+        save(package / f"{number:02}.mxl", f"<measure>{note('C', 4, 1 + number)}</measure>")
+    for _ in range(2):
+        prepare.prepare("bach-chorales", tmp_path / "own", keep=True)
+    (path,) = (tmp_path / "own").iterdir()
+    with zipfile.ZipFile(path) as opened:
+        assert {one.date_time[0] for one in opened.infolist()} == {1980}, "the bytes depend on the rolls alone"
+
+
 def test_unreadable_chorales_are_named(package):
-    with pytest.raises(UserError, match="pip install --no-deps music21"):
+    with pytest.raises(UserError, match="not installed; run: pip install --no-deps music21"):
         open_music("bach-chorales", MusicOptions())
     bad = package / "a.mxl"
     for write in (

@@ -15,6 +15,7 @@ from elman.config.music import MusicOptions
 from elman.data.music.midi import read_midi, read_tune, write_tune
 from elman.data.music.pitches import Note
 from elman.data.music.tune import Tune
+from elman.errors import UserError
 from elman.tasks.music.run import MusicRun
 from support.commands import refusal
 from support.music_runs import recipe
@@ -46,6 +47,8 @@ def test_a_prompt_is_read_as_it_was_drawn(trained):
     cold = run.compose(steps=12, temperature=0)
     np.testing.assert_array_equal(run.compose(steps=5, temperature=0, prompt=cold[:7]), cold[7:])
     assert run.compose(steps=0).shape == (0, 93)
+    with pytest.raises(UserError, match="--temperature is -1"):
+        run.compose(steps=1, temperature=-1.0)
     assert not any(parameter.is_inference() for parameter in run.model.parameters()), "a tune leaves it trainable"
 
 

@@ -141,6 +141,8 @@ def test_forecast_depends_on_its_seed_and_starts_near_the_series(trained):
     assert abs(drawn[..., 1].mean() - 1e6) < 200
     still = run.forecast(steps=4, samples=2, temperature=0)
     np.testing.assert_allclose(still[0], still[1], rtol=1e-6)
+    with pytest.raises(UserError, match="--temperature is -1; it must be 0 or more"):
+        run.forecast(steps=1, temperature=-1.0)
 
 
 def test_forecast_in_pieces_continues_its_own_steps(trained):

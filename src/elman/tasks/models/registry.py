@@ -97,7 +97,7 @@ def known(further: str | None = None) -> dict[str, Model]:
     source, found = further or os.environ.get(VARIABLE), own()
     if not source:
         return found
-    others = parse(_text_of(source), source)
+    others = parse(text_of(source), source)
     if both := sorted(found.keys() & others.keys()):
         raise UserError(f"{source}: a model that comes with elman is called {both[0]}; choose another name")
     return found | {name: _placed(model, source) for name, model in others.items()}
@@ -141,7 +141,7 @@ def require_address(url: str, where: str) -> None:
         raise UserError(f"{where}: {url} cannot be fetched; use https:, http: or file:")
 
 
-def _text_of(source: str) -> str:
+def text_of(source: str) -> str:
     """The text of a registry; raises UserError where it cannot be read."""
     try:
         if not is_address(source):

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import torch
 
+from elman.config.inference import Sampling
 from elman.config.music import MusicData
 from elman.config.recipe import Recipe
 from elman.data.music.corpus import MusicCorpus, Pieces, open_music
@@ -134,7 +135,9 @@ class MusicRun(Run):
         """Draw a tune, uint8 [steps, P], which continues the frames [n, P] of the prompt without repeating them.
 
         The temperature divides the log-odds of each note; below 1 likelier notes, 0 always the likelier of on and off.
+        Raises UserError where it is out of range.
         """
+        Sampling(temperature=temperature).check()
         generator = torch.Generator(self.device).manual_seed(seed)
         silence = np.zeros((1, len(self.inputs)), np.uint8)
         read = silence if prompt is None else np.concatenate([silence, prompt])

@@ -127,8 +127,10 @@ class SeriesRun(Run):
 
         `history`, float64 [n, P], is continued; None: the test split of the run's own data, with UserError where it
         cannot be read. The temperature multiplies the variances; at 0 every step is the mean (of a mixture, of its
-        heaviest part).
+        heaviest part). Raises UserError where it is negative.
         """
+        if not 0 <= temperature < np.inf:
+            raise UserError(f"--temperature is {temperature:g}; it must be 0 or more")
         values = self.corpus().split("test").values if history is None else history
         generator = torch.Generator(self.device).manual_seed(seed)
         read = torch.from_numpy(np.concatenate([np.array([self.inputs.mean]), values])).unsqueeze(1).to(self.device)

@@ -5,6 +5,7 @@ import functools
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -196,13 +197,13 @@ class TextRun(Run):
 
         Every text of `lines` is one sentence, which ends in `<eos>` where the run has it. A string is the lines that it
         holds, or the paragraphs where those are the sentences of the run. With `document` each sentence is read in the
-        context of those before it.
+        context of those before it. Raises UserError where one of `lines` is no text.
         """
         reader = self.reader()
         if isinstance(lines, str):
             text = self.reading(with_last_break(lines) if lines else "", reader)
         else:
-            text = self.as_read(reader.complete(one, number) for number, one in enumerate(lines, start=1))
+            text = self.as_read(reader.complete(_text(one, place), place) for place, one in enumerate(lines, start=1))
         for sentence, log_probs in self.score_text(text, document=document):
             yield sentence.tokens, log_probs
 
@@ -238,11 +239,19 @@ class TextRun(Run):
         words = self.vocabulary.decode(best.indices.tolist())
         return list(zip(words, best.values.exp().tolist(), strict=True))
 
-    def words(self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None) -> list[str]:
-        """Draw `count` words to follow `prompt`."""
+    def words(
+        self, prompt: str = "", *, count: int, seed: int = 0, sampling: Sampling | None = None, unk: bool = False
+    ) -> list[str]:
+        """Draw `count` words to follow `prompt`; `unk`: whether `<unk>` may be one of them.
+
+        Raises UserError where a number of `sampling` is out of range.
+        """
+        sampling = sampling or Sampling()
+        sampling.check()
+        if not unk:
+            sampling = msgspec.structs.replace(sampling, forbidden=(*sampling.forbidden, *self.unspeakable))
         generator = torch.Generator(self.device).manual_seed(seed)
         model, ids = self.read(prompt)
-        sampling = sampling or Sampling(forbidden=self.unspeakable)
         stream = generate(model, [self.first, *ids], self.begin(), sampling, generator)
         return self.vocabulary.decode([symbol for symbol, _ in (next(stream) for _ in range(count))])
 
@@ -250,3 +259,9 @@ class TextRun(Run):
     def unspeakable(self) -> tuple[int, ...]:
         """Symbols that a sample should not contain: `<unk>`."""
         return () if self.vocabulary.unk is None else (self.vocabulary.unk,)
+
+
+def _text(value: Any, place: int) -> str:
+    if not isinstance(value, str):
+        raise UserError(f"text {place} is no text but {value!r}; leave it out first")
+    return value

@@ -50,8 +50,8 @@ class Scorer:
         batch_size: texts that are computed side by side.
         device, threads: where the computation runs; a worker of many should have one thread.
 
-    Raises UserError, when it is first called, where the folder is not a run on text, and where the column is missing,
-    has something that is no text, or already has a neighbour of the name of a new column.
+    Raises UserError where a number is below 1, and, when it is called, where the folder is not a run on text, or the
+    column is missing, has something that is no text, or already has a neighbour of the name of a new column.
 
     Example (see docs/python.md)::
 
@@ -72,6 +72,9 @@ class Scorer:
     ) -> None:
         if unknown not in ("score", "exclude"):
             raise UserError(f"unknown is {unknown!r}; give score or exclude")
+        for name, number in {"batch_size": batch_size, "threads": threads}.items():
+            if number is not None and number < 1:
+                raise UserError(f"{name} is {number}; it must be 1 or more")
         self.run, self.column, self.per_token, self.unknown = str(run), column, per_token, unknown
         self.prefix, self.batch_size, self.device, self.threads = prefix, batch_size, device, threads
         self._opened: TextRun | None = None

@@ -166,6 +166,5 @@ class TextTask(Task):
 
 def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:
     """A sample as samples.json holds it."""
-    sampling = Sampling(temperature=temperature, forbidden=run.unspeakable)
-    words = run.words(prompt, count=count, seed=seed, sampling=sampling)
+    words = run.words(prompt, count=count, seed=seed, sampling=Sampling(temperature=temperature))
     return {"prompt": prompt, "text": shown(words, run.options), "temperature": temperature, "seed": seed}
