@@ -2,10 +2,15 @@
 
 import json
 import math
+import shutil
 
+import numpy as np
 import pytest
 
 from elman.cli import main
+from elman.cli.stimuli import _read_alike
+from elman.errors import UserError, notice
+from elman.tasks.text.comparison import Word, Words
 from support.commands import output, refusal, table, trained
 
 
@@ -182,3 +187,32 @@ def test_the_part_of_a_file_that_is_evaluated_is_said(capsys, runs, tmp_path):
     assert [whole[key] for key in keys] == [alone[key] for key in keys]
     compared = json.loads(output(capsys, "compare", *runs, "--data", file, "--split", "all", "--json"))
     assert compared["tokens"] == 120
+
+
+def test_a_run_with_another_split_is_named_also_where_tokens_are_compared(capsys, runs, tmp_path):
+    """What the second run was trained on may be what both read."""
+    copy = shutil.copytree(runs[0], tmp_path / "copy")
+    facts = json.loads((copy / "data.json").read_text())
+    for command in (["compare", runs[0], str(copy)], ["evaluate", runs[0], str(copy), "--ensemble"]):
+        notice.cache_clear()
+        (copy / "data.json").write_text(json.dumps(facts))
+        assert main(command) == 0
+        assert "another test split" not in capsys.readouterr().err
+        other = facts | {"splits": facts["splits"] | {"test": facts["splits"]["test"] | {"sha256": "0" * 64}}}
+        (copy / "data.json").write_text(json.dumps(other))
+        assert main(command) == 0
+        assert f"{copy} has another test split; here that of {runs[0]} is read" in capsys.readouterr().err
+
+
+def test_one_text_at_two_places_is_one_split(capsys, runs):
+    assert main(["compare", *runs]) == 0
+    assert "another test split" not in capsys.readouterr().err
+
+
+def test_sentences_that_end_for_one_run_alone_are_said_to():
+    ends, continues = (
+        Words([Word("ab", end, slice(0, 2))], np.zeros(1), np.zeros(1, int), 0, np.array([int(end)]))
+        for end in (True, False)
+    )
+    with pytest.raises(UserError, match=r"such as 'a b': A reads 'ab' and its end, B 'ab';"):
+        _read_alike(ends, continues, ["a b"])
