@@ -15,7 +15,7 @@ from elman import config
 from elman.cli import main
 from elman.evaluation.dynamic import Rule
 from elman.learning import checkpoint
-from elman.tasks.adaptation import Method
+from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.experiment import Experiment
 from elman.tasks.tuning import RATES, Tuning, beyond
 from support import text_runs
@@ -88,6 +88,27 @@ def test_adapting_to_another_text_writes_no_row(capsys, run, tmp_path):
     data = text_runs.write_corpus(tmp_path / "other")
     answer(capsys, "evaluate", run, "--method", "cache", "--data", data, "--json")
     assert (run / "results.json").read_text() == before
+
+
+def test_a_row_that_counts_other_tokens_is_not_kept_beside_the_others(capsys, run):
+    before = (run / "results.json").read_text()
+    assert main(["evaluate", str(run), "--method", "cache", "--skip-first"]) == 0
+    assert "whose rows of the test split count 200 tokens, and this one 199" in capsys.readouterr().err
+    assert (run / "results.json").read_text() == before
+
+
+def test_the_beginning_of_a_text_has_the_figures_of_its_tokens_alone(run):
+    source = elman.load(run).adaptation_source()
+    part, whole = (method_figures(source.beginning(size), Method()) for size in (50, None))
+    assert (part.tokens, part.characters, part.word_perplexity, part.bits_per_character) == (50, None, None, None)
+    assert (whole.tokens, whole.words) == (200, 200)
+
+
+def test_tuning_on_the_split_that_is_evaluated_is_said(capsys, run, counted):
+    command = ("evaluate", run, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 20)
+    for split, said in (("valid", True), ("test", False)):
+        assert main([*map(str, command), "--split", split]) == 0
+        assert ("tuned on the beginning of the split that is evaluated" in capsys.readouterr().err) is said
 
 
 @pytest.mark.slow

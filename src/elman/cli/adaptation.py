@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from elman.cli import progress, states
 from elman.cli.options import Positive, given, group, option, record_of, refuse
 from elman.config.inference import RULES, CacheRule, DropoutSampling, Rule
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.result import Result
 
 if TYPE_CHECKING:
@@ -142,6 +142,10 @@ class MethodOptions(RuleOptions):
         method.check(source)
         gradients = self.statistics(loaded, method.rule)
         if self.tune:
+            if options.split == "valid" and options.data is None:
+                notice(
+                    "the settings are tuned on the beginning of the split that is evaluated; --split test is held out"
+                )
             method = self._tuned(loaded, method)
         with progress.counting(f"evaluating {loaded.path}") as advance:
             result = method_figures(source, method, gradients, advance)
