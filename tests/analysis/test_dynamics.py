@@ -101,6 +101,12 @@ def test_success_is_measured_against_the_untrained_model(runs):
     written = folder.read_folder(runs[0])
     assert dynamics.succeeded(written, 2, 9.9)[0] is True
     assert dynamics.succeeded(written, 3, 9.9)[0] is None
+    waiting = dynamics.dataclasses.replace(written, recipe_table={"training": {"patience": 1}})
+    assert dynamics.succeeded(waiting, 3, 9.9)[0] is None  # the last validation was the best
+    *before, last = written.metrics.valid
+    worse = (*before, msgspec.structs.replace(last, best=False))
+    ended = dynamics.dataclasses.replace(waiting, metrics=dynamics.dataclasses.replace(written.metrics, valid=worse))
+    assert dynamics.succeeded(ended, 3, 9.9)[0] is True
     early = [event for event in written.metrics.events if event.event != "untrained"]
     metrics = dynamics.dataclasses.replace(written.metrics, events=tuple(early))
     failed, why = dynamics.succeeded(dynamics.dataclasses.replace(written, metrics=metrics), 2, 0.1)

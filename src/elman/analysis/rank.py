@@ -17,6 +17,7 @@ from torch import Tensor
 
 from elman.analysis.singular_values import Values, exact, gram, randomised
 from elman.data.windows import EvaluationWindows
+from elman.errors import UserError
 from elman.evaluation.perplexity import traces
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
@@ -66,7 +67,7 @@ def spectrum(
     The first `max_tokens` tokens of the stream [n], n > 0, are read as for the perplexity, with the state carried; more
     `streams` are faster, and each begins with an empty state. The size of the matrix decides the method (see
     `elman.analysis.singular_values`) if None is given; `randomised` finds `num_values` values. `advance` is called with
-    (tokens read, tokens in all), counted over all passes.
+    (tokens read, tokens in all), counted over all passes. Raises UserError where a log-probability is not finite.
     """
     tokens = tokens[:max_tokens]
     assert len(tokens) > 0, "a spectrum needs a token"
@@ -78,6 +79,8 @@ def spectrum(
     def blocks() -> Iterator[Tensor]:
         nonlocal read
         for block in log_prob_rows(model, tokens, first, streams=streams):
+            if not block.isfinite().all():
+                raise UserError("the model gives log-probabilities that are not finite: their matrix has no rank")
             yield block
             read += len(block)
             if advance is not None:
@@ -158,7 +161,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     `size` is d, the width of a context; `bound` the largest rank this model can have (None where none is known),
     `softmax_bound` that of one softmax over contexts of the same width. `at_least`: the rank may be larger, since the
-    threshold is below the error, or not all values were computed.
+    threshold is below the error, a value that does not count would with the error, or not all values were computed.
     """
 
     size: int
@@ -207,6 +210,9 @@ def _rank(found: Spectrum, eps: float) -> tuple[int, bool]:
     if rank == min(found.num_words, found.num_tokens):
         return rank, False
     if found.method == "randomised":
-        return rank, rank == len(found.singular_values)
+        # The first value that does not count may be too small by the error.
+        return rank, rank == len(found.singular_values) or bool(
+            found.singular_values[rank] + found.error > threshold(found, eps)
+        )
     # For exact float64 outputs the two are the same number up to rounding.
     return rank, threshold(found, eps) < found.error * (1 - 1e-9)
