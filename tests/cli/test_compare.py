@@ -204,6 +204,14 @@ def test_a_run_with_another_split_is_named_also_where_tokens_are_compared(capsys
         assert f"{copy} has another test split; here that of {runs[0]} is read" in capsys.readouterr().err
 
 
+def test_figures_of_two_texts_are_said_to_be(capsys, runs):
+    assert main(["evaluate", *runs]) == 0
+    printed = capsys.readouterr()
+    assert "the runs read other data each (" in printed.err
+    assert main(["evaluate", runs[0], runs[0]]) == 0
+    assert "other data" not in capsys.readouterr().err
+
+
 def test_one_text_at_two_places_is_one_split(capsys, runs):
     assert main(["compare", *runs]) == 0
     assert "another test split" not in capsys.readouterr().err

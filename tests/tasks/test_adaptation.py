@@ -15,6 +15,7 @@ from elman import config
 from elman.cli import main
 from elman.evaluation.dynamic import Rule
 from elman.learning import checkpoint
+from elman.network import precision
 from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.experiment import Experiment
 from elman.tasks.tuning import RATES, Tuning, beyond
@@ -156,6 +157,8 @@ def test_points_are_kept_by_all_they_depend_on(run, counted):
     assert [computed(rule, tokens=60), computed(rule, tokens=60)] == [1, 0]
     assert [computed(rule, shift=0.01), computed(rule, shift=0.01)] == [1, 0]
     assert computed(Rule(kind="sgd", segment=3)) == 1
+    with precision.products_in("bf16"):
+        assert [computed(rule), computed(rule)] == [1, 0]
     assert computed(rule) == 0
 
 

@@ -173,7 +173,7 @@ def _print(
         [f"NLL(A) - NLL(B), nats per {unit}", f"{found.difference:+.4f}"],
         ["95 % interval", f"{found.low:+.4f} to {found.high:+.4f}"],
         ["p-value", f"{found.p_value:.2g}"],
-        ["perplexity(A) / perplexity(B)", f"{found.ratio:.4f}"],
+        ["perplexity(A) / perplexity(B)", f"{found.ratio:.4g}"],
         [f"{unit}s that B predicts better", f"{100 * found.better:.1f} %"],
         [f"{unit}s", f"{found.tokens:,}"],
     ]

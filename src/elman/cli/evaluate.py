@@ -138,7 +138,10 @@ def evaluate(
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
         return
-    title = f"{rows[0].data}, context {rows[0].context}, {rows[0].method}"
+    sources = [str(data) for data in dict.fromkeys(row.data for row in rows)]
+    if len(sources) > 1:
+        notice(f"the runs read other data each ({', '.join(sources)}), so that their figures are not of one text")
+    title = f"{' and '.join(sources)}, context {rows[0].context}, {rows[0].method}"
     if adaptation.method == "mc-dropout" and rows[0].settings is not None:
         title += " ({samples} passes, seed {seed}, masks held for {length} steps)".format(**rows[0].settings)
     show.print_figures(title, "run", [(str(row.run), row) for row in rows])
