@@ -79,6 +79,9 @@ def test_runs_are_compared_on_minimal_pairs(capsys, runs, tmp_path):
     rows = [json.loads(output(capsys, "minimal-pairs", run, "--pairs", file, "--json")) for run in runs]
     for mine, *others in zip(found["phenomena"], *(row["phenomena"] for row in rows), strict=True):
         assert [mine["a"], mine["b"]] == [other["accuracy"] for other in others]
+    file.write_text("good\tbad\nw1 w2\tw2 w1\nw1 w2\tw1  w2\n")  # the second differs in no word
+    printed = output(capsys, "compare", *runs, "--pairs", file)
+    assert "1 of 2 pairs, whose sentences a run reads as the same (A 1, B " in printed
     assert "McNemar's test, mid-p" in output(capsys, "compare", *runs, "--pairs", file)
 
 
