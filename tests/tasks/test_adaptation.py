@@ -98,6 +98,19 @@ def test_a_row_that_counts_other_tokens_is_not_kept_beside_the_others(capsys, ru
     assert (run / "results.json").read_text() == before
 
 
+def test_a_row_has_all_settings_that_its_figures_depend_on(capsys, run):
+    row = answer(capsys, "evaluate", run, "--method", "dynamic", *QUICK, "--precision", "bf16", "--json")
+    assert (row["settings"]["statistics_tokens"], row["settings"]["precision"]) == (600, "bf16")
+    assert json.loads((run / "results.json").read_text())[-1]["settings"] == row["settings"]
+    row = answer(capsys, "evaluate", run, "--method", "mc-dropout", "--samples", 1, "--precision", "float32", "--json")
+    assert row["settings"].keys() == {"samples", "seed", "length"}
+
+
+def test_too_few_tokens_for_statistics_are_refused(capsys, run):
+    line = complaint(capsys, "evaluate", run, "--method", "dynamic", "--statistics-tokens", 5)
+    assert line.startswith("gradient statistics need 6 tokens of the training text, and 5 are read;")
+
+
 def test_the_beginning_of_a_text_has_the_figures_of_its_tokens_alone(run):
     source = elman.load(run).adaptation_source()
     part, whole = (method_figures(source.beginning(size), Method()) for size in (50, None))

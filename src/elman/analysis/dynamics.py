@@ -79,8 +79,8 @@ class Dynamics:
 
     @property
     def largest_norm(self) -> float:
-        """Of the gradient before clipping, over the logged steps."""
-        return max((line.grad_norm for line in self.lines), default=math.nan)
+        """Of the gradient before clipping, over the logged steps; NaN if it was not logged."""
+        return max((line.grad_norm for line in self.lines if not math.isnan(line.grad_norm)), default=math.nan)
 
 
 def write_dynamics(
