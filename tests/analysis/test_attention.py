@@ -35,5 +35,7 @@ def test_wide_letters_get_more_room():
 def test_the_verdict_says_how_narrow_the_looks_are():
     assert entropy(looks([[0.5, 0.5], [0.5, 0.5]])) == pytest.approx(1.0)
     assert "2.0 source words" in verdict([looks([[0.5, 0.5], [0.5, 0.5]])])
+    sharp, flat = [1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]
+    assert "1.4 source words" in verdict([looks([sharp] * 3), looks([flat])])  # 2 to (3 * 0 + 2) / 4
     assert "in 0 % of the steps" in verdict([looks([[0.0, 1.0], [1.0, 0.0]])])
     assert "blank" in verdict([])

@@ -14,6 +14,7 @@ from elman.cli import main
 from elman.learning.constraint import ConstrainedCore
 from elman.network.cores.core import build_core
 from elman.report import folder
+from elman.report.metrics import Train
 from elman.tasks.experiment import Experiment
 from support import networks, text_runs
 
@@ -101,6 +102,12 @@ def test_success_is_measured_against_the_untrained_model(runs):
     written = folder.read_folder(runs[0])
     assert dynamics.succeeded(written, 2, 9.9)[0] is True
     assert dynamics.succeeded(written, 3, 9.9)[0] is None
+    waiting = dynamics.dataclasses.replace(written, recipe_table={"training": {"patience": 1}})
+    assert dynamics.succeeded(waiting, 3, 9.9)[0] is None  # the last validation was the best
+    *before, last = written.metrics.valid
+    worse = (*before, msgspec.structs.replace(last, best=False))
+    ended = dynamics.dataclasses.replace(waiting, metrics=dynamics.dataclasses.replace(written.metrics, valid=worse))
+    assert dynamics.succeeded(ended, 3, 9.9)[0] is True
     early = [event for event in written.metrics.events if event.event != "untrained"]
     metrics = dynamics.dataclasses.replace(written.metrics, events=tuple(early))
     failed, why = dynamics.succeeded(dynamics.dataclasses.replace(written, metrics=metrics), 2, 0.1)
@@ -126,3 +133,12 @@ def test_too_short_a_text_is_said(runs, capsys):
     assert "tier 3 has" in capsys.readouterr().err
     assert main(["analyze", "dynamics", str(runs[0] / "nothing")]) == 2
     assert "not a run folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("norms", [(math.nan, 3.0, 1.0), (1.0, math.nan, 3.0)])
+def test_a_step_without_a_norm_does_not_hide_the_largest(norms):
+    lines = tuple(
+        Train(step=n, epoch=0.0, loss=1.0, perplexity=2.7, seconds=0.0, grad_norm=g) for n, g in enumerate(norms)
+    )
+    found = dynamics.Dynamics("run", [], math.nan, lines, None, "")
+    assert found.largest_norm == 3.0

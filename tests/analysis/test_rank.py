@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from elman.analysis.rank import Spectrum, log_prob_rows, numerical_rank, rank_bound, spectrum, threshold
+from elman.analysis.rank import Spectrum, _rank, log_prob_rows, numerical_rank, rank_bound, spectrum, threshold
 from elman.analysis.singular_values import exact, gram, randomised, regrouped
+from elman.errors import UserError
 from support import networks
 
 WORDS = 30
@@ -173,3 +174,17 @@ def test_rank_of_a_spectrum_by_hand():
     assert threshold(found) == pytest.approx(1.5 * 2.0 * 2.0**-52)
     assert numerical_rank(found) == 3
     assert numerical_rank(found, eps=1e-6) == 2
+
+
+@pytest.mark.parametrize(("error", "at_least"), [(0.5, False), (0.9, True)])
+def test_a_value_that_may_be_too_small_makes_a_lower_bound(error, at_least):
+    found = Spectrum(np.array([9.0, 8.0, 0.2]), 60, 40, "float64", "randomised", error)
+    assert _rank(found, eps=1 / threshold(found, eps=1.0)) == (2, at_least)
+
+
+def test_a_broken_model_has_no_rank():
+    model = networks.model(words=WORDS)
+    with torch.no_grad():
+        next(model.parameters()).fill_(torch.nan)
+    with pytest.raises(UserError, match="not finite"):
+        spectrum(model, TOKENS, 0)

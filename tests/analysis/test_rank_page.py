@@ -30,6 +30,9 @@ def test_every_run_has_its_sentence():
     assert found.count("bound of one softmax") == 2
     assert "rank ≥ 40 is above" in found
     assert "rank 5 is within" in found
+    open_ended = finding(5, None, at_least=True)
+    assert "the rank ≥ 5 may be above d + 2 = 10, the bound" in verdict({"e": open_ended})
+    assert (open_ended.exceeds, finding(5, 10, at_least=True).exceeds) == (None, False)
     assert "d: a softmax with d = 8 never exceeds d + 2 = 10; the rank 12 exceeds it: rounding" in found
 
 

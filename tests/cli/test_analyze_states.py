@@ -7,7 +7,9 @@ import msgspec
 import pytest
 
 from elman import config
+from elman.analysis.letters import places_in_words
 from elman.cli import main
+from elman.drawing.style import canvas, svg
 from elman.tasks.experiment import Experiment
 from support import text_runs
 
@@ -60,6 +62,7 @@ def test_paths_of_sentences_are_drawn_together(runs, capsys):
     assert sum(found["shares"]) <= 1 + 1e-9
     assert "Together" in (runs / "words/trajectory.html").read_text()
     assert "no token" in analysed(capsys, "trajectory", runs / "words", "", status=2)
+    assert "a single token" in analysed(capsys, "trajectory", runs / "words", "w1", "--max-tokens", "1", status=2)
 
 
 @pytest.mark.slow
@@ -68,3 +71,14 @@ def test_surprisal_by_place_needs_characters(runs, capsys):
     assert [one["label"] for one in found["places"]][:2] == ["1", "2"]
     assert 0 <= found["area"] <= 1
     assert "runs on characters" in analysed(capsys, "letters", runs / "words", status=2)
+
+
+def test_signs_that_combine_continue_a_word():
+    assert places_in_words("नमस्ते दु e\u0301t \u0301a.").tolist() == [1, 2, 3, 4, 5, 6, 0, 1, 2, 0, 1, 2, 3, 0, 0, 1, 0]
+
+
+def test_letters_that_the_font_of_the_figures_lacks_are_drawn_without_warnings(recwarn):
+    figure, axes = canvas("narrow")
+    axes.set_title("न猫")
+    assert "न猫" in svg(figure, "letters", "Letters", "of two scripts")
+    assert not recwarn.list

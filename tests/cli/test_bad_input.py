@@ -226,6 +226,12 @@ def test_an_ensemble_of_different_vocabularies(capsys, trained, run):
     assert "have different vocabularies (21 and 21 words)" in line
 
 
+@pytest.mark.parametrize(("weights", "message"), [("1 -1", "-1 must be 0 or more"), ("0 0", "all are 0")])
+def test_weights_of_an_ensemble_that_make_no_distribution(capsys, trained, weights, message):
+    line = refusal(capsys, "evaluate", trained, trained, "--ensemble", "--weights", *weights.split())
+    assert message in line
+
+
 def test_damaged_state_file(capsys, trained, tmp_path):
     state = tmp_path / "state.safetensors"
     state.write_bytes(b"nonsense")

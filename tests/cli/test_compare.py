@@ -2,10 +2,15 @@
 
 import json
 import math
+import shutil
 
+import numpy as np
 import pytest
 
 from elman.cli import main
+from elman.cli.stimuli import _read_alike
+from elman.errors import UserError, notice
+from elman.tasks.text.comparison import Word, Words
 from support.commands import output, refusal, table, trained
 
 
@@ -74,6 +79,9 @@ def test_runs_are_compared_on_minimal_pairs(capsys, runs, tmp_path):
     rows = [json.loads(output(capsys, "minimal-pairs", run, "--pairs", file, "--json")) for run in runs]
     for mine, *others in zip(found["phenomena"], *(row["phenomena"] for row in rows), strict=True):
         assert [mine["a"], mine["b"]] == [other["accuracy"] for other in others]
+    file.write_text("good\tbad\nw1 w2\tw2 w1\nw1 w2\tw1  w2\n")  # the second differs in no word
+    printed = output(capsys, "compare", *runs, "--pairs", file)
+    assert "1 of 2 pairs, whose sentences a run reads as the same (A 1, B " in printed
     assert "McNemar's test, mid-p" in output(capsys, "compare", *runs, "--pairs", file)
 
 
@@ -182,3 +190,40 @@ def test_the_part_of_a_file_that_is_evaluated_is_said(capsys, runs, tmp_path):
     assert [whole[key] for key in keys] == [alone[key] for key in keys]
     compared = json.loads(output(capsys, "compare", *runs, "--data", file, "--split", "all", "--json"))
     assert compared["tokens"] == 120
+
+
+def test_a_run_with_another_split_is_named_also_where_tokens_are_compared(capsys, runs, tmp_path):
+    """What the second run was trained on may be what both read."""
+    copy = shutil.copytree(runs[0], tmp_path / "copy")
+    facts = json.loads((copy / "data.json").read_text())
+    for command in (["compare", runs[0], str(copy)], ["evaluate", runs[0], str(copy), "--ensemble"]):
+        notice.cache_clear()
+        (copy / "data.json").write_text(json.dumps(facts))
+        assert main(command) == 0
+        assert "another test split" not in capsys.readouterr().err
+        other = facts | {"splits": facts["splits"] | {"test": facts["splits"]["test"] | {"sha256": "0" * 64}}}
+        (copy / "data.json").write_text(json.dumps(other))
+        assert main(command) == 0
+        assert f"{copy} has another test split; here that of {runs[0]} is read" in capsys.readouterr().err
+
+
+def test_figures_of_two_texts_are_said_to_be(capsys, runs):
+    assert main(["evaluate", *runs]) == 0
+    printed = capsys.readouterr()
+    assert "the runs read other data each (" in printed.err
+    assert main(["evaluate", runs[0], runs[0]]) == 0
+    assert "other data" not in capsys.readouterr().err
+
+
+def test_one_text_at_two_places_is_one_split(capsys, runs):
+    assert main(["compare", *runs]) == 0
+    assert "another test split" not in capsys.readouterr().err
+
+
+def test_sentences_that_end_for_one_run_alone_are_said_to():
+    ends, continues = (
+        Words([Word("ab", end, slice(0, 2))], np.zeros(1), np.zeros(1, int), 0, np.array([int(end)]))
+        for end in (True, False)
+    )
+    with pytest.raises(UserError, match=r"such as 'a b': A reads 'ab' and its end, B 'ab';"):
+        _read_alike(ends, continues, ["a b"])

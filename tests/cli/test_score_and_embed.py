@@ -8,7 +8,12 @@ import pytest
 from safetensors import safe_open
 
 from elman.cli import main
+from elman.cli.score_rows import sentence_row
+from elman.config.text import TextOptions
+from elman.data.text.reading import Sentence
+from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
+from elman.evaluation.scoring import Unknown
 from support.commands import TEXTS, column, complaint, output, table, trained
 from support.parameters import slow_except
 
@@ -94,6 +99,17 @@ def test_sentences_without_their_unknown_words(capsys, words_run, strange):
         bits = column([row for row in tokens if row["sentence"] == sentence["sentence"]], "surprisal")
         assert float(sentence["surprisal"]) == pytest.approx(sum(bits), abs=1e-4)
         assert float(sentence["bits_per_token"]) == pytest.approx(np.mean(bits), abs=1e-4)
+
+
+def test_a_sentence_of_unknown_words_alone_has_no_probability():
+    ids = np.zeros(2, dtype=np.int32)
+    sentence = Sentence(["a", "b"], [True] * 2, [True] * 2, frozenset(), ["a", "b"], ids, 1)
+    excluded, scored = (
+        sentence_row(1, sentence, np.float32([-1, -2]), Unknown(treatment=one), Tokeniser(TextOptions(eos="none")))
+        for one in ("exclude", "score")
+    )
+    assert [excluded[name] for name in ("log_prob", "surprisal", "bits_per_token")] == [None] * 3
+    assert [scored[name] for name in ("log_prob", "bits_per_token")] == [-3, pytest.approx(1.5 / np.log(2), abs=1e-6)]
 
 
 def test_score_writes_a_page_with_every_word(capsys, run, text, tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from elman.cli import show
+from elman.evaluation.result import Result
 
 NUMBERS = ["12", "-0.5", ".977", "1,234 ± 5", "", "-", "inf", "nan", "<.001", "~3", "(2)", "5 %"]
 
@@ -24,3 +25,11 @@ def test_words_are_aligned_to_the_left(words, capsys):
     heading, first, second = column(["1.5", words], capsys)
     assert second == words.ljust(len(heading))
     assert first == "1.5".ljust(len(heading))
+
+
+def test_figures_of_a_diverged_model_are_short(capsys):
+    row = Result(split="test", nll=2e5, perplexity=1e304, bits_per_token=3e5, tokens=3, characters=3, words=3)
+    show.print_figures("title", "run", [("run", row)])
+    printed = capsys.readouterr().out
+    assert "1e+304" in printed
+    assert "200000.0000" in printed

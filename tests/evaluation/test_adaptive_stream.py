@@ -86,3 +86,11 @@ def test_the_rule_of_a_stream_cannot_change():
     assert saved_rule({}, None, Rule()) == Rule()
     with pytest.raises(UserError, match="--load-state: the stream adapts by kind=sgd"):
         saved_rule(facts, Rule(), Rule())
+
+
+def test_a_stream_predicts_what_follows_a_sentence_without_tokens():
+    one = stream(networks.model())
+    one.score(TEXT[:7])
+    found = one.predict([])
+    assert [len(part) for part in found] == [0, 0, 1, 1]
+    np.testing.assert_allclose(one.predict(TEXT[7:8]).entropy[0], found.entropy[0], rtol=1e-6)

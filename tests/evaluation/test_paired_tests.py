@@ -63,3 +63,10 @@ def test_items_are_compared_by_the_paired_t_test_of_their_means():
 def test_a_condition_of_one_item_has_no_test():
     first, _, _ = compare_items(np.array([-1.0, -2.0]), np.array([-1.0, -1.0]), ["1", "2"], ["x", "y"])
     assert (first.low, first.p_value, first.difference) == (None, None, 0.0)
+
+
+def test_a_condition_without_a_test_is_not_adjusted_for():
+    a, b, items = np.array([-1.0, -2.0, -4.0]), np.array([-1.0, -1.0, -1.0]), ["1", "2", "3"]
+    tested, single, _ = compare_items(a, b, items, ["x", "x", "y"])
+    assert (single.p_value, single.p_holm) == (None, None)
+    assert tested.p_holm == tested.p_value

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elman.data.windows import EvaluationWindows
-from elman.evaluation.perplexity import Score, average_probabilities, evaluate, score_of, token_log_probs
+from elman.errors import UserError
+from elman.evaluation.perplexity import (
+    Score,
+    average_probabilities,
+    evaluate,
+    score_of,
+    token_and_space_log_probs,
+    token_log_probs,
+)
 from support import networks
 
 TOKENS = np.random.default_rng(0).integers(0, 7, 61)
@@ -88,3 +96,20 @@ def test_average_of_probabilities():
     np.testing.assert_allclose(np.exp(average_probabilities(logs)), (a + b) / 2)
     np.testing.assert_allclose(np.exp(average_probabilities(logs, [3, 1])), 0.75 * a + 0.25 * b)
     np.testing.assert_allclose(np.exp(average_probabilities(logs, [0, 1])), b)
+
+
+def test_the_share_of_symbols_is_that_of_the_distribution(model, expected):
+    own, space = token_and_space_log_probs(model, EvaluationWindows(TOKENS, 0, length=20), [1, 3])
+    np.testing.assert_allclose(own, expected, rtol=1e-5)
+    either = [token_log_probs(model, _all(symbol)) for symbol in (1, 3)]
+    np.testing.assert_allclose(space, np.logaddexp(*either), rtol=1e-5)
+
+
+def _all(symbol):
+    """Windows in which the text is read, and one symbol is predicted at every place."""
+    return EvaluationWindows(np.full_like(TOKENS, symbol), 0, inputs=TOKENS)
+
+
+def test_nothing_that_is_counted_has_no_figures():
+    with pytest.raises(UserError, match="nothing of the test split is counted"):
+        Score(0.0, 0).result("test")

@@ -1,6 +1,7 @@
 """Intervals, and the paired comparison of two models."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -150,3 +151,8 @@ def test_the_p_value_of_a_difference_is_the_share_of_all_exchanges():
     found = difference(means(values), means(values + change), samples=20_000)
     assert 0.05 < exact < 0.9
     assert found.p_value == pytest.approx(exact, abs=0.01)
+
+
+def test_models_that_are_far_apart_have_a_finite_ratio():
+    found = compare(np.full(40, -900.0), np.full(40, -1.0))
+    assert (found.difference, math.isfinite(found.ratio)) == (899, True)

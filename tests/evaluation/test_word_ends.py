@@ -15,6 +15,7 @@ from elman.data.text.tokeniser import Tokeniser, word_starts
 from elman.evaluation.minimal_pairs import BOUNDARY, sentence_log_probs
 from elman.evaluation.word_ends import spaces_of, with_word_ends
 from elman.tasks.experiment import Experiment
+from elman.tasks.text.comparison import read_words, sections_of
 from elman.tasks.text.run import TextRun
 from support import text_runs
 
@@ -103,3 +104,12 @@ def test_regions_are_the_sums_of_their_words(capsys, run):
     for region in regions:
         bits = [row["surprisal"] for row in words if row["region"] == region["region"]]
         assert region["surprisal"] == pytest.approx(sum(bits), abs=1e-4)
+
+
+def test_runs_are_compared_by_words_with_their_ends(capsys, run):
+    """The words of a text have the log-probabilities that `elman score --by word` gives them."""
+    loaded = TextRun(run)
+    found = read_words(loaded, sections_of(run.parent / "asked.txt", "all", loaded.options))
+    scored = rows(capsys, run, run.parent / "asked.txt", "--by", "word", "--document")
+    assert [word.text for word in found.words] == [row["word"] for row in scored] == TEXT.split()
+    np.testing.assert_allclose(-found.log_probs / math.log(2), [row["surprisal"] for row in scored], atol=1e-4)

@@ -15,7 +15,8 @@ from elman import config
 from elman.cli import main
 from elman.evaluation.dynamic import Rule
 from elman.learning import checkpoint
-from elman.tasks.adaptation import Method
+from elman.network import precision
+from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.experiment import Experiment
 from elman.tasks.tuning import RATES, Tuning, beyond
 from support import text_runs
@@ -90,6 +91,40 @@ def test_adapting_to_another_text_writes_no_row(capsys, run, tmp_path):
     assert (run / "results.json").read_text() == before
 
 
+def test_a_row_that_counts_other_tokens_is_not_kept_beside_the_others(capsys, run):
+    before = (run / "results.json").read_text()
+    assert main(["evaluate", str(run), "--method", "cache", "--skip-first"]) == 0
+    assert "whose rows of the test split count 200 tokens, and this one 199" in capsys.readouterr().err
+    assert (run / "results.json").read_text() == before
+
+
+def test_a_row_has_all_settings_that_its_figures_depend_on(capsys, run):
+    row = answer(capsys, "evaluate", run, "--method", "dynamic", *QUICK, "--precision", "bf16", "--json")
+    assert (row["settings"]["statistics_tokens"], row["settings"]["precision"]) == (600, "bf16")
+    assert json.loads((run / "results.json").read_text())[-1]["settings"] == row["settings"]
+    row = answer(capsys, "evaluate", run, "--method", "mc-dropout", "--samples", 1, "--precision", "float32", "--json")
+    assert row["settings"].keys() == {"samples", "seed", "length"}
+
+
+def test_too_few_tokens_for_statistics_are_refused(capsys, run):
+    line = complaint(capsys, "evaluate", run, "--method", "dynamic", "--statistics-tokens", 5)
+    assert line.startswith("gradient statistics need 6 tokens of the training text, and 5 are read;")
+
+
+def test_the_beginning_of_a_text_has_the_figures_of_its_tokens_alone(run):
+    source = elman.load(run).adaptation_source()
+    part, whole = (method_figures(source.beginning(size), Method()) for size in (50, None))
+    assert (part.tokens, part.characters, part.word_perplexity, part.bits_per_character) == (50, None, None, None)
+    assert (whole.tokens, whole.words) == (200, 200)
+
+
+def test_tuning_on_the_split_that_is_evaluated_is_said(capsys, run, counted):
+    command = ("evaluate", run, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 20)
+    for split, said in (("valid", True), ("test", False)):
+        assert main([*map(str, command), "--split", split]) == 0
+        assert ("tuned on the beginning of the split that is evaluated" in capsys.readouterr().err) is said
+
+
 @pytest.mark.slow
 def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     command = ("evaluate", run, "--method", "dynamic+cache", "--rule", "sgd", "--tune", "--tune-tokens", 50, "--json")
@@ -135,6 +170,8 @@ def test_points_are_kept_by_all_they_depend_on(run, counted):
     assert [computed(rule, tokens=60), computed(rule, tokens=60)] == [1, 0]
     assert [computed(rule, shift=0.01), computed(rule, shift=0.01)] == [1, 0]
     assert computed(Rule(kind="sgd", segment=3)) == 1
+    with precision.products_in("bf16"):
+        assert [computed(rule), computed(rule)] == [1, 0]
     assert computed(rule) == 0
 
 

@@ -36,7 +36,7 @@ def verdict(found: "Sequence[Translation]") -> str:
     """How concentrated the attention is, and how often it moves from left to right."""
     if not found:
         return "All sources are blank."
-    narrow = float(np.mean([entropy(one) for one in found]))
+    narrow = float(np.average([entropy(one) for one in found], weights=[len(one.attention) for one in found]))
     steps = np.concatenate([np.diff(one.attention.argmax(1)) for one in found])
     onwards = ""
     if len(steps):

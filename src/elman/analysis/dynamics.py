@@ -79,8 +79,8 @@ class Dynamics:
 
     @property
     def largest_norm(self) -> float:
-        """Of the gradient before clipping, over the logged steps."""
-        return max((line.grad_norm for line in self.lines), default=math.nan)
+        """Of the gradient before clipping, over the logged steps; NaN if it was not logged."""
+        return max((line.grad_norm for line in self.lines if not math.isnan(line.grad_norm)), default=math.nan)
 
 
 def write_dynamics(
@@ -105,13 +105,18 @@ def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick
 
 
 def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None, str]:
-    """Whether training succeeded; `uniform` replaces the untrained loss where the run did not log it."""
+    """Whether training succeeded; `uniform` replaces the untrained loss where the run did not log it.
+
+    A run is finished after all epochs, or where its patience ended it.
+    """
     untrained = next((event.nll for event in run.metrics.events if event.event == "untrained"), uniform)
     for check in run.metrics.valid:
         if not check.nll < untrained:
             return False, f"failed: {check.nll:.2f} nats after epoch {check.epoch:g}, untrained {untrained:.2f}"
     done = max((check.epoch for check in run.metrics.valid), default=0.0)
-    if done < epochs and run.recipe_table.get("training", {}).get("patience") is None:
+    waited = next((at for at, check in enumerate(reversed(run.metrics.valid)) if check.best), 0)
+    patience = run.recipe_table.get("training", {}).get("patience")
+    if done < epochs and (patience is None or waited < patience):
         return None, f"not finished: epoch {done:g} of {epochs}, or the loss was not finite"
     return True, f"succeeded: always below {untrained:.2f} nats"
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -59,16 +60,22 @@ class Letters(NamedTuple):
 
 
 def places_in_words(symbols: Sequence[str]) -> npt.NDArray[np.int64]:
-    """The place of each letter in its word, from 1; 0 for white space and marks.
+    """The place of each letter in its word, from 1; 0 for white space and punctuation.
+
+    Signs that combine with the letter before them, such as vowels of Devanagari and accents, have places as letters do.
 
     >>> places_in_words(list("to be.") + ["<eos>", "a"])
     array([1, 2, 0, 1, 2, 0, 0, 1])
     """
     found, place = [], 0
     for symbol in symbols:
-        place = place + 1 if len(symbol) == 1 and symbol.isalnum() else 0
+        place = place + 1 if len(symbol) == 1 and (symbol.isalnum() or (place and _combines(symbol))) else 0
         found.append(place)
     return np.array(found, dtype=np.int64)
+
+
+def _combines(symbol: str) -> bool:
+    return unicodedata.category(symbol).startswith("M")
 
 
 def by_place(run: TextRun, windows: EvaluationWindows, advance: Advance = None) -> Letters:

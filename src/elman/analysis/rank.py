@@ -17,6 +17,7 @@ from torch import Tensor
 
 from elman.analysis.singular_values import Values, exact, gram, randomised
 from elman.data.windows import EvaluationWindows
+from elman.errors import UserError
 from elman.evaluation.perplexity import traces
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
@@ -57,18 +58,20 @@ def spectrum(
     advance: Advance = None,
     streams: int = 1,
     num_values: int = 1000,
+    inputs: np.ndarray | None = None,
 ) -> Spectrum:
     """The singular values of the log-probabilities [V, T] of every word after every position of a stream.
 
     The matrix is never held: windows of it are added up in float64. Its precision is that of the model's parameters;
     `model.double()` gives float64.
 
-    The first `max_tokens` tokens of the stream [n], n > 0, are read as for the perplexity, with the state carried; more
-    `streams` are faster, and each begins with an empty state. The size of the matrix decides the method (see
-    `elman.analysis.singular_values`) if None is given; `randomised` finds `num_values` values. `advance` is called with
-    (tokens read, tokens in all), counted over all passes.
+    The first `max_tokens` tokens of the stream [n], n > 0, are read as for the perplexity, with the state carried, or
+    `inputs` [n] in their place by a model that knows unknown words by their spelling; more `streams` are faster, and
+    each begins with an empty state. The size of the matrix decides the method (see `elman.analysis.singular_values`) if
+    None is given; `randomised` finds `num_values` values. `advance` is called with (tokens read, tokens in all),
+    counted over all passes. Raises UserError where a log-probability is not finite.
     """
-    tokens = tokens[:max_tokens]
+    tokens, inputs = tokens[:max_tokens], None if inputs is None else inputs[:max_tokens]
     assert len(tokens) > 0, "a spectrum needs a token"
     started, width = time.monotonic(), num_words(model)
     method = method or method_for(min(len(tokens), width))
@@ -77,7 +80,9 @@ def spectrum(
 
     def blocks() -> Iterator[Tensor]:
         nonlocal read
-        for block in log_prob_rows(model, tokens, first, streams=streams):
+        for block in log_prob_rows(model, tokens, first, streams=streams, inputs=inputs):
+            if not block.isfinite().all():
+                raise UserError("the model gives log-probabilities that are not finite: their matrix has no rank")
             yield block
             read += len(block)
             if advance is not None:
@@ -124,12 +129,18 @@ def rank_bound(model: LanguageModel) -> int | None:
 
 
 @torch.inference_mode()
-def log_prob_rows(model: LanguageModel, tokens: np.ndarray, first: int, *, streams: int = 1) -> Iterator[Tensor]:
-    """Log-probabilities [n, V] of every word to follow each position of a stream, window by window, T rows in all."""
+def log_prob_rows(
+    model: LanguageModel, tokens: np.ndarray, first: int, *, streams: int = 1, inputs: np.ndarray | None = None
+) -> Iterator[Tensor]:
+    """Log-probabilities [n, V] of every word to follow each position of a stream, window by window, T rows in all.
+
+    `inputs` are as in `spectrum`.
+    """
     columns = EvaluationWindows(tokens, first, streams=streams).streams
     contexts = model.output.contexts
     wide = num_words(model) * columns * (sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1)
-    windows = EvaluationWindows(tokens, first, streams=streams, length=min(512, max(1, _ELEMENTS // wide)))
+    length = min(512, max(1, _ELEMENTS // wide))
+    windows = EvaluationWindows(tokens, first, streams=streams, length=length, inputs=inputs)
     for batch, _, trace in traces(model, windows):
         yield model.output.log_probs(trace)[batch.mask]
 
@@ -158,7 +169,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     `size` is d, the width of a context; `bound` the largest rank this model can have (None where none is known),
     `softmax_bound` that of one softmax over contexts of the same width. `at_least`: the rank may be larger, since the
-    threshold is below the error, or not all values were computed.
+    threshold is below the error, a value that does not count would with the error, or not all values were computed.
     """
 
     size: int
@@ -172,8 +183,10 @@ class Finding(msgspec.Struct, frozen=True):
     spectrum: Spectrum
 
     @property
-    def exceeds(self) -> bool:
-        """Whether the rank exceeds the bound of one softmax of this width."""
+    def exceeds(self) -> bool | None:
+        """Whether the rank exceeds the bound of one softmax of this width; None: a lower bound leaves it open."""
+        if self.at_least and self.bound is None and self.rank <= self.softmax_bound:
+            return None
         return self.rank > self.softmax_bound
 
 
@@ -207,6 +220,9 @@ def _rank(found: Spectrum, eps: float) -> tuple[int, bool]:
     if rank == min(found.num_words, found.num_tokens):
         return rank, False
     if found.method == "randomised":
-        return rank, rank == len(found.singular_values)
+        # The first value that does not count may be too small by the error.
+        return rank, rank == len(found.singular_values) or bool(
+            found.singular_values[rank] + found.error > threshold(found, eps)
+        )
     # For exact float64 outputs the two are the same number up to rounding.
     return rank, threshold(found, eps) < found.error * (1 - 1e-9)

@@ -39,8 +39,8 @@ def sentence(name: str, finding: Finding) -> str:
     if finding.bound is not None:
         kept = "exceeds it: rounding errors count as rank" if finding.exceeds else "is within it"
         return f"{name}: a softmax with d = {finding.size:,} never exceeds {bound}; the rank {rank} {kept}."
-    where = "above" if finding.exceeds else "within"
-    return f"{name}: not bounded by d; the rank {rank} is {where} {bound}, the bound of one softmax of this width."
+    where = {True: "is above", None: "may be above", False: "is within"}[finding.exceeds]
+    return f"{name}: not bounded by d; the rank {rank} {where} {bound}, the bound of one softmax of this width."
 
 
 def verdict(findings: Mapping[str, Finding]) -> str:
@@ -144,7 +144,7 @@ def rank_row(name: str, finding: Finding) -> list[str]:
         rank_text(finding.rank, finding.at_least),
         "none" if finding.bound is None else f"{finding.bound:,}",
         f"{finding.softmax_bound:,}",
-        "exceeds" if finding.exceeds else "within",
+        {True: "exceeds", None: "unknown", False: "within"}[finding.exceeds],
         found.dtype,
         found.method,
         f"{found.error / found.singular_values[0]:.0e}",

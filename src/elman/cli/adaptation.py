@@ -1,5 +1,6 @@
 """Options of dynamic evaluation, the cache and Monte Carlo dropout: how `evaluate`, `generate` and `score` use them."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -8,7 +9,7 @@ from cyclopts import Parameter
 from elman.cli import progress, states
 from elman.cli.options import Positive, given, group, option, record_of, refuse
 from elman.config.inference import RULES, CacheRule, DropoutSampling, Rule
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.result import Result
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class MethodOptions(RuleOptions):
 
     def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> Result:
         """The result of a run under the method; that of its own data, read as usual, is kept in results.json."""
-        from elman.tasks.adaptation import Method, method_figures, record
+        from elman.tasks.adaptation import Method, method_figures
 
         if self.method == "static":
             with progress.counting(f"evaluating {loaded.path}") as advance:
@@ -142,23 +143,26 @@ class MethodOptions(RuleOptions):
         method.check(source)
         gradients = self.statistics(loaded, method.rule)
         if self.tune:
+            if options.split == "valid" and options.data is None:
+                notice(
+                    "the settings are tuned on the beginning of the split that is evaluated; --split test is held out"
+                )
             method = self._tuned(loaded, method)
         with progress.counting(f"evaluating {loaded.path}") as advance:
             result = method_figures(source, method, gradients, advance)
-        if options.data is None and not options.unknown_as_unk:
-            record(loaded, result)
-        return msgspec.structs.replace(result, run=str(loaded.path), data=source.data)
+        part = (
+            {} if gradients is None or self.statistics_tokens is None else {"statistics_tokens": self.statistics_tokens}
+        )
+        return _kept(loaded, source.data, result, options, part)
 
     def _sampled(self, loaded: "Run", options: "EvaluationOptions") -> Result:
-        from elman.tasks.adaptation import dropout_figures, record
+        from elman.tasks.adaptation import dropout_figures
 
         sampling = record_of(DropoutSampling(), self)
         source = loaded.adaptation_source(options)
         with progress.counting(f"evaluating {loaded.path}, {sampling.samples} passes") as advance:
             result = dropout_figures(loaded, source, sampling, advance)
-        if options.data is None and not options.unknown_as_unk:
-            record(loaded, result)
-        return msgspec.structs.replace(result, run=str(loaded.path), data=source.data)
+        return _kept(loaded, source.data, result, options, {})
 
     def _tuned(self, loaded: "Run", method: "Method") -> "Method":
         from elman.tasks.tuning import TOKENS, Tuning
@@ -172,3 +176,15 @@ class MethodOptions(RuleOptions):
             tokens = self.tune_tokens or TOKENS
             tuning = Tuning(loaded, tokens, self.statistics_tokens, jobs=self.jobs or 1, progress=advance)
             return tuning.best(method)
+
+
+def _kept(loaded: "Run", data: str, result: Result, options: "EvaluationOptions", more: Mapping[str, object]) -> Result:
+    """The result with all its settings; that of the run's own data, read as usual, is kept in results.json."""
+    from elman.network import precision
+    from elman.tasks.adaptation import record
+
+    products = {} if precision.chosen() == "float32" else {"precision": precision.chosen()}
+    result = msgspec.structs.replace(result, settings={**(result.settings or {}), **more, **products})
+    if options.data is None and not options.unknown_as_unk:
+        record(loaded, result)
+    return msgspec.structs.replace(result, run=str(loaded.path), data=data)

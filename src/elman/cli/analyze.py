@@ -105,6 +105,7 @@ def rank(
 
     from elman.analysis.rank import find_rank, spectrum
     from elman.analysis.rank_page import verdict, write_rank_page
+    from elman.evaluation.perplexity import reading
 
     page = require_file_name(out or (runs[0] / "rank.html" if len(runs) == 1 else Path("rank.html")))
     findings: dict[str, Finding] = {}
@@ -112,16 +113,18 @@ def rank(
     for label, folder in _labels(list(runs)).items():
         loaded = common.open_text(folder)
         corpus = loaded.corpus(split.data)
-        tokens = corpus.split(split.split).tokens
-        if not len(tokens):
+        read = loaded.split(corpus, split.split)
+        if not len(read.tokens):
             raise UserError(f"the {split.split} split of {corpus.source} has no tokens; choose another with --split")
         if dtype == "float64":
             loaded.model.to(torch.float64)
+        model, windows = reading(loaded.model, read, loaded.first)
         with progress.counting(f"reading {folder}") as advance:
             found = spectrum(
-                loaded.model,
-                tokens,
+                model,
+                read.tokens,
                 loaded.first,
+                inputs=windows.read,
                 method=method,
                 max_tokens=max_tokens,
                 advance=advance,
@@ -141,10 +144,10 @@ def rank(
                 **_rank_record(findings[label]),
             }
         )
-    read = list(dict.fromkeys(str(record["data"]) for record in records))
-    if len(read) > 1:
-        notice(f"the runs read other data each ({', '.join(read)}), so that their values are not of one text")
-    write_rank_page(page, findings, f"the {split.split} split of {', or of '.join(read)}")
+    sources = list(dict.fromkeys(str(record["data"]) for record in records))
+    if len(sources) > 1:
+        notice(f"the runs read other data each ({', '.join(sources)}), so that their values are not of one text")
+    write_rank_page(page, findings, f"the {split.split} split of {', or of '.join(sources)}")
     beside = page.with_suffix(".json")
     write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
     brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]

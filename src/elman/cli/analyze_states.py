@@ -118,6 +118,8 @@ def trajectory(
     loaded = common.open_text(run)
     level, name = _level(loaded, layer)
     windows, source = _windows(loaded, split, max_tokens)
+    if len(windows.tokens) < 2:
+        raise UserError(f"{source}: the states after a single token have no components; read more, with --max-tokens")
     components = principal_components(list(states_along(loaded.model, windows, level)))
     reader = reading.reader(loaded, "the sentences")
     walks = []

@@ -166,5 +166,7 @@ def neighbours(
         [f"{word}{'' if known else ' (unknown)'}", *(f"{near.word} {near.cosine:.2f}" for near in nearest)]
         for word, known, nearest in found
     ]
-    table = (f"{run}: nearest words, {where}", ["", *map(str, range(1, len(cells[0])))], cells)
+    most = max(map(len, cells))  # a word of the vocabulary is no neighbour of its own
+    cells = [row + [""] * (most - len(row)) for row in cells]
+    table = (f"{run}: nearest words, {where}", ["", *map(str, range(1, most))], cells)
     show.print_result(common.as_json, facts, table)

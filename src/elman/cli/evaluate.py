@@ -14,8 +14,8 @@ from elman.cli.mixing import MixtureOptions
 from elman.cli.options import (
     AsUnk,
     Natural,
+    NonNegatives,
     Positive,
-    Reals,
     RunFolders,
     TextRunFolder,
     given,
@@ -58,7 +58,7 @@ class EnsembleOptions:
 
     ensemble: bool = False
     ngram: Positive | None = None
-    weights: Reals = ()
+    weights: NonNegatives = ()
 
 
 @group("Pairs", 6)
@@ -138,7 +138,10 @@ def evaluate(
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
         return
-    title = f"{rows[0].data}, context {rows[0].context}, {rows[0].method}"
+    sources = [str(data) for data in dict.fromkeys(row.data for row in rows)]
+    if len(sources) > 1:
+        notice(f"the runs read other data each ({', '.join(sources)}), so that their figures are not of one text")
+    title = f"{' and '.join(sources)}, context {rows[0].context}, {rows[0].method}"
     if adaptation.method == "mc-dropout" and rows[0].settings is not None:
         title += " ({samples} passes, seed {seed}, masks held for {length} steps)".format(**rows[0].settings)
     show.print_figures(title, "run", [(str(row.run), row) for row in rows])
@@ -154,12 +157,17 @@ def _ensemble(
 ) -> Result:
     from elman.config.text import TextEvaluation
     from elman.evaluation.perplexity import score_of, text_result
+    from elman.tasks.text.comparison import say_other_splits
     from elman.tasks.text.ensemble import StreamModel, ensemble_log_probs, member_log_probs, own_counts
 
     runs = [machine.open_text(folder) for folder in folders]
     members = len(runs) + (ensemble.ngram is not None)
     if ensemble.weights and len(ensemble.weights) != members:
         raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")
+    if ensemble.weights and not sum(ensemble.weights):
+        raise UserError("--weights: all are 0; give a member a weight above 0")
+    if split.data is None:
+        say_other_splits(runs, split.split)
     split.say_part(runs[0])
     corpus = runs[0].corpus(split.data)
     reader = next((one for one in runs if one.reads_spelling), runs[0])

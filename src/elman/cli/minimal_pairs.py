@@ -33,7 +33,7 @@ PairFiles = Annotated[
     ),
 ]
 
-_HEADER = ["phenomenon", "pairs", "only unknown differ", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
+_HEADER = ["phenomenon", "pairs", "not distinguished", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 _COMPARED = ["phenomenon", "pairs", "A, %", "B, %", "B - A", "95 % interval", "only A", "only B", "p", "p, Holm"]
 
 
@@ -100,8 +100,8 @@ def compare_on_pairs(runs: "Sequence[TextRun]", names: tuple[str, ...], *, as_js
     ]
     if left := whole.pairs - whole.judged:
         notes.append(
-            f"left out for both runs: {left:,} of {whole.pairs:,} pairs, which differ only in words unknown to a run"
-            f" (to A {whole.unjudged_a:,}, to B {whole.unjudged_b:,})"
+            f"left out for both runs: {left:,} of {whole.pairs:,} pairs, whose sentences a run reads as the same"
+            f" (A {whole.unjudged_a:,}, B {whole.unjudged_b:,})"
         )
     title = f"A = {a}, B = {b}, minimal pairs: {which}"
     show.print_result(as_json, facts, (title, _COMPARED, [_compared(row) for row in shown]), notes=notes)

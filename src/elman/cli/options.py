@@ -72,6 +72,7 @@ Real = Annotated[float, number(float, Meta())]
 NonNegative = Annotated[float, number(float, Meta(ge=0))]
 AboveZero = Annotated[float, number(float, Meta(gt=0))]
 Share = Annotated[float, number(float, Meta(ge=0, le=1))]
+NonNegatives = Annotated[tuple[float, ...], number(float, Meta(ge=0), many=True)]
 Reals = Annotated[tuple[float, ...], number(float, Meta(), many=True)]
 
 

@@ -44,22 +44,21 @@ def token_rows(number: int, sentence: "Sentence", log_probs: "np.ndarray", treat
 def sentence_row(
     number: int, sentence: "Sentence", log_probs: "np.ndarray", treatment: "Unknown", tokeniser: "Tokeniser"
 ) -> Row:
-    """The row of a sentence; sums are over the tokens that are scored."""
+    """The row of a sentence; sums are over the tokens that are scored, and empty where none is."""
     import numpy as np
 
     from elman.evaluation.scoring import surprisal
 
     scored = treatment.apply(log_probs, sentence.unknown_tokens)
     counted = scored[~np.isnan(scored)]
-    total = float(counted.sum(dtype="float64"))
-    mean = total / len(counted) if len(counted) else math.nan
+    total = float(counted.sum(dtype="float64")) if len(counted) else math.nan
     return {
         "sentence": number,
         "tokens": len(sentence.ids),
         "unknown": sum(sentence.unknown),
         "log_prob": rounded(total),
         "surprisal": rounded(surprisal([total])[0]),
-        "bits_per_token": rounded(surprisal([mean])[0]),
+        "bits_per_token": rounded(surprisal([total])[0] / max(1, len(counted))),
         "text": _text(sentence, tokeniser),
     }
 

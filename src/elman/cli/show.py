@@ -155,7 +155,7 @@ def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) ->
             name,
             result.split,
             *(
-                "" if getattr(result, key) is None else format(getattr(result, key), form)
+                "" if getattr(result, key) is None else _number(getattr(result, key), form)
                 for key, (_, form) in columns.items()
             ),
         ]
@@ -172,6 +172,11 @@ def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) ->
             print_confusions(f"{name}, {result.split}: most often confused", result.confusions)
         if result.output is not None:
             print_output(f"{name}, {result.split}", result.output)
+
+
+def _number(value: float, form: str) -> str:
+    """A number in a form, and one of a diverged model, of up to 300 digits, by its power of ten."""
+    return f"{value:.4g}" if form.endswith("f") and abs(value) >= 1e9 else format(value, form)
 
 
 def print_measures(title: str, systems: Mapping[str, Sequence[Estimate]]) -> None:

@@ -103,9 +103,10 @@ def _read_alike(first: "Words", second: "Words", sentences: Sequence[str]) -> li
     alike = [index for index in range(len(sentences)) if a[index].text and a[index][:2] == b[index][:2]]
     if len(alike) < len(sentences):
         other = next(index for index in range(len(sentences)) if index not in set(alike))
+        read = (f"{one[other].text!r}{' and its end' if one[other].ends else ''}" for one in (a, b))
         line = (
             f"{len(sentences) - len(alike):,} of {len(sentences):,} sentences are other symbols to each run and are"
-            f" left out, such as {sentences[other]!r}: A reads {a[other].text!r}, B {b[other].text!r}"
+            f" left out, such as {sentences[other]!r}: A reads {', B '.join(read)}"
         )
         if len(alike) < 2:
             raise UserError(f"{line}; give sentences that both read in the same way")

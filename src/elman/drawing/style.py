@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Collection, Iterable
 from typing import Literal, TypeAlias
 
@@ -105,7 +106,9 @@ def _saved(figure: Figure, name: str, background: str) -> str:
     as_written(figure)
     buffer = io.StringIO()
     facts = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
+        # Text stays text, which the browser draws in a font that has its letters.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font")
         figure.savefig(buffer, format="svg", metadata=facts, facecolor=background)
     text = buffer.getvalue()
     return re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)

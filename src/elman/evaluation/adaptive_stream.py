@@ -62,6 +62,7 @@ class AdaptiveStream:
         self._advance(tokens, inputs, look)
         unread = self._column(self._read)
         after, _ = predict(self.model, unread, torch.zeros_like(unread), self.state, spaces)
+        parts.append(tuple(part[:0, 0] for part in after))  # of a text without tokens there is no other part
         log_prob, rank, entropy, space = (torch.cat(part) for part in zip(*parts, strict=True))
         entropy, space = torch.cat([entropy, after.entropy[-1]]), torch.cat([space, after.space[-1]])
         return Prediction(

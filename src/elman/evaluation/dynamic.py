@@ -151,7 +151,15 @@ def gradient_statistics(model: LanguageModel, windows: Windows, advance: Advance
 
 
 def statistics_windows(tokens: np.ndarray) -> TrainingWindows:
-    """`COLUMNS` x `SEGMENT` positions of a text [n] at a time; a short text is read in as many columns as it fills."""
+    """`COLUMNS` x `SEGMENT` positions of a text [n] at a time; a short text is read in as many columns as it fills.
+
+    Raises UserError where it does not fill one.
+    """
+    if len(tokens) <= SEGMENT:
+        raise UserError(
+            f"gradient statistics need {SEGMENT + 1} tokens of the training text, and {len(tokens)} are read; give more"
+            " with --statistics-tokens, or use --rule sgd"
+        )
     return TrainingWindows(tokens, max(1, min(COLUMNS, len(tokens) // (SEGMENT + 1))), SEGMENT)
 
 

@@ -14,7 +14,7 @@ class PairedItems(msgspec.Struct, frozen=True, kw_only=True):
     """Mean surprisals (bits per sentence) of A and B in a condition, and their difference A - B; positive favours B.
 
     The interval (95 %) and the two-sided p-value are those of the paired t test on the means of the items, None of a
-    single item; `p_holm` is adjusted for the number of conditions, None of all sentences together.
+    single item; `p_holm` is adjusted for the number of conditions that are tested, None of all sentences together.
     """
 
     condition: str
@@ -40,14 +40,14 @@ def compare_items(a: Floats, b: Floats, items: Sequence[str], conditions: Sequen
     rows = [
         _compared(name, a[members], b[members], [items[one] for one in members]) for name, members in groups.items()
     ]
-    adjusted = holm([1.0 if row.p_value is None else row.p_value for row in rows])
-    rows = [msgspec.structs.replace(row, p_holm=p) for row, p in zip(rows, adjusted, strict=True)]
+    adjusted = iter(holm([row.p_value for row in rows if row.p_value is not None]))
+    rows = [row if row.p_value is None else msgspec.structs.replace(row, p_holm=next(adjusted)) for row in rows]
     return [*rows, _compared("all", a, b, items)]
 
 
 def _compared(condition: str, a: Floats, b: Floats, items: Sequence[str]) -> PairedItems:
-    names = list(dict.fromkeys(items))
-    place = np.array([names.index(item) for item in items]) if len(names) < len(items) else np.arange(len(items))
+    names = {item: number for number, item in enumerate(dict.fromkeys(items))}
+    place = np.array([names[item] for item in items])
     counts = np.bincount(place)
     first, second = (-np.bincount(place, one) / counts / math.log(2) for one in (a, b))
     many = len(names) > 1

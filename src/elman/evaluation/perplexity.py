@@ -5,7 +5,7 @@ its own, where the text distinguishes them; as targets they are always `<unk>`.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
 from elman.data.text.passages import has_words
 from elman.data.windows import Batch, EvaluationWindows, PositionedWindows
+from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.cores.core import Trace
@@ -48,7 +49,9 @@ class Score(msgspec.Struct, frozen=True):
         return self.nll / math.log(2)
 
     def result(self, split: str, **figures: Any) -> Result:
-        """The result on a split, with these other figures."""
+        """The result on a split, with these other figures; raises UserError where nothing was counted."""
+        if not self.count:
+            raise UserError(f"nothing of the {split} split is counted; give more data, or count the first token too")
         perplexity, bits = self.perplexity, self.bits
         return Result(
             split=split, nll=self.nll, perplexity=perplexity, bits_per_token=bits, tokens=self.count, **figures
@@ -110,6 +113,23 @@ def token_log_probs(model: LanguageModel, windows: EvaluationWindows, advance: A
         if advance is not None:
             advance(done, windows.num_windows)
     return result
+
+
+@torch.inference_mode()
+def token_and_space_log_probs(
+    model: LanguageModel, windows: EvaluationWindows, spaces: Sequence[int], advance: Advance = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `token_log_probs`, and before each token the log-probability that one of the symbols `spaces` comes, [n]."""
+    own, space = (np.full(len(windows.tokens), np.nan, dtype=np.float32) for _ in range(2))
+    asked = torch.tensor(spaces, dtype=torch.long, device=model.device)
+    for done, (batch, positions, trace) in enumerate(traces(model, windows), start=1):
+        log_probs = model.output.log_probs(trace)[batch.mask]
+        places, targets = positions[positions >= 0].numpy(), batch.targets[batch.mask].unsqueeze(-1)
+        own[places] = log_probs.gather(-1, targets).squeeze(-1).float().cpu().numpy()
+        space[places] = log_probs[:, asked].logsumexp(-1).float().cpu().numpy()
+        if advance is not None:
+            advance(done, windows.num_windows)
+    return own, space
 
 
 def score_of(log_probs: np.ndarray) -> Score:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from elman.evaluation.result import Estimate
+from elman.objective import perplexity
 
 Floats = npt.NDArray[np.float64]
 
@@ -162,7 +163,7 @@ def compare(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating], block: int
         low=mean - margin,
         high=mean + margin,
         p_value=t_test(mean, error, len(blocks)),
-        ratio=math.exp(mean),
+        ratio=perplexity(mean),
         better=float((differences > 0).mean()),
     )
 

@@ -10,7 +10,7 @@ probability of a word; Oh & Schuler 2024, Leading whitespaces of language models
 `<eos>` ends with it, as in models of characters. Sums over a sentence do not change.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +42,25 @@ def with_word_ends(
     """
     if tokeniser.options.tokenisation != "subwords":
         return log_probs
-    tokens, moved = sentence.read, np.array(log_probs, dtype=np.float64)
-    for begin in [word.read.start for word in sentence.words(tokeniser) if word.read.start < word.read.stop][1:]:
+    begins = [word.read.start for word in sentence.words(tokeniser) if word.read.start < word.read.stop]
+    return ends_moved(log_probs, space, sentence.read, begins, tokeniser.options)
+
+
+def ends_moved(
+    log_probs: npt.NDArray[np.floating],
+    space: npt.NDArray[np.floating],
+    tokens: Sequence[str],
+    begins: Sequence[int],
+    options: TextOptions,
+) -> npt.NDArray[np.floating]:
+    """As `with_word_ends`, of subwords in a row whose words begin at these places, the first of them first."""
+    moved = np.array(log_probs, dtype=np.float64)
+    for begin in begins[1:]:
         end = begin
-        while end > 1 and is_space(tokens[end - 1], tokeniser.options):
+        while end > 1 and is_space(tokens[end - 1], options):
             end -= 1
         between = float(space[end]) - float(np.sum(log_probs[end:begin], dtype=np.float64))
-        follows = begins_with_space(tokens[end], tokeniser.options) and tokens[end - 1] != EOS
+        follows = begins_with_space(tokens[end], options) and tokens[end - 1] != EOS
         if follows and np.isfinite(between):
             moved[begin - 1] += between
             moved[begin] -= between

@@ -153,7 +153,8 @@ def dropout_figures(run: Run, source: AdaptationSource, sampling: DropoutSamplin
 def record(run: Run, row: Result) -> None:
     """Write a row of the best model to results.json, replacing that of its split and method; others are kept.
 
-    Nothing is written where the folder is read-only. Raises UserError where the file is damaged.
+    Nothing is written where the folder is read-only, and, with a notice, where the rows of the split count other
+    tokens: figures beside each other count the same ones. Raises UserError where the file is damaged.
     """
     if not _is_writable(run.path):
         return
@@ -163,8 +164,15 @@ def record(run: Run, row: Result) -> None:
     try:
         rows = parse_json(path.read_bytes()) if path.is_file() else []
         others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
+        counted = [old.get("tokens") for old in others if old.get("split") == row.split]
     except (ValueError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; restore or remove the file") from None
+    if counted and row.tokens not in counted:
+        notice(
+            f"not kept in {path}, whose rows of the {row.split} split count {counted[0]:,} tokens, and this one"
+            f" {row.tokens:,}: give --skip-first where the recipe has data.evaluation.skip_first, and nowhere else"
+        )
+        return
     write_atomic(path, json.dumps([*others, new], indent=1, ensure_ascii=False) + "\n")
 
 

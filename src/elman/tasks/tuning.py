@@ -22,6 +22,7 @@ from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import processes
 from elman.learning.checkpoint import digest_of, model_tensors
+from elman.network import precision
 from elman.tasks.adaptation import Method, method_figures, reader, statistics
 from elman.tasks.open import open_run
 from elman.tasks.run import EvaluationOptions, Run
@@ -75,7 +76,8 @@ class Tuning:
         self.split = self.run.adaptation_source(EvaluationOptions(split="valid")).beginning(self.tokens)
         self.path = self.run.path / "tuning.json"
         self.kept = _kept(self.path)
-        self.facts = {"model": digest_of(model_tensors(self.run.model)), **self.split.facts}
+        products = {} if precision.chosen() == "float32" else {"precision": precision.chosen()}
+        self.facts = {"model": digest_of(model_tensors(self.run.model)), **self.split.facts, **products}
 
     def best(self, method: Method) -> Method:
         """The best settings: first those of the rule, then, with that rule, those of the cache."""
@@ -115,7 +117,7 @@ class Tuning:
             return
         threads = max(1, torch.get_num_threads() // self.jobs)
         given = (self.run.path, str(self.run.device), self.tokens, self.statistics_tokens, threads)
-        with processes(self.jobs) as pool:
+        with processes(self.jobs, precision.use, precision.chosen()) as pool:
             futures = {pool.submit(_nll_elsewhere, *given, method): method for method in methods}
             for future in as_completed(futures):
                 yield futures[future], future.result()

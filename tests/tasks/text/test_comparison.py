@@ -73,3 +73,9 @@ def test_unknown_words_are_left_out_for_both_or_share_the_probability():
     np.testing.assert_allclose(found.b, [-4 - np.log(3), -5, -6])
     np.testing.assert_allclose(shared(a, b, "spread", types=10).b, [-4 - np.log(10), -5, -6])
     assert shared(a, b, "score").a.tolist() == [-1, -2, -3]
+
+
+def test_the_word_eos_in_a_text_is_an_end_of_the_word_before_it():
+    tokens = ["a", EOS, "b", EOS, EOS, "c"]
+    expected = [Word("a", True, slice(0, 2)), Word("b", True, slice(2, 5)), Word("c", False, slice(5, 6))]
+    assert words_of(tokens, [f"a {EOS} b {EOS}\n", "c"], TextOptions()) == expected

@@ -173,6 +173,24 @@ def test_minimal_pairs_read_spelling_unless_told(run, ask, tmp_path):
     assert spelled["phenomena"][0]["accuracy"] == float(right > wrong)
 
 
+def test_the_rank_is_that_of_the_model_as_it_reads_the_text(run, ask):
+    ask("analyze rank", "--dtype", "float64")
+    loaded = TextRun(run)
+    split = loaded.split(loaded.corpus(), "test")
+    model = loaded.model.double().knowing(split.unknown_words)
+    inputs = torch.tensor([loaded.first, *split.inputs[:-1].tolist()]).unsqueeze(1)
+    with torch.inference_mode():
+        rows = model.log_probs(inputs, model.begin(1))[0][:, 0].numpy()
+    (found,) = json.loads((run / "rank.json").read_text())
+    expected = np.linalg.svd(rows, compute_uv=False)
+    np.testing.assert_allclose(found["singular_values"], expected, atol=1e-8 * expected[0])
+
+
+def test_more_neighbours_than_there_are_words(run, capsys):
+    assert main(["analyze", "neighbours", str(run), "w1w", "w12", "-k", "999"]) == 0
+    assert "nearest words" in capsys.readouterr().out
+
+
 def test_neighbours_in_and_out_of_the_vocabulary(run, ask, capsys):
     (found,) = ask("analyze neighbours", "w12", "W1w", "-k", "3")
     known, unknown = found["words"]

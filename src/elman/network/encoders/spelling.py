@@ -34,6 +34,11 @@ class Alphabet:
     def __contains__(self, character: str) -> bool:
         return character in self._numbers
 
+    def shared(self, other: "Alphabet") -> list[tuple[int, int]]:
+        """The numbers, here and there, of the marks, of the words that are one character, and of shared characters."""
+        marks = [(number, number) for number in range(2 + len(WHOLE))]
+        return marks + [(number, other._numbers[one]) for one, number in self._numbers.items() if one in other]
+
     def spell(self, word: str) -> list[int]:
         """The numbers of a word's characters between its two marks."""
         if word in WHOLE:

@@ -1,8 +1,8 @@
 """One text under two runs, word by word, where their tokens or vocabularies differ.
 
-A word is what white space separates, with the end of its line; its log-probability is the sum over its tokens. Both
-runs must read the same words, so that both assign probabilities to the same events. Unknown words are left out for
-both, or share the probability of `<unk>`.
+A word is what white space separates, with the end of its line; its log-probability is the sum over its tokens, of
+subwords with the end of the word (`elman.evaluation.word_ends`). Both runs must read the same words, so that both
+assign probabilities to the same events. Unknown words are left out for both, or share the probability of `<unk>`.
 """
 
 import math
@@ -24,10 +24,11 @@ from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
 from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS, UNK
 from elman.data.windows import EvaluationWindows
-from elman.errors import UserError
-from elman.evaluation.perplexity import token_log_probs
+from elman.errors import UserError, notice
+from elman.evaluation.perplexity import token_and_space_log_probs, token_log_probs
 from elman.evaluation.scoring import score_sentences
 from elman.evaluation.statistics import Floats
+from elman.evaluation.word_ends import ends_moved
 from elman.files import cache_folder
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
@@ -75,7 +76,9 @@ def words_of(tokens: Sequence[str], texts: Iterable[str], options: TextOptions) 
     if options.spelt:
         found = word_slices(word_starts(tokens, options)) if tokens else []
         return [Word(spelt(tokens[one], options), _closed(tokens[one], options), one) for one in found]
-    return list(_spaced(tokens, (word for text in texts for word in text.split()), lowercase=options.lowercase))
+    written = (fold([word])[0] if options.lowercase else word for text in texts for word in text.split())
+    # Where the text has the word <eos> itself, it is the token that ends lines; ordinary text is cut at its marks.
+    return list(_spaced(tokens, (word for word in written if word != EOS or options.tokenisation != "words")))
 
 
 def _closed(tokens: Sequence[str], options: TextOptions) -> bool:
@@ -84,7 +87,7 @@ def _closed(tokens: Sequence[str], options: TextOptions) -> bool:
     return last == EOS
 
 
-def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -> Iterator[Word]:
+def _spaced(tokens: Sequence[str], written: Iterator[str]) -> Iterator[Word]:
     """Tokens of words, each a part of a written word; line ends belong to the word before them, or to the first."""
     at, begin = 0, 0
     while at < len(tokens):
@@ -93,7 +96,7 @@ def _spaced(tokens: Sequence[str], written: Iterator[str], *, lowercase: bool) -
         if at == len(tokens):
             yield Word(EOS, True, slice(begin, at))
             return
-        word = fold([next(written)])[0] if lowercase else next(written)
+        word = next(written)
         left = len(word)
         while left > 0:
             left -= len(tokens[at])
@@ -117,6 +120,23 @@ def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Se
     return [split_named(sections, split, source)]
 
 
+def say_other_splits(runs: Sequence[TextRun], split: str) -> None:
+    """A notice for each run whose own split of this name is not that of the first run, which all of them read.
+
+    It may have been trained on what they read. The splits are the same bytes by the digests in data.json.
+    """
+    first, *others = runs
+    for run in others:
+        (theirs, ours), options = (_digests(one, split) for one in (run, first)), (run.options, first.options)
+        if theirs != ours or len({tuple(sections_of(first.source, split, one)) for one in options}) > 1:
+            notice(f"{run.path} has another {split} split; here that of {first.path} is read")
+
+
+def _digests(run: TextRun, split: str) -> list[str | None]:
+    """SHA-256 of the files of a split, or of all."""
+    return [facts.get("sha256") for name, facts in run.facts.get("splits", {}).items() if split in (ALL, name)]
+
+
 def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, advance: Advance = None) -> Words:
     """The words of sections of files under a run, each in the context of all before it."""
     tokens, texts = list[str](), list[str]()
@@ -130,7 +150,12 @@ def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, adva
     model, (inputs,) = _inputs(run, [tokens])
     ids = run.vocabulary.encode(tokens)
     windows = EvaluationWindows(ids, run.first, streams=streams, inputs=inputs if run.reads_spelling else None)
-    return _words(run, tokens, texts, token_log_probs(model, windows, advance))
+    found = words_of(tokens, texts, run.options)
+    if not run.spaces:
+        return _words(run, tokens, found, token_log_probs(model, windows, advance))
+    log_probs, space = token_and_space_log_probs(model, windows, run.spaces, advance)
+    begins = [word.tokens.start for word in found]
+    return _words(run, tokens, found, ends_moved(log_probs, space, tokens, begins, run.options))
 
 
 def _inputs(run: TextRun, sentences: Sequence[Sequence[str]]) -> tuple[LanguageModel, list[npt.NDArray[np.int32]]]:
@@ -142,8 +167,8 @@ def _inputs(run: TextRun, sentences: Sequence[Sequence[str]]) -> tuple[LanguageM
     return (run.model.knowing(lexicon.words) if lexicon.words else run.model), inputs
 
 
-def _words(run: TextRun, tokens: Sequence[str], texts: Iterable[str], log_probs: npt.NDArray[np.floating]) -> Words:
-    words, unknown = words_of(tokens, texts, run.options), _unknown(run, tokens)
+def _words(run: TextRun, tokens: Sequence[str], words: list[Word], log_probs: npt.NDArray[np.floating]) -> Words:
+    unknown = _unknown(run, tokens)
     starts = np.array([word.tokens.start for word in words], dtype=np.intp)
     if not words:
         return Words([], np.zeros(0), unknown, 0, np.zeros(0, dtype=np.int64))

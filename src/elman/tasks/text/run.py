@@ -108,7 +108,7 @@ class TextRun(Run):
         return self._source(found, corpus.source, skip_first=options.skip_first)
 
     def _source(self, split: Split, data: str, *, skip_first: bool) -> AdaptationSource:
-        counted = split.counted(skip_first=skip_first)
+        counted, place = split.counted(skip_first=skip_first), {"context": "carried", "streams": 1, "warm_up": 0}
 
         def column(length: int) -> tuple[LanguageModel, EvaluationWindows]:
             rules = TextEvaluation(streams=1, length=length, skip_first=skip_first)
@@ -117,7 +117,11 @@ class TextRun(Run):
         def beginning(size: int | None) -> AdaptationSource:
             inputs = None if split.inputs is None else split.inputs[:size]
             part = dataclasses.replace(split, tokens=split.tokens[:size], inputs=inputs)
-            return self._source(part, data, skip_first=skip_first)
+            found = self._source(part, data, skip_first=skip_first)
+            if len(part.tokens) == len(split.tokens):
+                return found
+            # How many characters and words the first tokens stand for was not counted.
+            return dataclasses.replace(found, result=lambda score: score.result(split.name, **place))
 
         return AdaptationSource(
             data,
@@ -126,7 +130,7 @@ class TextRun(Run):
             beginning=beginning,
             column=column,
             statistics_windows=lambda: statistics_windows(split.tokens),
-            result=lambda score: text_result(score, counted, context="carried", streams=1, warm_up=0),
+            result=lambda score: text_result(score, counted, **place),
             spelled=split.inputs is not None,
         )
 
