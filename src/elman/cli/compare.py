@@ -16,7 +16,6 @@ from elman.errors import UserError, notice
 if TYPE_CHECKING:
     import numpy as np
 
-    from elman.data.text.sources import Section
     from elman.tasks.text.comparison import Treatment
     from elman.tasks.text.run import TextRun
 
@@ -97,28 +96,20 @@ def compare(
     elif material.stimuli is not None:
         column = material.column or "text"
         compare_on_stimuli(runs, material.stimuli, column, treatment, unknown.unknown_types, as_json=common.as_json)
+    elif one_vocabulary and unknown.unknown is None:
+        _by_token(runs, split, common)
     else:
-        sections = _sections(runs, split)
-        if one_vocabulary and unknown.unknown is None:
-            _by_token(runs, split, common)
-        else:
-            _by_word(runs, sections, split, treatment, unknown.unknown_types, common)
-
-
-def _sections(runs: "list[TextRun]", split: SplitOptions) -> "list[Section]":
-    """Where the text is that both runs read; notices of what part of it, and where it is no split of the second run."""
-    from elman.tasks.text.comparison import say_other_splits, sections_of
-
-    if split.data is None:
-        say_other_splits(runs, split.split)
-    split.say_part(runs[0])
-    return sections_of(runs[0].source if split.data is None else split.data, split.split, runs[0].options)
+        _by_word(runs, split, treatment, unknown.unknown_types, common)
 
 
 def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> None:
+    from elman.tasks.text.comparison import say_other_splits
     from elman.tasks.text.ensemble import run_log_probs
 
     corpus = runs[0].corpus(split.data)
+    if split.data is None:
+        say_other_splits(runs, split.split)
+    split.say_part(runs[0])
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
     found = []
     for run in runs:
@@ -128,15 +119,21 @@ def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> Non
 
 
 def _by_word(
-    runs: "list[TextRun]",
-    sections: "list[Section]",
-    split: SplitOptions,
-    treatment: "Treatment",
-    types: int | None,
-    common: Common,
+    runs: "list[TextRun]", split: SplitOptions, treatment: "Treatment", types: int | None, common: Common
 ) -> None:
-    from elman.tasks.text.comparison import read_words, require_same_words, shared, without_open_end
+    from elman.tasks.text.comparison import (
+        read_words,
+        require_same_words,
+        say_other_splits,
+        sections_of,
+        shared,
+        without_open_end,
+    )
 
+    sections = sections_of(runs[0].source if split.data is None else split.data, split.split, runs[0].options)
+    if split.data is None:
+        say_other_splits(runs, split.split)
+    split.say_part(runs[0])
     found = []
     for run in runs:
         with progress.counting(f"scoring by {run.path}") as advance:

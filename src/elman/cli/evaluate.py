@@ -166,10 +166,10 @@ def _ensemble(
         raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")
     if ensemble.weights and not sum(ensemble.weights):
         raise UserError("--weights: all are 0; give a member a weight above 0")
-    if split.data is None:
-        say_other_splits(runs, split.split)
     split.say_part(runs[0])
     corpus = runs[0].corpus(split.data)
+    if split.data is None:
+        say_other_splits(runs, split.split)
     reader = next((one for one in runs if one.reads_spelling), runs[0])
     chosen = reader.split(corpus, split.split, known_only=text.unknown_as_unk)
     counts: list[StreamModel] = [] if ensemble.ngram is None else [own_counts(runs[0], ensemble.ngram)]
