@@ -38,8 +38,8 @@ def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
             build_model(recipe.model, 800_000 if large else 10_000)
 
 
-WHOLE_SYSTEMS = {"music-nll", "elman-agreement"}
-"""Claims that compare systems, each as it is trained best, or data."""
+WHOLE_SYSTEMS = {"music-nll", "elman-agreement", "bf16-training", "bf16-evaluation"}
+"""Claims that compare systems, each as it is trained best, or data, or each of several systems in two precisions."""
 
 
 EQUAL_WEIGHTS = ("model.core.sizes", "model.encoder.size")
