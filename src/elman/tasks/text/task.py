@@ -137,7 +137,8 @@ class TextTask(Task):
         return write_results(out, evaluated, more)
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
-        """Unigram and Kneser-Ney n-gram figures."""
+        """Unigram and Kneser-Ney n-gram figures, of the tokens that the recipe counts."""
+        skip = int(self.data.evaluation.skip_first)
         train = self.corpus.split("train").tokens
         models: dict[str, Unigram | BackoffTable] = {
             "unigram": Unigram.train(train, len(self.corpus.vocabulary)),
@@ -146,8 +147,8 @@ class TextTask(Task):
         rows = []
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
-                log_probs = model.log_prob(split.tokens, [self.first])
-                rows.append(text_result(score_of(log_probs), split, name=name))
+                log_probs = model.log_prob(split.tokens, [self.first])[skip:]
+                rows.append(text_result(score_of(log_probs), split.counted(skip_first=bool(skip)), name=name))
         return rows
 
     def summary(self) -> list[str]:
