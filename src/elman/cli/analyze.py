@@ -8,11 +8,11 @@ import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
-from elman.cli.groups import Common, SplitOptions
+from elman.cli.groups import Common, SplitOptions, sources_of
 from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder
 from elman.drawing.page import require_file_name
-from elman.errors import UserError, notice
+from elman.errors import UserError
 from elman.files import write_atomic
 
 if TYPE_CHECKING:
@@ -144,9 +144,7 @@ def rank(
                 **_rank_record(findings[label]),
             }
         )
-    sources = list(dict.fromkeys(str(record["data"]) for record in records))
-    if len(sources) > 1:
-        notice(f"the runs read other data each ({', '.join(sources)}), so that their values are not of one text")
+    sources = sources_of((record["data"] for record in records), "values")
     write_rank_page(page, findings, f"the {split.split} split of {', or of '.join(sources)}")
     beside = page.with_suffix(".json")
     write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")

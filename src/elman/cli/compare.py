@@ -103,12 +103,10 @@ def compare(
 
 
 def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> None:
-    from elman.tasks.text.comparison import say_other_splits
     from elman.tasks.text.ensemble import run_log_probs
 
     corpus = runs[0].corpus(split.data)
-    if split.data is None:
-        say_other_splits(runs, split.split)
+    split.say_others(runs)
     split.say_part(runs[0])
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
     found = []
@@ -124,15 +122,13 @@ def _by_word(
     from elman.tasks.text.comparison import (
         read_words,
         require_same_words,
-        say_other_splits,
         sections_of,
         shared,
         without_open_end,
     )
 
     sections = sections_of(runs[0].source if split.data is None else split.data, split.split, runs[0].options)
-    if split.data is None:
-        say_other_splits(runs, split.split)
+    split.say_others(runs)
     split.say_part(runs[0])
     found = []
     for run in runs:

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.adaptation import MethodOptions
-from elman.cli.groups import Common, Machine, SplitOptions
+from elman.cli.groups import Common, Machine, SplitOptions, sources_of
 from elman.cli.mixing import MixtureOptions
 from elman.cli.options import (
     AsUnk,
@@ -138,9 +138,7 @@ def evaluate(
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
         return
-    sources = [str(data) for data in dict.fromkeys(row.data for row in rows)]
-    if len(sources) > 1:
-        notice(f"the runs read other data each ({', '.join(sources)}), so that their figures are not of one text")
+    sources = sources_of((row.data for row in rows), "figures")
     title = f"{' and '.join(sources)}, context {rows[0].context}, {rows[0].method}"
     if adaptation.method == "mc-dropout" and rows[0].settings is not None:
         title += " ({samples} passes, seed {seed}, masks held for {length} steps)".format(**rows[0].settings)
@@ -157,7 +155,6 @@ def _ensemble(
 ) -> Result:
     from elman.config.text import TextEvaluation
     from elman.evaluation.perplexity import score_of, text_result
-    from elman.tasks.text.comparison import say_other_splits
     from elman.tasks.text.ensemble import StreamModel, ensemble_log_probs, member_log_probs, own_counts
 
     runs = [machine.open_text(folder) for folder in folders]
@@ -168,8 +165,7 @@ def _ensemble(
         raise UserError("--weights: all are 0; give a member a weight above 0")
     split.say_part(runs[0])
     corpus = runs[0].corpus(split.data)
-    if split.data is None:
-        say_other_splits(runs, split.split)
+    split.say_others(runs)
     reader = next((one for one in runs if one.reads_spelling), runs[0])
     chosen = reader.split(corpus, split.split, known_only=text.unknown_as_unk)
     counts: list[StreamModel] = [] if ensemble.ngram is None else [own_counts(runs[0], ensemble.ngram)]

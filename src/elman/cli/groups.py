@@ -1,5 +1,6 @@
 """The groups of options that many commands share: the machine, the data that are read, and unknown words."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
@@ -108,6 +109,21 @@ class SplitOptions:
             part = _part_of(file, self.split, run)
             more = "" if self.split == "all" or run.kind != "text" else "; --split all reads the whole file"
             notice(f"{file}: {part} is read{more}")
+
+    def say_others(self, runs: "Sequence[TextRun]") -> None:
+        """A notice for each run whose own split is another one than that of the first run, which all of them read."""
+        from elman.tasks.text.comparison import say_other_splits
+
+        if self.data is None:
+            say_other_splits(runs, self.split)
+
+
+def sources_of(data: Iterable[object], what: str) -> list[str]:
+    """The data of several runs, each once; a notice where they are several, so that their `what` cannot be compared."""
+    sources = list(dict.fromkeys(map(str, data)))
+    if len(sources) > 1:
+        notice(f"the runs read other data each ({', '.join(sources)}), so that their {what} are not of one text")
+    return sources
 
 
 @group("Unknown words", 3)

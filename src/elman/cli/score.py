@@ -224,8 +224,10 @@ class Scoring:
         self, by: By, text: "Sentences", stream: "AdaptiveStream | None", *, document: bool, batch_size: int
     ) -> Iterator[Row]:
         """All rows, in the order of the text."""
-        if by == "word" or (by == "region" and self.loaded.spaces):
+        if by == "word":
             scored = self._predicted(text, stream, document=document, batch_size=batch_size)
+        elif by == "region" and self.loaded.spaces:
+            scored = self._with_word_ends(self._predicted(text, stream, document=document, batch_size=batch_size))
         elif stream is not None:
             scored = text.asked(stream.score_all)
         else:
@@ -246,6 +248,12 @@ class Scoring:
             return text.asked(functools.partial(stream.predict_all, spaces=self.loaded.spaces))
         return predict_text(self.loaded, text, document=document, batch_size=batch_size)
 
+    def _with_word_ends(self, predicted: Iterable[Any]) -> Iterator[Any]:
+        from elman.evaluation.word_ends import with_word_ends
+
+        for sentence, found in predicted:
+            yield sentence, with_word_ends(found.log_prob, found.space, sentence, self.loaded.tokeniser)
+
     def _rows(self, by: By, number: int, sentence: "Sentence", found: Any) -> Iterable[Row]:
         if by == "word":
             return self._word_rows(number, sentence, found)
@@ -257,10 +265,6 @@ class Scoring:
         assert self.stimuli is not None
         stimulus = self.stimuli[number - 1]
         places = self._places(number, sentence)
-        if self.loaded.spaces:
-            from elman.evaluation.word_ends import with_word_ends
-
-            found = with_word_ends(found.log_prob, found.space, sentence, self.loaded.tokeniser)
         return score_rows.region_rows(number, sentence, found, self.treatment, stimulus, places)
 
     def _places(self, number: int, sentence: "Sentence") -> list[int]:

@@ -85,13 +85,9 @@ def prepare(
         sha256 = _digest_of(path, item, urls, progress)
         files.append(path)
         records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
-    if not downloads and not keep:
-        WRITERS[name](files, folder)
-        return folder
     _fill(folder, lambda new: WRITERS[name](files, new), keep=keep)
-    if not downloads:
-        return folder
-    write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
+    if downloads:
+        write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
     for path in files:
         path.unlink()
     return folder

@@ -224,7 +224,7 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     starts, between, found = [], True, False
     for index, token in enumerate(tokens):
         text = _text_of(token, options)
-        boundary = token == EOS or is_space(token, options)
+        boundary = token == EOS or text.isspace()
         starts.append(index == 0 or (found and not boundary and (between or text[:1].isspace())))
         found, between = found or not boundary, boundary or text[-1:].isspace()
     return starts
