@@ -13,11 +13,13 @@ import torch
 import elman
 from elman import config
 from elman.cli import main
-from elman.evaluation.dynamic import Rule
+from elman.evaluation.dynamic import Rule, gradient_statistics
 from elman.learning import checkpoint
 from elman.network import precision
+from elman.tasks import adaptation
 from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.experiment import Experiment
+from elman.tasks.open import open_run
 from elman.tasks.tuning import RATES, Tuning, beyond
 from support import text_runs
 
@@ -74,6 +76,27 @@ def test_methods_that_change_nothing_give_the_static_figure(capsys, run):
     static = answer(capsys, "evaluate", run, "--json")["nll"]
     dynamic = ("--method", "dynamic+cache", "--rule", "sgd", "--lr", 0, "--cache-weight", 0)
     assert answer(capsys, "evaluate", run, *dynamic, "--json")["nll"] == pytest.approx(static, rel=1e-6)
+
+
+def test_gradient_statistics_are_kept_for_one_precision(monkeypatch, run):
+    computed = []
+
+    def compute(*arguments):
+        computed.append(precision.chosen())
+        return gradient_statistics(*arguments)
+
+    monkeypatch.setattr(adaptation, "gradient_statistics", compute)
+    opened = open_run(run)
+    for products in ("bf16", "float32", "float32"):
+        with precision.products_in(products):
+            adaptation.statistics(opened, 600)
+    assert computed == ["bf16", "float32"]
+
+
+def test_eight_bits_are_refused_before_gradient_statistics_are_computed(capsys, run):
+    line = complaint(capsys, "evaluate", run, "--method", "dynamic", *QUICK, "--precision", "int8")
+    assert line.startswith("--precision int8 runs a model as it is")
+    assert not (run / "gradient-statistics.safetensors").exists()
 
 
 def test_a_folder_that_is_read_only_is_left_as_it_is(capsys, monkeypatch, run):

@@ -57,8 +57,7 @@ class DynamicModel:
     """
 
     def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None = None) -> None:
-        if precision.chosen() == "int8":
-            raise UserError("--precision int8 runs a model as it is, and cannot adapt it; use float32 or bf16")
+        _require_gradients()
         self.rule, self.model = rule, copy.deepcopy(model).eval().requires_grad_(True)
         self._now = [_chunks(parameter) for parameter in self.model.parameters()]
         self._trained = [_chunks(parameter) for parameter in model.parameters()]
@@ -131,8 +130,10 @@ def gradient_statistics(model: LanguageModel, windows: Windows, advance: Advance
     """Root of the mean squared gradient over a text or music (Krause et al. 2018, eq. 5), in evaluation mode.
 
     g is the gradient of the mean NLL over the positions of one window; the windows of the first epoch are read. The
-    weights are not changed. `advance` is called with (windows done, windows in all).
+    weights are not changed. `advance` is called with (windows done, windows in all). Raises UserError where products
+    are in int8.
     """
+    _require_gradients()
     squares = [torch.zeros_like(parameter) for parameter in model.parameters()]
     spans, training = windows.spans(0), model.training
     state = beginning = model.eval().begin(windows.batch(spans[0]).inputs.shape[1])
@@ -170,6 +171,11 @@ def kept_statistics(
     kept = Kept(path, facts, checkpoint.load, checkpoint.save)
     statistics = kept.made(compute) if keep else kept.find() or compute()
     return {name: tensor.to(device) for name, tensor in statistics.items()}
+
+
+def _require_gradients() -> None:
+    if precision.chosen() == "int8":
+        raise UserError("--precision int8 runs a model as it is, and cannot adapt it; use float32 or bf16")
 
 
 @contextlib.contextmanager

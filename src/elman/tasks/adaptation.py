@@ -35,6 +35,7 @@ from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.learning.checkpoint import digest_of, model_tensors
+from elman.network import precision
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.run import AdaptationSource, EvaluationOptions, Run
@@ -75,13 +76,15 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> Statistics:
     """Gradient statistics of a run over its training data, computed once and kept in the run folder if it is writable.
 
-    The data must still be where data.json says; only the first `tokens` are read (None: all). `advance` receives the
-    segments done and the segments in all.
+    They are computed in the precision of products that is chosen, and kept ones of another are replaced. The data must
+    still be where data.json says; only the first `tokens` are read (None: all). `advance` receives the segments done
+    and the segments in all.
     """
     train = run.adaptation_source(EvaluationOptions(split="train"))
     text = train.beginning(tokens)
     model = digest_of(model_tensors(run.model))
-    facts = {"model": model, "text": train.sha256, "tokens": text.size, "columns": COLUMNS, "segment": SEGMENT}
+    read = {"text": train.sha256, "tokens": text.size, "columns": COLUMNS, "segment": SEGMENT}
+    facts = {"model": model, **read, "precision": precision.chosen()}
     return kept_statistics(
         run.path / "gradient-statistics.safetensors",
         facts,
