@@ -20,9 +20,9 @@ LSTM = config.Stack(sizes=(2, 8))
 """Its first layer has matrices of eight rows, as many as there are words."""
 
 
-def started(choice, ours=OURS, theirs=THEIRS, encoder=LOOKUP):
+def started(choice, ours=OURS, theirs=THEIRS, encoder=LOOKUP, core=LSTM):
     """A model of `ours` that starts from one of `theirs`, its weights before, and that model."""
-    recipe = config.Model(encoder=encoder, core=LSTM, output=config.Output(choice=choice))
+    recipe = config.Model(encoder=encoder, core=core, output=config.Output(choice=choice))
     made = [
         networks.randomise(build_model(recipe, len(words), words.counts, words.words)).float()
         for words in (ours, theirs)
@@ -79,3 +79,54 @@ def test_letters_are_mapped_by_what_they_are():
             expected = theirs.weight[theirs.alphabet.spell(letter)[1]] if known else before["encoder.weight"][number]
             assert ours.weight[number].equal(expected)
     assert torch.equal(ours.weight[:4], theirs.weight[:4])
+
+
+def test_the_columns_of_an_output_that_is_fed_back_are_mapped_word_by_word():
+    for theirs in (THEIRS, Vocabulary(THEIRS.words[:6], THEIRS.counts[:6])):
+        model, before, other = started(config.Flat(), theirs=theirs, core=config.Jordan(size=5))
+        ours, columns = model.core.weight_ch, other.core.weight_ch
+        for word, number in OURS.ids.items():
+            there = theirs.ids.get(word)
+            expected = before["core.weight_ch"][:, number] if there is None else columns[:, there]
+            assert ours[:, number].equal(expected), word
+
+
+def test_a_tree_takes_the_clusters_of_the_other_run_word_by_word():
+    words = Vocabulary((*OURS.words, "k", "l", "m", "n"), (*OURS.counts, 1, 1, 1, 1))
+    model, _, other = started(config.Tree(clusters=3, assignment="random"), ours=words)
+    ours, theirs = model.output.choice, other.output.choice
+    assert ours.cluster_weight.equal(theirs.cluster_weight)
+    for word in set(words.ids) & set(THEIRS.ids):
+        assert ours.cluster_of(torch.tensor(words.ids[word])) == theirs.cluster_of(torch.tensor(THEIRS.ids[word]))
+    assert sorted(ours.order.tolist()) == list(range(12))
+    assert max(ours.starts.diff()) <= 5
+    twin, _, other = started(config.Tree(clusters=3, assignment="random"), theirs=OURS)
+    assert twin.output.choice.order.equal(other.output.choice.order)
+
+
+def test_no_cluster_is_left_empty():
+    fewer = Vocabulary(OURS.words[:3], OURS.counts[:3])
+    model, _, _ = started(config.Tree(clusters=3), ours=fewer)
+    assert model.output.choice.starts.tolist() == [0, 1, 2, 3]
+
+
+def test_another_number_of_clusters_is_refused_with_what_to_set():
+    with pytest.raises(UserError, match=r"in 2 clusters, and here they would be in 3; add .*clusters=2"):
+        started(config.Tree(), theirs=Vocabulary(THEIRS.words[:4], THEIRS.counts[:4]))
+
+
+def test_gates_of_frequent_words_are_mapped_word_by_word():
+    model, before, other = started(config.Mixtape(components=4, frequent=4, gate_size=2))
+    assert model.output.choice.gate_word[4].equal(other.output.choice.gate_word[4])  # of all other words
+    for name in ("gate_word", "gate_bias"):
+        ours, theirs = (getattr(one.output.choice, name).view(5, -1) for one in (model, other))
+        for word in OURS.words[:4]:
+            there = THEIRS.ids.get(word)
+            old = before[f"output.choice.{name}"].view(5, -1)[OURS.ids[word]]
+            assert ours[OURS.ids[word]].equal(old if there is None else theirs[min(there, 4)]), word
+
+
+def test_a_reservoir_that_is_not_learnt_is_that_of_the_other_run():
+    torch.manual_seed(0)
+    model, _, other = started(config.Flat(), core=config.Reservoir(size=6), theirs=OURS)
+    assert all(one.equal(two) for one, two in zip(model.core.buffers(), other.core.buffers(), strict=True))

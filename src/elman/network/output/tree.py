@@ -1,6 +1,8 @@
 """Hierarchical softmax: a cluster, then a word; C clusters of V words, none so large that costs outgrow sqrt(V)."""
 
+import heapq
 import math
+from collections.abc import Sequence
 from typing import NamedTuple, final
 
 import numpy as np
@@ -145,6 +147,26 @@ def by_frequency(frequency: npt.NDArray[np.float64], num_clusters: int) -> Clust
         most = min(start + bound, num_words - (left - 1))
         starts.append(min(max(int(np.searchsorted(mass, share)), least), most))
     return Clusters.of(np.split(order, starts[1:-1]))
+
+
+def by_example(tree: Tree, here: Sequence[int], there: Sequence[int], num_words: int) -> Clusters:
+    """As many clusters as another tree has: the words `here` are in those of its words `there`.
+
+    Words that the other tree lacks join the cluster that is smallest by then, and no cluster is left empty.
+    """
+    cluster = np.full(num_words, -1)
+    cluster[list(here)] = tree.cluster_of(torch.tensor(there, dtype=torch.int64, device=tree.order.device)).cpu()
+    groups = [np.flatnonzero(cluster == number).tolist() for number in range(len(tree.cluster_weight))]
+    sizes = [(len(group), number) for number, group in enumerate(groups)]
+    heapq.heapify(sizes)
+    for word in np.flatnonzero(cluster < 0).tolist():
+        size, number = sizes[0]
+        groups[number].append(word)
+        heapq.heapreplace(sizes, (size + 1, number))
+    for group in groups:
+        if not group:
+            group.append(max(groups, key=len).pop())
+    return Clusters.of([np.array(group, dtype=np.int64) for group in groups])
 
 
 def by_similarity(vectors: npt.NDArray[np.floating], num_clusters: int) -> Clusters:
