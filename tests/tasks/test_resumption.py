@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from elman import config
+from elman.cli import main
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.log import Log
@@ -112,6 +113,40 @@ def test_a_run_that_ended_by_patience_wants_more_of_it(train):
     changed = {"epochs": 9, "optimiser": {"kind": "sgd", "lr": 1e-9}}
     with pytest.raises(UserError, match=r"training\.patience = 1: the run has ended"):
         train(resume=True, patience=1, **changed)
+
+
+def test_settings_give_a_run_another_description(train, capsys):
+    out = train(epochs=1)
+    command = ["train", "--resume", "--out", str(out), "--threads", "1"]
+    assert main([*command, "--set", "title=Anew", "--set", "expected.source=a paper"]) == 0
+    assert capsys.readouterr().err.startswith(f"elman: {out}: title, expected replaced\n")
+    found = config.load_recipe(out / "recipe.toml")
+    assert (found.title, found.expected.source) == ("Anew", "a paper")
+    assert main(command) == 0
+    assert config.load_recipe(out / "recipe.toml") == found
+
+
+@pytest.mark.parametrize("key", ["corpus", "digest"])
+def test_other_data_by_settings_are_refused(train, capsys, key):
+    out = train(epochs=1)
+    line = refusal(capsys, "train", "--resume", "--out", out, "--threads", "1", "--set", f"data.{key}=abc")
+    assert line.startswith(f"elman: --resume with --set data.{key}: a run is continued on the data")
+
+
+def test_a_run_that_is_resumed_has_its_own_weights(train, capsys):
+    out = train(epochs=1)
+    line = refusal(capsys, "train", "--resume", "--out", out, "--threads", "1", "--init", out)
+    assert line.startswith("elman: --init gives the weights from which a run begins")
+
+
+def test_changes_that_do_not_act_on_fine_tuning_are_refused(train, capsys):
+    out = train(epochs=1, fine_tune={"lr": 0.1, "epochs": 1})
+    command = ["train", "--resume", "--out", out, "--threads", "1", "--set", "training.fine_tune.epochs=2"]
+    line = refusal(capsys, *command, "--epochs", "2", "--set", "training.optimiser.lr=0.5")
+    assert line.startswith("elman: training.epochs, training.optimiser.lr: no effect on a run that is fine-tuning")
+    with pytest.raises(UserError, match=r"training\.fine_tune\.lr: no effect on a run that is fine-tuning"):
+        train(resume=True, epochs=1)
+    train(resume=True, epochs=1, clip=0.4, fine_tune={"lr": 0.1, "epochs": 2})
 
 
 def test_what_else_is_computed_is_remembered(corpus, tmp_path):

@@ -79,7 +79,8 @@ def train(
     recipe, data = automatic.sources(recipe, data)
     device = together.own_device(common.place())
     place = Path("runs") / recipe.stem if recipe is not None and out is None else out
-    resume = resume or (place is not None and together.continues(place))
+    if place is not None and together.continues(place):
+        resume, init = True, None
     if recipe is None and data is not None and not resume:
         together.require_recipe()
         options = automatic.options_of(common, init, baselines=baselines)
@@ -104,6 +105,7 @@ def train(
                 resume=resume,
                 init=init,
                 extras=extras,
+                settings=settings,
                 progress=advance,
                 team=team,
             )
@@ -145,7 +147,9 @@ def demo(
     with progress.preparing() as advance:
         if data == recipe.data.corpus:
             prepare(data, progress=advance)
-        experiment = Experiment(recipe, out, data=data, device=device, resume=resume, extras=extras, progress=advance)
+        experiment = Experiment(
+            recipe, out, data=data, device=device, resume=resume, extras=extras, settings=settings, progress=advance
+        )
     status = _conduct(experiment, max_minutes, track, as_json=common.as_json)
     if status == 0 and not common.as_json:
         for sample in read_json(out / "samples.json"):

@@ -89,7 +89,16 @@ from elman.config.record import Activation, Nonlinearity
 from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
 from elman.config.tags import TagData, TagEvaluation, TagOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
-from elman.config.toml import DESCRIPTIVE, changed_keys, decisive, dump_recipe, flatten, load_recipe, parse_recipe
+from elman.config.toml import (
+    DESCRIPTIVE,
+    changed_keys,
+    decisive,
+    dump_recipe,
+    flatten,
+    load_recipe,
+    parse_recipe,
+    set_keys,
+)
 from elman.config.training import (
     BPTT,
     RTRL,

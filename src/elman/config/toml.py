@@ -176,6 +176,11 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def set_keys(settings: Sequence[str]) -> list[str]:
+    """The key paths of `key.path=value` settings."""
+    return [setting.partition("=")[0].strip() for setting in settings]
+
+
 def _apply(raw: dict[str, Any], setting: str) -> None:
     """Change one value of a recipe's tables."""
     path, equals, text = setting.partition("=")

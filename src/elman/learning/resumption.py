@@ -26,6 +26,9 @@ CHANGEABLE = (
 )
 """Keys that a resumed run may change: the tensors of a checkpoint mean the same whatever their values."""
 
+OF_MAIN_PHASE = ("training.epochs", "training.optimiser.", "training.schedule.", "training.patience")
+"""Beginnings of the keys among these for which fine-tuning has values of its own (`phases_of`)."""
+
 Changes = dict[str, tuple[Any, Any]]
 """The value before and after, by key path."""
 
@@ -69,15 +72,17 @@ def require_own(
     return changes
 
 
-def reopen(progress: Progress, old: config.Training, new: config.Training, changes: Changes) -> None:
+def reopen(progress: Progress, new: config.Training, changes: Changes) -> None:
     """Continue a run under a changed recipe, also one that had finished.
 
-    Raises UserError where the changes have no effect, since nothing is left to train or the phase does not use them.
+    Raises UserError where a change has no effect, since nothing is left to train or the phase does not use it.
     """
-    number, before, after = progress.phase, phases_of(old), phases_of(new)
-    keys = ", ".join(changes)
-    if number and (number >= len(after) or before[number] == after[number]):
-        raise UserError(f"{keys}: no effect on a run that is fine-tuning; change training.fine_tune.epochs or its lr")
+    number, after = progress.phase, phases_of(new)
+    if number and (idle := [key for key in changes if number >= len(after) or key.startswith(OF_MAIN_PHASE)]):
+        raise UserError(
+            f"{', '.join(idle)}: no effect on a run that is fine-tuning; leave {'them' if idle[1:] else 'it'} out, or"
+            " change training.fine_tune.epochs or its lr"
+        )
     phase, name = after[number], "training.fine_tune.epochs" if number else "training.epochs"
     if progress.epoch >= phase.epochs:
         raise UserError(

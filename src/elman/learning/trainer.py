@@ -101,9 +101,9 @@ class Trainer:
         tensors, facts = checkpoint.load(path)
         old = recorded_recipe(path, facts) or old or self.recipe
         changes = require_own(path, facts, self.facts, old, self.recipe)
-        progress = read_progress(path, facts["progress"], len(self.phases))
+        progress = read_progress(path, facts["progress"], len(phases_of(old.training)))
         if changes:
-            reopen(progress, old.training, self.training, changes)
+            reopen(progress, self.training, changes)
         self.progress, self._begun = progress, True
         self._begin_phase()
         self.update.require(path, tensors, self.training.batch_size)

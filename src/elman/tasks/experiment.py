@@ -42,10 +42,11 @@ class Experiment:
 
     `data` is by default that of the run to resume, else the recipe's own, whose digest must be that which the recipe
     gives, if it does. A resumed run may change the keys of `elman.learning.resumption.CHANGEABLE`. `init` is a run
-    folder from whose weights to start, words mapped by their spelling. `extras` is kept in the folder and joined with
-    that of the run to resume: what else a command computes for the run. `lock` is held while it trains and while it
-    writes results, so that one process at a time works in the folder. Of a `team` of processes the first one alone
-    writes; the folder must be there for all of them.
+    folder from whose weights to start, words mapped by their spelling; a resumed run has none. `settings` are those by
+    which the recipe was changed: a resumed run has the description that they give, else its own. `extras` is kept in
+    the folder and joined with that of the run to resume: what else a command computes for the run. `lock` is held while
+    it trains and while it writes results, so that one process at a time works in the folder. Of a `team` of processes
+    the first one alone writes; the folder must be there for all of them.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Experiment:
         resume: bool = False,
         init: Path | None = None,
         extras: Collection[str] = (),
+        settings: Sequence[str] = (),
         progress: Any = None,
         team: Team = ALONE,
     ) -> None:
@@ -68,6 +70,8 @@ class Experiment:
         measured = recipe.training.precision == "auto" and not resume
         recipe = _settled(recipe, out, self.device, resume, team)
         self._before = _require_place(out, recipe, resume)
+        if self._before is not None:
+            _require_effect(recipe, self._before, settings, init)
         source = str(data) if data is not None else recorded_source(out, recipe) if resume else source_of(recipe)
         # Names stay and paths become absolute, so that the source means the same from every working folder.
         source = source if is_known(source) else str(Path(source).expanduser().absolute())
@@ -80,7 +84,9 @@ class Experiment:
             _require_same_data(out, self.task)
         elif data is None:
             _require_recorded_data(recipe, self.task)
-        self.recipe = self.task.recorded_recipe() if self._before is None else _of_run(recipe, self._before, source)
+        self.recipe = (
+            self.task.recorded_recipe() if self._before is None else _of_run(recipe, self._before, source, settings)
+        )
         self.extras = sorted({*extras, *(_extras_of(out) if resume else ())})
         torch.manual_seed(recipe.seed)
         self.model: LanguageModel = self.task.build()
@@ -128,6 +134,7 @@ class Experiment:
             self._write_extras()
             self._write_place()
             if self.recipe != self._before:
+                self._report_description()
                 write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
         if changes:
             notice(f"{self.out}: continued with {described(changes)}")
@@ -135,6 +142,13 @@ class Experiment:
         if self.team.leads and not self.trainer.progress.finished:
             # Those of an earlier end are not those of the model to come.
             (self.out / RESULTS).unlink(missing_ok=True)
+
+    def _report_description(self) -> None:
+        """Report what a resumed run is described by from now on."""
+        assert self._before is not None
+        changed = [name for name in config.DESCRIPTIVE if getattr(self.recipe, name) != getattr(self._before, name)]
+        if changed:
+            notice(f"{self.out}: {', '.join(changed)} replaced")
 
     def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[Result]:
         """Evaluate the best model on the valid and test splits, draw samples, write the results."""
@@ -224,9 +238,28 @@ def _settled(recipe: config.Recipe, out: Path, device: torch.device, resume: boo
     return msgspec.structs.replace(recipe, training=msgspec.structs.replace(recipe.training, precision=settled))
 
 
-def _of_run(recipe: config.Recipe, before: config.Recipe, source: str) -> config.Recipe:
-    """A recipe with the description of the run that it resumes, and with its data, which may have moved to `source`."""
-    described = {name: getattr(before, name) for name in config.DESCRIPTIVE}
+def _require_effect(recipe: config.Recipe, before: config.Recipe, settings: Sequence[str], init: Path | None) -> None:
+    """Raise UserError where a run that is resumed would not use what is asked for."""
+    if init is not None:
+        raise UserError(
+            "--init gives the weights from which a run begins, and --resume continues with its own; leave one of them"
+            " out"
+        )
+    for key in ("corpus", "digest"):
+        if f"data.{key}" in config.set_keys(settings) and getattr(recipe.data, key) != getattr(before.data, key):
+            raise UserError(
+                f"--resume with --set data.{key}: a run is continued on the data that it was begun with; leave it out,"
+                " and give --data where they are in another place now"
+            )
+
+
+def _of_run(recipe: config.Recipe, before: config.Recipe, source: str, settings: Sequence[str] = ()) -> config.Recipe:
+    """A recipe with the description of the run that it resumes, and with its data, which may have moved to `source`.
+
+    A description that is among the `settings` is that of the recipe.
+    """
+    set_here = {key.partition(".")[0] for key in config.set_keys(settings)}
+    described = {name: getattr(before, name) for name in config.DESCRIPTIVE if name not in set_here}
     named = before.data.digest is not None and before.data.corpus is not None
     data = msgspec.structs.replace(before.data, corpus=source) if named else before.data
     return msgspec.structs.replace(recipe, data=data, **described)

@@ -86,7 +86,9 @@ def train(
     read = entitled(read, data, settings)
     start = None if init is None else Path(init)
     extras = () if track is None else names_of(track)
-    experiment = Experiment(read, Path(out), data=data, device=device, resume=resume, init=start, extras=extras)
+    experiment = Experiment(
+        read, Path(out), data=data, device=device, resume=resume, init=start, extras=extras, settings=settings
+    )
     with tracked(experiment, off=track == OFF) as trackers:
         outcome = experiment.train(trackers, max_minutes)
         results = [] if outcome is StopReason.INTERRUPTED else experiment.finish()

@@ -10,6 +10,7 @@ import torch
 from elman.config import plugins
 from elman.config.recipe import Recipe
 from elman.config.text import TextData
+from elman.config.toml import set_keys
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import look, name_of
 from elman.data.text.preparation import Progress
@@ -65,7 +66,7 @@ def entitled(recipe: Recipe, source: str | Path | None, settings: Sequence[str] 
         return recipe
     tokens = data.tokenisation if isinstance(data, TextData) else recipe.kind
     unit = "words" if tokens == "raw" else tokens
-    own = any(one.partition("=")[0].strip() == "title" for one in settings)
+    own = "title" in set_keys(settings)
     return msgspec.structs.replace(recipe, title=recipe.title if own else f"{name} ({unit})", expected=None)
 
 
