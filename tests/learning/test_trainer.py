@@ -60,3 +60,12 @@ def test_the_average_is_validated_and_saved(minutes, tmp_path):
     assert checkpoint.digest_of(saved) == average
     assert facts["averaged"] is True
     assert (raw == average) is (minutes == 0)  # one step is its own average
+
+
+def test_the_last_step_of_an_epoch_is_validated_once(tmp_path):
+    losses = iter([3.0, 2.0, 1.0])
+    trainer = trainer_of(tmp_path, lambda *_: Score(next(losses), 1), epochs=3, validate_every=2, patience=1)
+    assert trainer.run() is StopReason.FINISHED
+    assert (trainer.progress.epoch, trainer.progress.waited) == (3, 0)
+    assert trainer.progress.checks == trainer.progress.by_epoch == [3.0, 2.0, 1.0]
+    assert [line["best"] for line in text_runs.metrics(tmp_path) if line["kind"] == "valid"] == [True] * 3

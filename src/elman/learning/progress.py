@@ -48,6 +48,7 @@ class Progress(msgspec.Struct):
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
         lines: lines of metrics written; None in checkpoints of earlier versions.
+        checked: the step of the last validation; None before it, and in checkpoints of earlier versions.
     """
 
     phase: int = 0
@@ -69,6 +70,7 @@ class Progress(msgspec.Struct):
     penalty_sum: float = 0.0
     windows_logged: int = 0
     lines: int | None = None
+    checked: int | None = None
 
     def begin_next_phase(self) -> None:
         """Move to the first window of the next phase."""
@@ -76,13 +78,14 @@ class Progress(msgspec.Struct):
         self.epoch = self.window = self.waited = self.average_count = 0
         self.checks, self.by_epoch = [], []
         self.averaging = self.finished = False
+        self.checked = None
 
 
 def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
     """The progress that a checkpoint holds; raises UserError where no training in so many phases can have made it."""
     try:
         progress = msgspec.convert(facts, Progress)
-        if missing := [key for key in Progress.__struct_fields__ if key not in facts and key != "lines"]:
+        if missing := [key for key in Progress.__struct_fields__ if key not in {*facts, "lines", "checked"}]:
             raise msgspec.ValidationError(f"without {missing[0]}")
     except msgspec.ValidationError as error:
         raise UserError(f"{path}: its progress is not as elman writes it ({error}); restore the file") from None
@@ -113,4 +116,5 @@ def record_validation(progress: Progress, phase: config.Training, nll: float, ep
     if phase.patience and progress.waited >= phase.patience:
         progress.finished = True
     progress.checks.append(nll)
+    progress.checked = progress.step
     return best

@@ -201,7 +201,12 @@ class Trainer:
         self.log.write_train(self.progress, self._epoch(), facts)
 
     def _validate(self) -> float:
-        """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token)."""
+        """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token).
+
+        Where the step has been validated, as the last one of an epoch may have been, that counts and nothing is done.
+        """
+        if self.progress.checked == self.progress.step:
+            return self.progress.checks[-1]
         self._read_losses()
         self.guard.weights(self.progress.step)
         nll, averaged = self._nll(), self.update.average is not None
