@@ -136,7 +136,7 @@ def test_the_spread_of_every_rule(rule, std):
     assert tensor.std().item() == pytest.approx(std, rel=0.02)
 
 
-@pytest.mark.parametrize("rule", [config.Glorot(), config.He()])
+@pytest.mark.parametrize("rule", [config.Glorot(), config.He(), config.Orthogonal(), config.Identity()])
 def test_rules_for_matrices_leave_vectors_at_zero(rule):
     vector = torch.ones(5)
     fill(vector, rule, 5)
