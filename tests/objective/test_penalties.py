@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from elman import config
+from elman.errors import UserError
+from elman.learning.update import build_update
+from elman.network.build import build_model
 from elman.network.cores.core import Trace
 from elman.network.output.contexts import Contexts
 from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
@@ -45,6 +49,33 @@ def test_balance_penalty_in_both_forms(penalty):
 @pytest.mark.parametrize("penalty", [balance_columns, balance])
 def test_equal_use_of_the_components_costs_nothing(penalty):
     assert abs(penalty(1.0, *given(uniform=True)).item()) < 1e-15
+
+
+@pytest.mark.parametrize("penalty", [balance_columns, balance])
+def test_one_component_of_one_column_costs_nothing(penalty):
+    trace, _ = given()
+    assert penalty(1.0, trace, Contexts(torch.zeros(5, 1, 1, 4), torch.zeros(5, 1, 1))).item() == 0.0
+
+
+STACK = config.Stack(sizes=(4,))
+SPELT = config.Characters(widths=(1,), filters=(3,))
+
+
+@pytest.mark.parametrize(
+    ("weights", "core", "encoder", "reason"),
+    [
+        ({"balance": 0.1}, STACK, None, "balance evens out the components of a mixture"),
+        ({"stability": 0.1}, config.FeedForward(width=2, size=4), None, "stability needs layers in a chain"),
+        ({"stability": 0.1, "stability_tier": 1}, config.Stack(sizes=(4,), cell=config.MLSTM()), None, "cell mlstm"),
+        ({"stability": 0.1, "stability_tier": 2}, STACK, SPELT, "stability_tier = 2 needs"),
+    ],
+)
+def test_penalties_that_are_not_for_a_network_are_refused_before_training(weights, core, encoder, reason):
+    model = config.Model(encoder=encoder or config.Lookup(size=3), core=core)
+    training = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), penalties=config.Penalties(**weights))
+    recipe = config.Recipe(title="", model=model, training=training)
+    with pytest.raises(UserError, match=rf"training\.penalties\.{reason}" if "=" in reason else reason):
+        build_update(recipe, build_model(model, 5))
 
 
 @pytest.mark.parametrize("penalty", [balance_columns, balance])

@@ -29,6 +29,7 @@ from elman.network.model import LanguageModel
 from elman.network.precision import Precision, products_in
 from elman.network.preference import resolve
 from elman.network.state import State, leaves, rebuild
+from elman.objective import penalties
 from elman.objective.loss import Loss, Objective, build_objective
 
 
@@ -189,12 +190,14 @@ class Update:
 def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE) -> Update:
     """The training step of a recipe in its first phase, after projecting the weights onto its constraint.
 
-    Raises UserError where the constraint or the learning rule does not fit the model, or the team the slices.
+    Raises UserError where the constraint, a penalty or the learning rule does not fit the model, or the team the
+    slices.
     """
     training = recipe.training
     sliced = training.slices > 1 or team.size > 1
     objective, learner = build_objective(training), build_learner(training, recipe.model)
     learner.check(model, training.batch_size)
+    penalties.require_fit(training.penalties, model)
     constraint = build_constraint(training, model.core)
     if constraint is not None:
         constraint.project()

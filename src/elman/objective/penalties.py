@@ -11,20 +11,43 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from elman import config
 from elman.errors import UserError
 from elman.network.cores.core import Trace
 from elman.network.cores.stack import layers_of, slope_of, stack_of
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Contexts
+from elman.network.output.contexts import Contexts, Mixture
 from elman.network.stability import fixed_point, incremental
-from elman.network.stability.certificate import gates_of
+from elman.network.stability.certificate import LETTERS, gates_of
 
 Penalty: TypeAlias = Callable[[Trace, Contexts], Tensor]
 """A scalar computed from the activations over one window, weight included."""
 
 WeightPenalty: TypeAlias = Callable[[LanguageModel], Tensor]
 """A scalar computed from the weights alone, weight included."""
+
+
+def require_fit(weights: config.Penalties, model: LanguageModel) -> None:
+    """Raise UserError where a penalty of a recipe is not defined for a network, or would do nothing."""
+    if weights.balance and not isinstance(model.output.contexts, Mixture):
+        raise UserError(
+            "training.penalties.balance evens out the components of a mixture, and this output has one context: set"
+            ' model.output.contexts.kind = "mixture", or balance = 0'
+        )
+    if not weights.stability:
+        return
+    core = stack_of(model.core, "training.penalties.stability")
+    if other := {layer.cell.name for layer in layers_of(core)} - LETTERS.keys():
+        raise UserError(
+            "training.penalties.stability is for the cells elman (without softplus), gru, and lstm with a forget gate"
+            f" and no peepholes; the cell {other.pop()} has no such certificate: set stability = 0"
+        )
+    if weights.stability_tier == 2 and not isinstance(model.encoder, Lookup):
+        raise UserError(
+            'training.penalties.stability_tier = 2 needs model.encoder.kind = "lookup"; set stability_tier = 1, or'
+            " stability = 0"
+        )
 
 
 def activation(alpha: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
@@ -43,9 +66,12 @@ def temporal_activation(beta: float, trace: Trace, contexts: Contexts) -> Tensor
 def balance_columns(weight: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
     """As `balance`, in the form of the published code, with which a weight of 0.001 was tuned.
 
-    It is (S - 1) * unbiased variance over the [batch, component] sums over time, divided by their squared mean.
+    It is (S - 1) * unbiased variance over the [batch, component] sums over time, divided by their squared mean; zero
+    for one component.
     """
     sums = contexts.log_prior.exp().sum(0)
+    if sums.shape[-1] == 1:
+        return sums.new_zeros(())
     return weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square()
 
 
@@ -87,8 +113,7 @@ def incremental_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
     smaller: where the penalty is zero, the model has the certificate.
     """
     core, encoder = stack_of(model.core, "training.penalties.stability"), model.encoder
-    if not isinstance(encoder, Lookup):
-        raise UserError("training.penalties.stability_tier = 2 needs model.encoder.kind = lookup")
+    assert isinstance(encoder, Lookup), "as `require_fit` demands"
     largest = encoder.weight.abs().amax(0) * encoder.scale
     total = torch.zeros((), device=model.device)
     for layer in layers_of(core):
