@@ -137,3 +137,15 @@ def test_a_prompt_is_read_exactly(run):
     loaded = TextRun(run)
     ids = loaded.encode("the cat\r\n\n吾輩")
     assert loaded.tokeniser.decode(loaded.vocabulary.decode(ids)) == "the cat\r\n\n吾輩"
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_a_split_of_one_token_that_does_not_count_is_refused_before_training(split, tmp_path, capsys):
+    data = text_runs.write_corpus(tmp_path / "data")
+    (data / f"{split}.txt").write_text("w1")
+    recipe, out = tmp_path / "r.toml", tmp_path / "run"
+    recipe.write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
+    skip = ("--set", "data.evaluation.skip_first=true", "--set", "data.eos=none")
+    line = refusal(capsys, "train", recipe, "--data", data, "--out", out, "--threads", "1", *skip)
+    assert f"the {split} split of {data} has one token, which data.evaluation.skip_first leaves out" in line
+    assert not out.exists()

@@ -21,6 +21,7 @@ from elman.data.text.preparation import Progress
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
+from elman.errors import UserError
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.ngram.table import BackoffTable
 from elman.evaluation.ngram.unigram import Unigram
@@ -42,7 +43,7 @@ _WORDS = {"shakespeare": 27_000}
 
 
 class TextTask(Task):
-    """A text and its vocabulary."""
+    """A text and its vocabulary; raises UserError where no token of a split that is evaluated would count."""
 
     kind, run = "text", TextRun
     inputs: Vocabulary
@@ -52,6 +53,12 @@ class TextTask(Task):
         self.recipe, self.data = recipe, recipe.data
         self.corpus = open_corpus(source, recipe.data.options, progress=progress)
         self.inputs, self.digest, self.source = self.corpus.vocabulary, self.corpus.digest, source
+        for split in ("valid", "test"):
+            if self.data.evaluation.skip_first and len(self.corpus.split(split).tokens) < 2:
+                raise UserError(
+                    f"the {split} split of {source} has one token, which data.evaluation.skip_first leaves out: give a"
+                    " longer text, or set it to false"
+                )
 
     @classmethod
     def own_source(cls, recipe: Recipe) -> str | None:
