@@ -230,5 +230,26 @@ def test_without_a_teacher_the_model_reads_what_it_said():
     assert 0 < (half == batch.inputs).float().mean() < 1
 
 
+@pytest.mark.parametrize("kind", ["symbols", "notes"])
+def test_outputs_that_are_not_finite_are_left_to_the_loss(kind):
+    if kind == "symbols":
+        model, batch = model_of(stack("gru-after")), window(8)
+    else:
+        output = config.Output(choice=config.Bernoulli())
+        recipe = config.Model(encoder=config.Frames(size=3), core=config.Stack(sizes=(4,)), output=output)
+        model, notes = build_model(recipe, 6), torch.ones(STEPS, ROWS, 6)
+        batch = Batch(notes, notes)
+    with torch.no_grad():
+        model.output.choice.weight.fill_(float("nan"))
+    read = listen_to_itself(model, batch, model.begin(ROWS), 0.0)
+    assert read.inputs.shape == batch.inputs.shape
+
+
+def test_spelling_is_refused_by_rtrl():
+    recipe = config.Model(encoder=config.Characters(widths=(1,), filters=(3,)), core=config.Stack(sizes=(4,)))
+    with pytest.raises(UserError, match='kind = "rtrl" takes the derivatives of single steps by vectors of words'):
+        RTRL().check(build_model(recipe, 6), 2)
+
+
 def test_every_cell_is_covered():
     assert set(CELLS) <= set(CORES)

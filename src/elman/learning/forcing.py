@@ -39,7 +39,8 @@ def listen_to_itself(model: LanguageModel, batch: Batch, state: State, probabili
     """The window with each input but the first kept with `probability`, else drawn by the model from the state before.
 
     The model's input at a step must be the target of the step before. Whether to keep the truth is drawn for each
-    column and step from torch's global random state.
+    column and step from torch's global random state. Nothing in particular is drawn from outputs that are not finite,
+    since the loss of the window, which is not finite either, is reported.
     """
     if probability >= 1:
         return batch
@@ -53,7 +54,10 @@ def listen_to_itself(model: LanguageModel, batch: Batch, state: State, probabili
 
 def _draw(model: LanguageModel, symbols: Tensor, state: State) -> tuple[Tensor, State]:
     if isinstance(model.output.choice, Drawn):
-        frames, state = model.sample(symbols.unsqueeze(0), state)
-        return frames.squeeze(0), state
+        trace, state = model.trace(symbols.unsqueeze(0), state)
+        finite = all(bool(tensor.isfinite().all()) for tensor in (trace.top, *model.output.parameters()))
+        return model.output.sample(trace).squeeze(0) if finite else symbols, state
     log_probs, state = model.step(symbols, state)
-    return torch.multinomial(log_probs.exp(), 1).squeeze(1), state
+    p = log_probs.exp()
+    p = p.masked_fill(~p.isfinite().all(-1, keepdim=True), 1.0)
+    return torch.multinomial(p, 1).squeeze(1), state

@@ -28,6 +28,7 @@ from elman.learning.single_step import (
     learns,
     walk,
 )
+from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, rebuild, select
 from elman.objective.loss import Loss, Objective
@@ -65,7 +66,12 @@ class RTRL(Learner):
         self.max_gb = max_gb
 
     def check(self, model: LanguageModel, batch: int) -> None:
-        """Raise UserError where the influence does not fit into `max_gb`."""
+        """Raise UserError where words are spelled, or the influence does not fit into `max_gb`."""
+        if isinstance(model.encoder, Characters):
+            raise UserError(
+                'training.rule.kind = "rtrl" takes the derivatives of single steps by vectors of words; use'
+                ' model.encoder.kind = "lookup", or the rule "bptt"'
+            )
         needed = cost(model, batch)
         if needed.bytes > 1e9 * self.max_gb:
             raise UserError(

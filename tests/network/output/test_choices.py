@@ -236,6 +236,8 @@ def test_a_bend_begins_as_the_identity_and_always_rises():
     assert (made.bend(z).diff() > 0).all()
     nn.init.constant_(made.raw_slope, np.log(np.e - 1))
     torch.testing.assert_close(made.bend(z), z)
+    broken = torch.tensor([float("nan"), float("inf"), -float("inf"), 1e30], dtype=torch.float64)
+    torch.testing.assert_close(made.bend(broken), broken, equal_nan=True)
 
 
 @pytest.mark.parametrize("choice", ["monotone", "mixtape", "adaptive", "tree"])

@@ -35,7 +35,8 @@ class Monotone(ScoredChoice):
         width = 2 * self.range / len(slope)
         height = slope.cumsum(0) * width - slope * width  # f - f(-range) at the beginning of each piece
         with torch.no_grad():
-            piece = ((z + self.range) / width).floor().clamp_(0, len(slope) - 1)
+            # Where z is NaN, so is the result, whatever the piece.
+            piece = ((z + self.range) / width).floor().clamp_(0, len(slope) - 1).nan_to_num_()
         at = piece.long()
         beyond = z - (piece * width - self.range)
         return (height - self.range)[at] + slope[at] * beyond
