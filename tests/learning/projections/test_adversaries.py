@@ -129,6 +129,7 @@ def test_a_value_that_hides_all_others_leaves_none_of_them_outside(name, size):
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_not_finite_is_left_to_the_trainer(method, value):
     core = build_core(config.Stack(sizes=(SIZE,), cell=config.GRU()), 3, locked=True)
+    core.initialise(config.Initialisation())
     constrained = ConstrainedCore(core, config.Spectral(method=method))
     constrained.project()
     with torch.no_grad():
