@@ -32,6 +32,21 @@ def test_only_numeric_columns_are_read_by_default(tmp_path):
     np.testing.assert_array_equal(table.values, [[1.5, 7], [2.5, 8]])
 
 
+def test_columns_of_text_that_are_left_out_are_named(tmp_path, capsys):
+    path = write(tmp_path / "a.csv", "day;price;volume\n1 May;1,5;7\n2 May;2,5;8\n")
+    assert read_table(path).names == ("volume",)
+    assert f"{path}: 2 columns of text left out: day, price" in capsys.readouterr().err
+    read_table(path, ("volume",))
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["", "NA"])
+def test_a_column_whose_first_value_is_missing_is_not_left_out(tmp_path, missing):
+    path = write(tmp_path / "a.csv", f"price,change\n1,{missing}\n2,1\n")
+    with pytest.raises(UserError, match="line 2, column change: the value is missing"):
+        read_table(path)
+
+
 def test_columns_by_name_and_number(tmp_path):
     path = write(tmp_path / "a.csv", "a,b,c\n1,2,3\n4,5,6\n")
     np.testing.assert_array_equal(read_table(path, ("c", 0)).values, [[3, 1], [6, 4]])

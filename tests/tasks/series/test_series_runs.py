@@ -251,6 +251,12 @@ def test_autoregression_recovers_a_linear_recurrence():
     np.testing.assert_array_equal(lagged(values, 2)[0], [1, values[1, 0], values[0, 0]])
 
 
+def test_a_column_that_is_constant_in_a_split_has_no_nrmse():
+    values = np.stack([np.full(100, 0.1), np.arange(100.0)], 1)  # the rounded deviation of the first is not 0
+    assert values.std(axis=0)[0] > 0
+    assert np.isnan(nrmse(values + 0.1, values)).tolist() == [True, False]
+
+
 def test_nrmse_of_the_mean_is_one():
     values = wave()
     np.testing.assert_allclose(nrmse(np.tile(values.mean(axis=0), (len(values), 1)), values), 1)

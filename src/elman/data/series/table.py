@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from elman.data.archives import read_npy, read_npz
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
 Array = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class Table(NamedTuple):
 def read_table(path: Path, columns: Columns = None) -> Table:
     """Read the columns of these names or numbers (the first is 0), in this order; None: all numeric columns.
 
-    The file is CSV or TSV, whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or
+    Columns of text, whose first value is no number, are left out then, and a notice names them. The file is CSV or TSV, whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or
     .npz with one array of numbers [n] or [n, P], read without pickle.
 
     Raises UserError where the file cannot be read, a column is missing, or a value is missing or not a number.
@@ -54,9 +54,11 @@ def _read_text_table(path: Path, columns: Columns) -> Table:
     if not body:
         raise UserError(f"{path}: a header without rows; give a row per step")
     if columns is None:
-        chosen = [index for index in range(width) if _number(body[0][1][index]) is not None]
+        chosen = _numeric([row for _, row in body], width)
         if not chosen:
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
+        if others := [names[index] for index in range(width) if index not in chosen]:
+            notice(f"{path}: {counted(len(others), 'column')} of text left out: {', '.join(others)}")
     else:
         chosen = [_index(column, names, path) for column in columns]
     values = [[_value(row[index], path, number, names[index]) for index in chosen] for number, row in body]
@@ -72,6 +74,17 @@ def _delimiter(line: str) -> str | None:
 
 def _cells(line: str, delimiter: str | None) -> list[str]:
     return line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+
+
+def _numeric(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The columns whose first value, missing ones passed over, is a number."""
+    firsts = (next((row[index] for row in rows if not _is_missing(row[index])), "") for index in range(width))
+    return [index for index, cell in enumerate(firsts) if _number(cell) is not None]
+
+
+def _is_missing(cell: str) -> bool:
+    """Whether a cell has no value."""
+    return cell.strip().lower() in ("", "nan", "na", "null", "none")
 
 
 def _number(cell: str) -> float | None:
@@ -95,7 +108,7 @@ def _value(cell: str, path: Path, line: int, name: str) -> float:
     value = _number(cell)
     if value is not None and math.isfinite(value):
         return value
-    if not cell.strip() or cell.strip().lower() in ("nan", "na", "null", "none"):
+    if _is_missing(cell):
         raise UserError(f"{path}, line {line}, column {name}: the value is missing; fill it in, or remove the row")
     raise UserError(
         f"{path}, line {line}, column {name}: {cell.strip()!r} is not a finite number; mend the value, or leave the"
