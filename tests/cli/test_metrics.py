@@ -74,7 +74,12 @@ def test_a_single_line_has_no_interval_worth_the_name(tmp_path, capsys):
         (tmp_path / name).write_text(text)
         file = str(tmp_path / name)
         assert main(["metrics", file, file, "--kind", "sequences"]) == 0
-        assert ("has one line" in capsys.readouterr().err) == (name == "one")
+        printed = capsys.readouterr()
+        assert ("exact match: no interval, since resampling needs two sentences or more" in printed.err) == (name == "one")
+        assert ("100.00 (\N{EN DASH})" in printed.out) == (name == "one")
+    one = str(tmp_path / "one")
+    facts = said(capsys, "metrics", one, one, "--against", one, "--kind", "sequences")
+    assert all(row["low"] is row["high"] is None for row in [*facts["systems"][one], *facts["differences"]])
 
 
 def test_metrics_mistakes_are_one_line(files, capsys):
