@@ -75,7 +75,9 @@ def test_a_single_line_has_no_interval_worth_the_name(tmp_path, capsys):
         file = str(tmp_path / name)
         assert main(["metrics", file, file, "--kind", "sequences"]) == 0
         printed = capsys.readouterr()
-        assert ("exact match: no interval, since resampling needs two sentences or more" in printed.err) == (name == "one")
+        assert ("exact match: no interval, since resampling needs two sentences or more" in printed.err) == (
+            name == "one"
+        )
         assert ("100.00 (\N{EN DASH})" in printed.out) == (name == "one")
     one = str(tmp_path / "one")
     facts = said(capsys, "metrics", one, one, "--against", one, "--kind", "sequences")

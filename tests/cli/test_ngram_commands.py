@@ -233,17 +233,6 @@ def test_the_column_of_an_ngram_model(capsys, run, arpa, text):
     assert "--by word" in refusal(capsys, "score", run, text, "--ngram-column", arpa)
 
 
-def test_words_spelt_as_marks_of_sentences_are_unknown_in_the_column(capsys, run, arpa, text):
-    rows = {}
-    for word in ("</s>", "<s>", "q9"):
-        text.write_text(f"w1 {word} w3 w1\n")
-        assert main(["score", str(run), str(text), "--by", "word", "--ngram-column", str(arpa)]) == 0
-        captured = capsys.readouterr()
-        assert f"{arpa}: 1 of 5 words are not in it" in captured.err
-        rows[word] = column(table(captured.out), "ngram_surprisal")
-    assert rows["</s>"] == rows["<s>"] == rows["q9"]
-
-
 def test_rescore(capsys, run, arpa, tmp_path):
     nbest = tmp_path / "nbest.tsv"
     nbest.write_text("u1\t0\tw1 w2 w3\nu1\t0\tw3 w2\nu2\t0\tw4 w5\n")
