@@ -218,7 +218,8 @@ def _percent(part: float, whole: float) -> float:
 class Difference(msgspec.Struct, frozen=True):
     """How two systems differ by a measure: their values, and b - a with its 95 % interval, by the paired bootstrap.
 
-    The interval is None where fewer than two sentences count. The p-value of no difference is two-sided, by approximate randomisation.
+    The interval is None where fewer than two sentences count. The p-value of no difference is two-sided, by approximate
+    randomisation.
     """
 
     name: str

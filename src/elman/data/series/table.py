@@ -28,8 +28,9 @@ class Table(NamedTuple):
 def read_table(path: Path, columns: Columns = None) -> Table:
     """Read the columns of these names or numbers (the first is 0), in this order; None: all numeric columns.
 
-    Columns of text, whose first value is no number, are left out then, and a notice names them. The file is CSV or TSV, whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or
-    .npz with one array of numbers [n] or [n, P], read without pickle.
+    Columns of text, whose first value is no number, are left out then, and a notice names them. The file is CSV or TSV,
+    whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or .npz with one array of
+    numbers [n] or [n, P], read without pickle.
 
     Raises UserError where the file cannot be read, a column is missing, or a value is missing or not a number.
     """
