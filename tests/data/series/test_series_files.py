@@ -32,10 +32,10 @@ def test_only_numeric_columns_are_read_by_default(tmp_path):
     np.testing.assert_array_equal(table.values, [[1.5, 7], [2.5, 8]])
 
 
-def test_columns_of_text_that_are_left_out_are_named(tmp_path, capsys):
+def test_columns_that_are_left_out_are_named(tmp_path, capsys):
     path = write(tmp_path / "a.csv", "day;price;volume\n1 May;1,5;7\n2 May;2,5;8\n")
     assert read_table(path).names == ("volume",)
-    assert f"{path}: 2 columns of text left out: day, price" in capsys.readouterr().err
+    assert f"{path}: 2 columns without numbers left out: day, price" in capsys.readouterr().err
     read_table(path, ("volume",))
     assert not capsys.readouterr().err
 
@@ -73,6 +73,10 @@ def test_arrays_are_read_by_column(tmp_path, suffix):
         ("x,y\n1,2\n", ("z",), ["data.columns", "'z'", "x, y"]),
         ("x,y\n1,2\n", (2,), ["data.columns", "2", "x, y"]),
         ("x\n", None, ["header"]),
+        ("1,NA\n2,3\n", None, ["line 1", "column 1", "missing"]),
+        ("x,x\n1,2\n", None, ["two of the columns", "'x'"]),
+        ("x,y\n1,2\n", (0, "x"), ["two of the columns", "'x'"]),
+        (f"x,y\n{'1' * 200_000},2\n", None, ["line 2", "no row of a table"]),
         ("", None, ["empty"]),
         ("a,b\nc,d\n", None, ["no numeric column"]),
     ],
