@@ -143,6 +143,9 @@ def test_forecast_depends_on_its_seed_and_starts_near_the_series(trained):
     np.testing.assert_allclose(still[0], still[1], rtol=1e-6)
     with pytest.raises(UserError, match="--temperature is -1; it must be 0 or more"):
         run.forecast(steps=1, temperature=-1.0)
+    for temperature in (1e-40, 1e300):
+        with pytest.raises(UserError, match=f"--temperature is {temperature:g}; it must be"):
+            run.forecast(steps=2, samples=2, temperature=temperature)
 
 
 def test_forecast_in_pieces_continues_its_own_steps(trained):
