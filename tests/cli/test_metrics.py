@@ -84,6 +84,15 @@ def test_a_single_line_has_no_interval_worth_the_name(tmp_path, capsys):
     assert all(row["low"] is row["high"] is None for row in [*facts["systems"][one], *facts["differences"]])
 
 
+def test_output_may_be_blank_throughout(files, capsys):
+    (files / "blank").write_text("\n\n")
+    found = said(capsys, "metrics", "ref", "blank", "--kind", "sequences")["systems"]["blank"]
+    assert [row["value"] for row in found] == [0, 100]
+    (files / "empty").write_text("")
+    assert main(["metrics", "ref", "empty"]) == 2
+    assert "empty has 0 lines and ref has 2 lines" in capsys.readouterr().err
+
+
 def test_metrics_mistakes_are_one_line(files, capsys):
     (files / "short").write_text("one\n")
     (files / "half").write_text("a\tb\nc\n")

@@ -80,7 +80,7 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-    lines = [line.strip() for line in texts.read_lines(name)]
+    lines = [line.strip() for line in texts.read_output(name)]
     if len(lines) != len(right):
         raise UserError(
             f"{name} has {len(lines):,} lines and {references} has {len(right):,}"
