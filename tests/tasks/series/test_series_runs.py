@@ -144,7 +144,7 @@ def test_forecast_depends_on_its_seed_and_starts_near_the_series(trained):
     with pytest.raises(UserError, match="--temperature is -1; it must be 0 or more"):
         run.forecast(steps=1, temperature=-1.0)
     for temperature in (1e-40, 1e300):
-        with pytest.raises(UserError, match="--temperature is 1e.*; it must be"):
+        with pytest.raises(UserError, match=r"--temperature is 1e.*; it must be"):
             run.forecast(steps=2, samples=2, temperature=temperature)
 
 
