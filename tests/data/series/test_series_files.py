@@ -135,7 +135,7 @@ def test_folder_of_splits(tmp_path):
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_a_column_without_a_variance_that_can_be_computed_is_named(tmp_path, unit):
     np.save(tmp_path / "far.npy", np.stack([np.arange(50.0), unit * np.arange(50)], axis=1))
-    with pytest.raises(UserError, match="column 1: values such as .* give it in other units"):
+    with pytest.raises(UserError, match=r"column 1: values such as .* give it in other units"):
         _ = open_series(tmp_path / "far.npy", SeriesOptions()).columns
 
 
