@@ -74,7 +74,23 @@ def test_a_single_line_has_no_interval_worth_the_name(tmp_path, capsys):
         (tmp_path / name).write_text(text)
         file = str(tmp_path / name)
         assert main(["metrics", file, file, "--kind", "sequences"]) == 0
-        assert ("has one line" in capsys.readouterr().err) == (name == "one")
+        printed = capsys.readouterr()
+        assert ("exact match: no interval, since resampling needs two sentences or more" in printed.err) == (
+            name == "one"
+        )
+        assert ("100.00 (\N{EN DASH})" in printed.out) == (name == "one")
+    one = str(tmp_path / "one")
+    facts = said(capsys, "metrics", one, one, "--against", one, "--kind", "sequences")
+    assert all(row["low"] is row["high"] is None for row in [*facts["systems"][one], *facts["differences"]])
+
+
+def test_output_may_be_blank_throughout(files, capsys):
+    (files / "blank").write_text("\n\n")
+    found = said(capsys, "metrics", "ref", "blank", "--kind", "sequences")["systems"]["blank"]
+    assert [row["value"] for row in found] == [0, 100]
+    (files / "empty").write_text("")
+    assert main(["metrics", "ref", "empty"]) == 2
+    assert "empty has 0 lines and ref has 2 lines" in capsys.readouterr().err
 
 
 def test_metrics_mistakes_are_one_line(files, capsys):

@@ -185,6 +185,15 @@ def plain_beam(model, source, size, limit):
     return sorted(ended, key=lambda pair: -pair[1])
 
 
+def test_a_model_that_has_diverged_is_refused():
+    diverged = pair_networks.model(symbols=5).eval()
+    with torch.no_grad():
+        for parameter in diverged.parameters():
+            parameter.fill_(math.nan)
+    with pytest.raises(UserError, match="not numbers, since its training has diverged"):
+        search(diverged, [[1, 2, 3]], size=2, max_length=5)
+
+
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_beam_is_the_plain_one(size):
     for seed in range(4):

@@ -1,12 +1,19 @@
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elman.config.text import TextOptions
+from elman.data.text.reading import TextReader
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import Vocabulary
 from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.ngram.by_word import word_surprisals
+from elman.evaluation.ngram.model import train
 from elman.evaluation.ngram.unigram import Unigram
 from reference.kneser_ney import SlowKneserNey
 
@@ -158,3 +165,16 @@ def test_unigram_adds_one():
 def test_the_ngram_model_needs_no_torch():
     code = "import sys, elman.evaluation.ngram.pruning, elman.evaluation.ngram.arpa; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_words_written_as_marks_of_sentences_are_unknown():
+    vocabulary = Vocabulary.from_counts(Counter({"a": 10, "b": 10, "c": 5, "<eos>": 10}), add_unk=True)
+    text = ["a", "b", "<eos>", "b", "c", "a", "<eos>"] * 5
+    model = train(vocabulary.encode(text), vocabulary, 3)
+    tokeniser = Tokeniser(TextOptions())
+    reader = TextReader(vocabulary, tokeniser, as_is=True)
+    found = [
+        list(word_surprisals(model, reader.complete(f"a {word} b"), tokeniser)) for word in ("</s>", "<s>", "strange")
+    ]
+    assert found[0] == found[1] == found[2]
+    assert [word.unknown for word in found[0]] == [False, True, False, False]

@@ -13,6 +13,7 @@ from elman.evaluation.statistics import (
     compare,
     difference,
     estimate,
+    precision,
     resampling_p_value,
     spread,
 )
@@ -133,6 +134,16 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_distribution():
     found = estimate(means(values), samples=4000)
     assert found.value == pytest.approx(values.mean())
     assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.05 * half)
+
+
+def test_a_measure_that_one_sentence_decides_has_no_interval(capsys):
+    """Sentences without statistics, as those without an unknown word, do not count."""
+    one = Measure("accuracy, unknown words", np.array([[1.0, 2.0], [0, 0], [0, 0]]), precision)
+    found = estimate(one)
+    assert (found.value, found.low, found.high) == (50, None, None)
+    assert "accuracy, unknown words: no interval" in capsys.readouterr().err
+    compared = difference(one, one)
+    assert (compared.low, compared.high) == (None, None)
 
 
 def test_two_systems_are_resampled_together():

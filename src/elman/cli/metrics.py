@@ -9,7 +9,7 @@ from msgspec import Meta
 from elman.cli import show, texts
 from elman.cli.options import AsJson, Natural, TextFile, number
 from elman.data.pairs.trees import linear_line, read_trees, to_pair
-from elman.errors import UserError, notice
+from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.evaluation.transduction import Rules
@@ -51,8 +51,6 @@ def metrics(
 
     rules = Rules(kind, rouge_words, bleu_tokens, unit)
     right, sentences = _references(references, rules)
-    if len(right) == 1:
-        notice(f"{references} has one line; intervals and tests need several")
     names = [hypotheses] if against is None else [hypotheses, against]
     systems = {name: measures(_output(name, right, references, rules), right, rules, sentences) for name in names}
     shown = {name: estimates(found, samples, seed) for name, found in systems.items()}
@@ -82,7 +80,7 @@ def _references(name: str, rules: "Rules") -> tuple[list[str], list[str]]:
 
 
 def _output(name: str, right: list[str], references: str, rules: "Rules") -> list[str]:
-    lines = [line.strip() for line in texts.read_lines(name)]
+    lines = [line.strip() for line in texts.read_output(name)]
     if len(lines) != len(right):
         raise UserError(
             f"{name} has {len(lines):,} lines and {references} has {len(right):,}"

@@ -179,11 +179,16 @@ def _number(value: float, form: str) -> str:
     return f"{value:.4g}" if form.endswith("f") and abs(value) >= 1e9 else format(value, form)
 
 
+def _interval(low: float | None, high: float | None, form: str) -> str:
+    """The bounds of an interval in a form; a dash where there is none."""
+    return "\N{EN DASH}" if low is None or high is None else f"{low:{form}} to {high:{form}}"
+
+
 def print_measures(title: str, systems: Mapping[str, Sequence[Estimate]]) -> None:
     """Print the figures of systems by name, each with its interval, and how they were computed."""
     columns = list(systems.values())
     rows = [
-        [row[0].name, *(f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})" for one in row)]
+        [row[0].name, *(f"{one.value:.2f} ({_interval(one.low, one.high, '.2f')})" for one in row)]
         for row in zip(*columns, strict=True)
     ]
     print_table(title, ["measure", *(f"{name} (95 %)" for name in systems)], rows)
@@ -209,7 +214,7 @@ def print_output(title: str, output: OutputQuality) -> None:
 def print_differences(title: str, compared: Sequence["Difference"]) -> None:
     """Print the comparison of two systems on the same lines."""
     rows = [
-        [one.name, f"{one.difference:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}", f"{one.p_value:.3g}"]
+        [one.name, f"{one.difference:+.2f}", _interval(one.low, one.high, "+.2f"), f"{one.p_value:.3g}"]
         for one in compared
     ]
     print_table(title, ["measure", "difference", "95 % interval", "p-value"], rows)

@@ -172,9 +172,14 @@ def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
 
     Raises UserError where it cannot be read, is empty, or is not UTF-8 although its bytes are not the tokens.
     """
-    found = read_text(name, text)
-    _require_text(name, found=bool(found.strip()), size=len(found))
-    return list(io.StringIO(found, newline="\n"))
+    found = read_output(name, text)
+    _require_text(name, found=any(map(str.strip, found)), size=len(found))
+    return found
+
+
+def read_output(name: str, text: TextOptions | None = None) -> list[str]:
+    """As `read_lines`, of the output of a system, of which every line may be blank."""
+    return list(io.StringIO(read_text(name, text), newline="\n"))
 
 
 def read_text(name: str, text: TextOptions | None = None) -> str:

@@ -76,7 +76,7 @@ def search(folder: Path, options: SearchOptions, machine: Machine, drawn: str | 
         loaded.require_attention(drawn)
     if options.unconstrained and loaded.options.form != "trees":
         raise UserError(f"--unconstrained is for trees, which {folder} does not write; leave it out")
-    lines = [line.rstrip("\n") for line in texts.read_lines(options.source)]
+    lines = [line.rstrip("\r\n") for line in texts.read_lines(options.source)]
     name = texts.shown_name(options.source)
     reader = loaded.reader(name, leave_out=True)
     found = loaded.translate(

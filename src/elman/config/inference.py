@@ -37,7 +37,7 @@ COLDEST = 1e-6
 def require_temperature(value: float) -> None:
     """Raises UserError where a temperature is too small to divide by."""
     if 0 < value < COLDEST:
-        raise UserError(f"--temperature is {value:g}; it must be {COLDEST:g} or more, or 0, the most probable symbol")
+        raise UserError(f"--temperature is {value:g}; it must be {COLDEST:g} or more, or 0, the most probable")
 
 
 class Sampling(Settings, frozen=True, kw_only=True):

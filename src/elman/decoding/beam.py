@@ -14,6 +14,7 @@ from torch import Tensor
 from elman.config.inference import Beam
 from elman.data.windows import Source
 from elman.decoding.constraint import Constraint
+from elman.decoding.sampling import require_numbers
 from elman.network.device import widest
 from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import select
@@ -49,6 +50,8 @@ def beam_search(
     The search of a source is over when K hypotheses have ended, or at the limit, where all must end. It does not depend
     on the other sources of the batch. The model is in evaluation mode, the source [S, B] on its device; `end` precedes
     and ends a target. A constraint excludes other targets; probabilities remain those of the model.
+
+    Raises UserError where probabilities are not numbers, since the model has diverged.
     """
     search = _Search(model, source, beam, end, tuple(forbidden), constraint)
     while search.alive:
@@ -88,6 +91,7 @@ class _Search:
         weights = none if trace.attention is None else trace.attention.transpose(0, 1)
         self.attention = torch.cat([self.attention, weights], 1)
         log_probs = self.model.output.log_probs(trace).squeeze(0).to(self.total.dtype)
+        require_numbers(log_probs)
         values, parents, symbols = self._candidates(log_probs.unflatten(0, self.total.shape))
         ends = (symbols == self.end) & values.isfinite()
         self._keep_ended(values, parents, ends[:, : self.beam.size])

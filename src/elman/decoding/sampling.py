@@ -16,15 +16,20 @@ def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = No
 
     Raises UserError where they are not numbers, since the model has diverged.
     """
+    require_numbers(log_probs)
+    scores = weighed(log_probs, sampling)
+    if sampling.temperature == 0:
+        return scores.argmax(-1)
+    return torch.multinomial(scores.softmax(-1), 1, generator=generator).squeeze(-1)
+
+
+def require_numbers(log_probs: Tensor) -> None:
+    """Raises UserError where log-probabilities are not numbers, since the model has diverged."""
     if log_probs.isnan().any():
         raise UserError(
             "the model's probabilities are not numbers, since its training has diverged; train again with a lower"
             " training.optimiser.lr"
         )
-    scores = weighed(log_probs, sampling)
-    if sampling.temperature == 0:
-        return scores.argmax(-1)
-    return torch.multinomial(scores.softmax(-1), 1, generator=generator).squeeze(-1)
 
 
 def weighed(log_probs: Tensor, sampling: Sampling) -> Tensor:

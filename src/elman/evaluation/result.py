@@ -14,15 +14,15 @@ RESULTS = "results.json"
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """The value of a measure (such as BLEU) over all sentences with its 95 % interval.
+    """The value of a measure (such as BLEU) over all sentences with its 95 % interval, None where there is none.
 
     The signature states how the measure was computed, as publications report it.
     """
 
     name: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     signature: str = ""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
+from elman.errors import notice
 from elman.evaluation.result import Estimate
 from elman.objective import perplexity
 
@@ -185,6 +186,11 @@ class Measure:
         """The measure of all sentences."""
         return self.of_sums(self.statistics.sum(axis=0))
 
+    @property
+    def counted(self) -> int:
+        """The number of sentences that change a sum."""
+        return int(self.statistics.any(axis=1).sum())
+
     def of_each(self, sums: Floats) -> Floats:
         """The measure of several sums [r, k], [r]."""
         return np.array([self.of_sums(row) for row in sums])
@@ -212,28 +218,39 @@ def _percent(part: float, whole: float) -> float:
 class Difference(msgspec.Struct, frozen=True):
     """How two systems differ by a measure: their values, and b - a with its 95 % interval, by the paired bootstrap.
 
-    The p-value of no difference is two-sided, by approximate randomisation.
+    The interval is None where fewer than two sentences count. The p-value of no difference is two-sided, by approximate
+    randomisation.
     """
 
     name: str
     a: float
     b: float
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p_value: float
 
 
 def estimate(measure: Measure, samples: int = SAMPLES, seed: int = 0) -> Estimate:
-    """The value and its percentile bootstrap interval (Koehn 2004, Significance tests for MT)."""
-    low, high = _interval(measure.of_each(_draws(len(measure.statistics), samples, seed) @ measure.statistics))
+    """The value and its percentile bootstrap interval (Koehn 2004, Significance tests for MT).
+
+    Where fewer than two sentences count there is no interval, which a notice reports.
+    """
+    values = measure.of_each(_draws(len(measure.statistics), samples, seed) @ measure.statistics)
+    low, high = _interval(values, measure)
     return Estimate(measure.name, measure.value, low, high, measure.signature)
 
 
-def _interval(values: Floats) -> tuple[float, float]:
-    """Of 95 % of the values of resamples; those in which the measure is not defined (NaN) are left out."""
+def _interval(values: Floats, *measures: Measure) -> tuple[float, float] | tuple[None, None]:
+    """Of 95 % of the values of resamples; those in which a measure is not defined (NaN) are left out.
+
+    None where fewer than two sentences count for the measures: all resamples have the same value then.
+    """
     defined = values[~np.isnan(values)]
-    low, high = np.percentile(defined, [2.5, 97.5]) if len(defined) else (math.nan, math.nan)
+    if max(one.counted for one in measures) < 2 or not len(defined):
+        notice(f"{measures[0].name}: no interval, since resampling needs two sentences or more that count")
+        return None, None
+    low, high = np.percentile(defined, [2.5, 97.5])
     return float(low), float(high)
 
 
@@ -252,7 +269,7 @@ def difference(a: Measure, b: Measure, samples: int = SAMPLES, seed: int = 0) ->
     assert a.name == b.name
     assert a.statistics.shape == b.statistics.shape, "the same sentences"
     draws = _draws(len(a.statistics), samples, seed)
-    low, high = _interval(b.of_each(draws @ b.statistics) - a.of_each(draws @ a.statistics))
+    low, high = _interval(b.of_each(draws @ b.statistics) - a.of_each(draws @ a.statistics), a, b)
     swaps = np.random.default_rng([seed, 1]).integers(0, 2, size=draws.shape).astype(np.float64)
     moved = swaps @ (b.statistics - a.statistics)
     relabelled = b.of_each(b.statistics.sum(axis=0) - moved) - a.of_each(a.statistics.sum(axis=0) + moved)

@@ -85,6 +85,15 @@ def test_levels_and_depth_of_a_sentence_known_by_hand():
     assert found.depth == 2
 
 
+def test_verbs_of_one_form_show_no_agreement():
+    grammar = parse_grammar(
+        "verbs V\nnouns N\nS -> N[n] V[n]\nN[sg] : cat\nN[pl] : cats\nV[sg] : put sees\nV[pl] : put see"
+    )
+    assert [grammar.verb_forms(number) for number in ("sg", "pl")] == [("sees",), ("see",)]
+    for sentence in draw(grammar, 30):
+        assert len(sentence.dependencies) == ("put" not in sentence.words)
+
+
 def test_sentences_obey_the_wish_that_they_are_drawn_with():
     grammar = read_grammar("elman-1991")
     assert max(one.depth for one in draw(grammar, 300, Wish(max_depth=1))) == 1

@@ -79,6 +79,20 @@ def test_a_note_that_is_struck_again_or_never_ended(tmp_path):
     assert [np.flatnonzero(frame).tolist() for frame in roll] == [[39], [39], [41]]
 
 
+@pytest.mark.parametrize("again", [("note_off", 0, 60, 0, 0), ("note_on", 0, 60, 0, 0)])
+def test_an_end_in_the_tick_of_the_next_beginning_is_that_of_the_note_before(tmp_path, again):
+    path = save(
+        tmp_path / "a.mid",
+        [("note_on", 0, 60, 90, 0), ("note_on", 0, 60, 80, 480), again, ("note_off", 0, 60, 0, 960)],
+    )
+    assert [(note.start, note.end, note.velocity) for note in read_tune(path).notes] == [(0, 1, 90), (1, 3, 80)]
+
+
+def test_a_note_of_no_length_ends_where_it_begins(tmp_path):
+    path = save(tmp_path / "a.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 0), ("note_on", 0, 62, 90, 480)])
+    assert [(note.start, note.end) for note in read_tune(path).notes] == [(0, 0), (1, 1)]
+
+
 def test_rule_of_the_grid():
     """To the nearest step, halves upwards; one step at least; up to the end that is given."""
     notes = [Note(0.2, 0.3, 60), Note(0.25, 0.74, 62), Note(0.25, 0.75, 64)]

@@ -37,7 +37,9 @@ def test_empty_elements_go_with_what_is_empty_then():
     assert tree == Node("ROOT", (Node("S", (Node("VP", (Leaf("VB", "go"),)),)),))
 
 
-@pytest.mark.parametrize(("label", "plain"), [("NP-SBJ=2", "NP"), ("-LRB-", "-LRB-"), ("PP-LOC", "PP"), ("S|X", "S")])
+@pytest.mark.parametrize(
+    ("label", "plain"), [("=H", "=H"), ("NP-SBJ=2", "NP"), ("-LRB-", "-LRB-"), ("PP-LOC", "PP"), ("S|X", "S")]
+)
 def test_labels_lose_their_functions_and_numbers(label, plain):
     assert bare(label) == plain
 
@@ -49,6 +51,7 @@ def test_labels_lose_their_functions_and_numbers(label, plain):
         (f"{JOHN}\n\n{JOHN})\n", "bank:3: a closing bracket that nothing opened"),
         (f"{JOHN}\nwords\n", "bank:2: the text 'words' between trees"),
         ("(S (NP))", r"bank:1: \(NP\) has no word"),
+        ("(ROOT\n( (S (NN a)))) (S (NN b))", "bank:2: a constituent within a tree has no label"),
         ("(S (NP John sleeps))", r"bank:1: \(NP John .*a word stands alone"),
         ("\n", "bank: there is no tree"),
     ],

@@ -32,6 +32,21 @@ def test_only_numeric_columns_are_read_by_default(tmp_path):
     np.testing.assert_array_equal(table.values, [[1.5, 7], [2.5, 8]])
 
 
+def test_columns_that_are_left_out_are_named(tmp_path, capsys):
+    path = write(tmp_path / "a.csv", "day;price;volume\n1 May;1,5;7\n2 May;2,5;8\n")
+    assert read_table(path).names == ("volume",)
+    assert f"{path}: 2 columns without numbers left out: day, price" in capsys.readouterr().err
+    read_table(path, ("volume",))
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["", "NA"])
+def test_a_column_whose_first_value_is_missing_is_not_left_out(tmp_path, missing):
+    path = write(tmp_path / "a.csv", f"price,change\n1,{missing}\n2,1\n")
+    with pytest.raises(UserError, match="line 2, column change: the value is missing"):
+        read_table(path)
+
+
 def test_columns_by_name_and_number(tmp_path):
     path = write(tmp_path / "a.csv", "a,b,c\n1,2,3\n4,5,6\n")
     np.testing.assert_array_equal(read_table(path, ("c", 0)).values, [[3, 1], [6, 4]])
@@ -58,6 +73,10 @@ def test_arrays_are_read_by_column(tmp_path, suffix):
         ("x,y\n1,2\n", ("z",), ["data.columns", "'z'", "x, y"]),
         ("x,y\n1,2\n", (2,), ["data.columns", "2", "x, y"]),
         ("x\n", None, ["header"]),
+        ("1,NA\n2,3\n", None, ["line 1", "column 1", "missing"]),
+        ("x,x\n1,2\n", None, ["two of the columns", "'x'"]),
+        ("x,y\n1,2\n", (0, "x"), ["two of the columns", "'x'"]),
+        (f"x,y\n{'1' * 200_000},2\n", None, ["line 2", "no row of a table"]),
         ("", None, ["empty"]),
         ("a,b\nc,d\n", None, ["no numeric column"]),
     ],
@@ -111,6 +130,13 @@ def test_folder_of_splits(tmp_path):
     (tmp_path / "test.csv").unlink()
     with pytest.raises(UserError, match="test split"):
         open_series(tmp_path, SeriesOptions())
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_a_column_without_a_variance_that_can_be_computed_is_named(tmp_path, unit):
+    np.save(tmp_path / "far.npy", np.stack([np.arange(50.0), unit * np.arange(50)], axis=1))
+    with pytest.raises(UserError, match=r"column 1: values such as .* give it in other units"):
+        _ = open_series(tmp_path / "far.npy", SeriesOptions()).columns
 
 
 def test_constant_column_and_short_series(tmp_path):

@@ -9,7 +9,7 @@ from elman.config.text import SubwordOptions, TextOptions, identity
 from elman.data.text.corpus import open_corpus
 from elman.data.text.passages import clean, passages, remove_ruby
 from elman.data.text.reading import TextReader
-from elman.data.text.subwords import Subwords, train
+from elman.data.text.subwords import Subwords, decode, train
 from elman.data.text.tokeniser import Tokeniser, spelt, word_slices, word_starts
 from elman.data.text.utf8 import from_bytes, read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
@@ -123,6 +123,11 @@ def test_subwords_are_deterministic_and_kept(kind, subwords):
     assert one.model == other.model
     assert Subwords(one.model).encode("the cat sat") == one.encode("the cat sat")
     assert len(one.encode("the cat sat")) < len("the cat sat")
+
+
+@pytest.mark.parametrize("text", ["a\udcff b", "the \ud83d cat", "a\u2581\udc80"])
+def test_bytes_that_are_not_utf_8_are_spelt_in_subwords(subwords, text):
+    assert to_bytes(decode(subwords.encode(text))) == to_bytes(text)
 
 
 def test_subwords_that_cannot_be(subwords):

@@ -264,6 +264,13 @@ def test_generate_prints_a_line_for_a_line(trained, tmp_path, capsys):
     assert [len(one["targets"]) for one in json.loads(capsys.readouterr().out)] == [2, 0, 2]
 
 
+def test_line_breaks_of_windows_are_no_part_of_a_source(trained, tmp_path, capsys):
+    source = tmp_path / "source.txt"
+    source.write_bytes(b"a b c\r\n\r\nd e\r\n")
+    assert main(["translate", str(trained), "--source", str(source), "--json"]) == 0
+    assert [one["source"] for one in json.loads(capsys.readouterr().out)] == ["a b c", "", "d e"]
+
+
 LINES = "a b c\n\na a a a a a a a a\nyy zz\na zz\n"
 """A source, a blank line, a source that is too long, an unknown one, and one of which a word is unknown."""
 

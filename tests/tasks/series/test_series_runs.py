@@ -143,6 +143,9 @@ def test_forecast_depends_on_its_seed_and_starts_near_the_series(trained):
     np.testing.assert_allclose(still[0], still[1], rtol=1e-6)
     with pytest.raises(UserError, match="--temperature is -1; it must be 0 or more"):
         run.forecast(steps=1, temperature=-1.0)
+    for temperature in (1e-40, 1e300):
+        with pytest.raises(UserError, match=r"--temperature is 1e.*; it must be"):
+            run.forecast(steps=2, samples=2, temperature=temperature)
 
 
 def test_forecast_in_pieces_continues_its_own_steps(trained):
@@ -249,6 +252,12 @@ def test_autoregression_recovers_a_linear_recurrence():
     pulse, silence = np.array([[0.0], [1.0], [0.0], [0.0]]), np.zeros((2, 1))
     np.testing.assert_allclose(fitted(pulse, silence)[:, 0], [0.3, 0.3, 1.5, -0.2], atol=1e-8)
     np.testing.assert_array_equal(lagged(values, 2)[0], [1, values[1, 0], values[0, 0]])
+
+
+def test_a_column_that_is_constant_in_a_split_has_no_nrmse():
+    values = np.stack([np.full(100, 0.1), np.arange(100.0)], 1)  # the rounded deviation of the first is not 0
+    assert values.std(axis=0)[0] > 0
+    assert np.isnan(nrmse(values + 0.1, values)).tolist() == [True, False]
 
 
 def test_nrmse_of_the_mean_is_one():

@@ -66,9 +66,10 @@ class Grammar:
         return tuple(dict.fromkeys(word for words in self.words.values() for word in words))
 
     def verb_forms(self, number: str) -> tuple[str, ...]:
-        """The verbs of one number."""
-        forms = (self.words[verb] for verb in self.words if verb in self.verbs and self.number[verb] == number)
-        return tuple(dict.fromkeys(word for words in forms for word in words))
+        """The verbs of one number, without forms that are also those of the other."""
+        forms = [(word, self.number[verb]) for verb in self.words if verb in self.verbs for word in self.words[verb]]
+        others = {word for word, own in forms if own != number}
+        return tuple(dict.fromkeys(word for word, own in forms if own == number and word not in others))
 
     def embeds(self, alternative: Alternative) -> bool:
         """Whether an alternative opens a clause."""

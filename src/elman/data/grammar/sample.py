@@ -60,6 +60,7 @@ class Dependency(NamedTuple):
 class Sentence(NamedTuple):
     """A sentence without `<eos>`, with a dependency for every verb that agrees with a noun, in the order of the verbs.
 
+    A verb whose form in the other number is the same word has none.
     `depth` counts the clauses within each other at the deepest place; 0: a simple sentence.
     """
 
@@ -74,9 +75,10 @@ def annotate(grammar: Grammar, leaves: Sequence[Leaf]) -> Sentence:
     pairs = [
         (nouns[leaf.bond], at) for at, leaf in enumerate(leaves) if leaf.symbol in grammar.verbs and leaf.bond in nouns
     ]
+    links = (_dependency(grammar, leaves, noun, verb) for noun, verb in pairs)
     return Sentence(
         words=tuple(leaf.word for leaf in leaves),
-        dependencies=tuple(_dependency(grammar, leaves, noun, verb) for noun, verb in pairs),
+        dependencies=tuple(one for one in links if one.right != one.wrong),
         depth=max(len(leaf.clauses) for leaf in leaves),
     )
 

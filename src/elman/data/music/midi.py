@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from elman.config.music import MusicOptions
 from elman.data.music.pitches import Note, Roll
@@ -35,6 +35,14 @@ _DRUMS = 9
 
 class _DamagedFileError(ValueError):
     """Bytes that mido reads, or would read for long, and that are not those of a MIDI file."""
+
+
+class _Sounding(NamedTuple):
+    """A note without an end so far: its tick, its velocity, and whether it ended one whose end may still come."""
+
+    start: int
+    velocity: int
+    again: bool
 
 
 def read_midi(path: Path, options: MusicOptions) -> Roll:
@@ -164,19 +172,25 @@ def _tempo(file: "mido.MidiFile") -> float:
 
 
 def _notes(track: "mido.MidiTrack") -> Iterator[tuple[int, int | None, int, int]]:
-    """Notes as (start, end or None, pitch, velocity), in ticks; a note that begins again ends the one before."""
-    now, sounding = 0, dict[tuple[int, int], tuple[int, int]]()
+    """Notes as (start, end or None, pitch, velocity), in ticks; a note that begins again ends the one before.
+
+    The end of that one may follow in the same tick, as where voices were merged; it does not end the new note.
+    """
+    now, sounding = 0, dict[tuple[int, int], _Sounding]()
     for message in track:
         now += message.time
         if message.type not in ("note_on", "note_off") or message.channel == _DRUMS:
             continue
-        key = (message.channel, message.note)
-        if key in sounding:
-            start, velocity = sounding.pop(key)
-            yield start, now, message.note, velocity
-        if message.type == "note_on" and message.velocity:
-            sounding[key] = now, message.velocity
-    yield from ((start, None, pitch, velocity) for (_, pitch), (start, velocity) in sounding.items())
+        key, begins = (message.channel, message.note), message.type == "note_on" and message.velocity > 0
+        before = sounding.pop(key, None)
+        if before is not None and before.again and before.start == now and not begins:
+            sounding[key] = before._replace(again=False)
+            continue
+        if before is not None:
+            yield before.start, now, message.note, before.velocity
+        if begins:
+            sounding[key] = _Sounding(now, message.velocity, before is not None)
+    yield from ((one.start, None, pitch, one.velocity) for (_, pitch), one in sounding.items())
 
 
 def _pauses(ticks: int) -> "list[mido.MetaMessage]":

@@ -49,8 +49,8 @@ def read_trees(text: str, name: str) -> list[Node]:
     a label, `TOP` or `ROOT` is the root; another root gets one above it. Empty elements (`-NONE-`) are left out, with
     the constituents that have no word then.
 
-    Raises UserError where brackets do not match, a leaf lacks a word or text stands between trees; the message has
-    `name` and the line.
+    Raises UserError where brackets do not match, a leaf lacks a word, a constituent below the root lacks a label or
+    text stands between trees; the message has `name` and the line.
     """
     trees: list[Node] = []
     open_: list[tuple[str, list[Node | Leaf], int]] = []
@@ -69,7 +69,10 @@ def read_trees(text: str, name: str) -> list[Node]:
             found = "a closing bracket that nothing opened" if token == ")" else f"the text {token!r} between trees"
             raise UserError(f"{name}:{line}: {found}; every tree is (LABEL ...) in matching brackets")
         elif token == ")":
-            closed = _close(open_.pop(), name)
+            begun = open_.pop()
+            closed = _close(begun, name)
+            if open_ and isinstance(closed, Node) and not closed.label:
+                raise UserError(f"{name}:{begun[2]}: a constituent within a tree has no label; write (LABEL ...)")
             if open_:
                 open_[-1][1].append(closed)
             elif whole := _pruned(closed, "-NONE-"):
@@ -101,8 +104,8 @@ def leaves(tree: Node | Leaf) -> Iterator[Leaf]:
 
 
 def bare(label: str) -> str:
-    """A label without its functions and traces: `NP-SBJ=2` is `NP`; `-LRB-` stays."""
-    return label if label.startswith("-") else re.split("[-=|]", label)[0]
+    """A label without its functions and traces: `NP-SBJ=2` is `NP`; one that begins with a mark stays, as `-LRB-`."""
+    return re.split("[-=|]", label)[0] or label
 
 
 def linear(tree: Node | Leaf, *, hide_tags: bool = True, functions: bool = False) -> list[str]:

@@ -70,18 +70,25 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
     def columns(self) -> Columns:
         """The columns with their statistics in the training split.
 
-        Raises UserError where a column that is to be standardised is constant.
+        Raises UserError where a column that is to be standardised is constant, or has no variance in float64.
         """
         values = self.split("train").values
         if not self.options.standardise:
             return Columns(self.names, (0.0,) * len(self.names), (1.0,) * len(self.names))
-        for name, one, value in zip(self.names, np.ptp(values, axis=0), values[0], strict=True):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            ranges, mean, deviation = np.ptp(values, axis=0), values.mean(axis=0), values.std(axis=0)
+        for name, one, value, spread in zip(self.names, ranges, values[0], deviation, strict=True):
             if one == 0:
                 raise UserError(
                     f"{self.source}, column {name}: constant ({value:g}) in the training split; leave it out of"
                     " data.columns, or set data.standardise = false"
                 )
-        return Columns(self.names, tuple(values.mean(axis=0).tolist()), tuple(values.std(axis=0).tolist()))
+            if not 0 < spread < np.inf:
+                raise UserError(
+                    f"{self.source}, column {name}: values such as {value:g}, of which no variance can be computed;"
+                    " give it in other units"
+                )
+        return Columns(self.names, tuple(mean.tolist()), tuple(deviation.tolist()))
 
     @property
     def digest(self) -> str:

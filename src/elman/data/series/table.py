@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from elman.data.archives import read_npy, read_npz
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
 Array = npt.NDArray[np.float64]
@@ -28,10 +28,12 @@ class Table(NamedTuple):
 def read_table(path: Path, columns: Columns = None) -> Table:
     """Read the columns of these names or numbers (the first is 0), in this order; None: all numeric columns.
 
-    The file is CSV or TSV, whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or
-    .npz with one array of numbers [n] or [n, P], read without pickle.
+    Columns whose first value is no number are left out then, and a notice names them. The file is CSV or TSV,
+    whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or .npz with one array of
+    numbers [n] or [n, P], read without pickle.
 
-    Raises UserError where the file cannot be read, a column is missing, or a value is missing or not a number.
+    Raises UserError where the file cannot be read, a column is missing, two have one name, or a value is missing or not
+    a number.
     """
     return _read_array(path, columns) if path.suffix in (".npy", ".npz") else _read_text_table(path, columns)
 
@@ -41,26 +43,29 @@ def _read_text_table(path: Path, columns: Columns) -> Table:
     if not lines:
         raise UserError(f"{path}: empty; give a table with a row per step")
     delimiter = _delimiter(lines[0][1])
-    rows = [(number, _cells(line, delimiter)) for number, line in lines]
+    rows = [(number, _cells(line, delimiter, path, number)) for number, line in lines]
     first, width = rows[0][1], len(rows[0][1])
     for number, row in rows:
         if len(row) != width:
             raise UserError(
                 f"{path}, line {number}: {len(row)} columns, but line {rows[0][0]} has {width}; give every row the same"
             )
-    has_header = any(_number(cell) is None and cell for cell in first)
+    has_header = any(_number(cell) is None and not _is_missing(cell) for cell in first)
     names = [cell.strip() for cell in first] if has_header else [str(index) for index in range(width)]
     body = rows[1:] if has_header else rows
     if not body:
         raise UserError(f"{path}: a header without rows; give a row per step")
     if columns is None:
-        chosen = [index for index in range(width) if _number(body[0][1][index]) is not None]
+        chosen = _numeric([row for _, row in body], width)
         if not chosen:
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
+        if others := [names[index] or f"number {index}" for index in range(width) if index not in chosen]:
+            notice(f"{path}: {counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
     else:
         chosen = [_index(column, names, path) for column in columns]
+    found = _names(path, names, chosen)
     values = [[_value(row[index], path, number, names[index]) for index in chosen] for number, row in body]
-    return Table(tuple(names[index] for index in chosen), np.array(values, np.float64))
+    return Table(found, np.array(values, np.float64))
 
 
 def _delimiter(line: str) -> str | None:
@@ -70,8 +75,30 @@ def _delimiter(line: str) -> str | None:
     return best if counts[best] else None
 
 
-def _cells(line: str, delimiter: str | None) -> list[str]:
-    return line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+def _cells(line: str, delimiter: str | None, path: Path, number: int) -> list[str]:
+    try:
+        return line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        raise UserError(f"{path}, line {number}: no row of a table ({error}); mend the line") from None
+
+
+def _names(path: Path, names: Sequence[str], chosen: Sequence[int]) -> tuple[str, ...]:
+    """The names of the columns that are read; raises UserError where two are the same, since figures are by name."""
+    found = tuple(names[index] for index in chosen)
+    if twice := [name for name in found if found.count(name) > 1]:
+        raise UserError(f"{path}: two of the columns that are read are called {twice[0]!r}; give each its own name")
+    return found
+
+
+def _numeric(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The columns whose first value, missing ones passed over, is a number."""
+    firsts = (next((row[index] for row in rows if not _is_missing(row[index])), "") for index in range(width))
+    return [index for index, cell in enumerate(firsts) if _number(cell) is not None]
+
+
+def _is_missing(cell: str) -> bool:
+    """Whether a cell has no value."""
+    return cell.strip().lower() in ("", "nan", "na", "null", "none")
 
 
 def _number(cell: str) -> float | None:
@@ -95,7 +122,7 @@ def _value(cell: str, path: Path, line: int, name: str) -> float:
     value = _number(cell)
     if value is not None and math.isfinite(value):
         return value
-    if not cell.strip() or cell.strip().lower() in ("nan", "na", "null", "none"):
+    if _is_missing(cell):
         raise UserError(f"{path}, line {line}, column {name}: the value is missing; fill it in, or remove the row")
     raise UserError(
         f"{path}, line {line}, column {name}: {cell.strip()!r} is not a finite number; mend the value, or leave the"
@@ -110,14 +137,14 @@ def _read_array(path: Path, columns: Columns) -> Table:
     values = np.asarray(array, np.float64).reshape(len(array), -1)
     names = [str(index) for index in range(values.shape[1])]
     chosen = list(range(len(names))) if columns is None else [_index(column, names, path) for column in columns]
-    values = values[:, chosen]
+    found, values = _names(path, names, chosen), values[:, chosen]
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
         raise UserError(
             f"{path}, row {row}, column {names[chosen[column]]}: the value is {values[row, column]}; fill it in, or"
             " remove the row"
         )
-    return Table(tuple(names[index] for index in chosen), values)
+    return Table(found, values)
 
 
 def _load(path: Path) -> npt.NDArray[Any]:

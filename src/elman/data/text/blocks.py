@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from elman.config.text import TextOptions
-from elman.data.text.passages import Passage, clean, passages
+from elman.data.text.passages import Passage, is_blank, passages
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import Line, as_read, open_after_mark, parts
@@ -94,8 +94,7 @@ def _may_be_blank(data: bytes, edge: int, options: TextOptions) -> bool:
     stop = data.find(b"\n", edge, edge + _LONGEST_LOOK) + 1
     if not stop and len(data) - edge < _LONGEST_LOOK:
         return True
-    text = data[edge : stop or edge + _LONGEST_LOOK].decode(errors="replace")
-    return not clean(text, options).strip()
+    return is_blank(data[edge : stop or edge + _LONGEST_LOOK], options)
 
 
 def _edges_of_parts(data: bytes) -> Iterator[int]:

@@ -140,6 +140,11 @@ def clean(text: str, options: TextOptions) -> str:
     return text if options.normalisation == "none" else unicodedata.normalize(options.normalisation, text)
 
 
+def is_blank(line: bytes, options: TextOptions) -> bool:
+    """Whether a line, or the beginning of a long one, is blank as it is read; white space beyond ASCII counts too."""
+    return not clean(line.decode(errors="replace"), options).strip()
+
+
 def remove_ruby(text: str) -> str:
     """Remove the marks of Aozora Bunko: readings 《...》, the bar ｜ before the annotated word, notes ［＃...］.
 

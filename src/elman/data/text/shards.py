@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
+from elman.data.text.passages import is_blank
 from elman.data.text.sources import next_unit
 from elman.data.text.utf8 import read_lines
 
@@ -82,7 +83,7 @@ def _edge(files: Files, options: TextOptions, target: int) -> int:
     at = next_unit(files, target, "paragraph" if options.eos == "paragraph" else "line")
     with files.reading(at) as file:
         for line in file:
-            if not line.isspace():
+            if not is_blank(line, options):
                 break
             at += len(line)
     return at

@@ -24,6 +24,7 @@ FILE = "subwords.model"
 SPACE = "\u2581"
 _UNKNOWN = "<?>"
 _NAMED = re.compile(r"<0x([0-9A-F]{2})>")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 1 << 18
 
 
@@ -68,10 +69,9 @@ class Subwords:
         return [*self._pieces(parts[0]), *between]
 
     def _pieces(self, text: str) -> list[str]:
-        try:
-            pieces: list[str] = self._processor.encode(text, out_type=str)
-        except UnicodeEncodeError:
+        if _SURROGATE.search(text):  # no UTF-8, which the library takes
             return _spelt(to_bytes(text))
+        pieces: list[str] = self._processor.encode(text, out_type=str)
         exact = EOS not in pieces and _UNKNOWN not in pieces and decode(pieces) == text
         return pieces if exact else _spelt(to_bytes(text))
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from elman.data.text.reading import Sentence
 from elman.data.text.tokeniser import Tokeniser
-from elman.evaluation.ngram.model import NGramModel
+from elman.data.text.vocabulary import UNK
+from elman.evaluation.ngram.model import BEGIN, END, NGramModel
 
 
 class WordSurprisal(NamedTuple):
@@ -25,14 +26,15 @@ def word_surprisals(
 
     The model reads the tokens of the sentence, and the surprisal of a word is the sum over its tokens. Where tokens
     spell the text, as characters and subwords do, it reads the words that white space separates, each as one. A word
-    that the model lacks has the probability of its `<unk>`, and none where there is no `<unk>` or with `exclude`.
+    that the model lacks has the probability of its `<unk>`, and none where there is no `<unk>` or with `exclude`; so
+    has one that is written `<s>` or `</s>`, which in the model are beginnings and ends of sentences.
     """
     words = list(sentence.words(tokeniser))
     if tokeniser.options.spelt:
         tokens, parts = [word.text for word in words], [slice(at, at + 1) for at in range(len(words))]
     else:
         tokens, parts = sentence.read, [word.read for word in words]
-    ids = model.encode(tokens)
+    ids = model.encode(UNK if token in (BEGIN, END) else token for token in tokens)
     log_prob, _ = model.score(ids)
     for part in parts:
         own = ids[part]

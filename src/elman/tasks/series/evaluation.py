@@ -50,7 +50,7 @@ def nrmse(mean: Array, values: Array) -> Array:
     """The NRMSE of each column, [P], of predictions [n, P]; NaN where a column is constant in the split."""
     deviation = values.std(axis=0)
     error = np.sqrt(np.square(mean - values).mean(axis=0))
-    return np.divide(error, deviation, out=np.full(len(error), np.nan), where=deviation > 0)
+    return np.divide(error, deviation, out=np.full(len(error), np.nan), where=np.ptp(values, axis=0) > 0)
 
 
 def prediction_result(prediction: Prediction, split: Series, names: tuple[str, ...]) -> Result:

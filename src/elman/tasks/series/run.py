@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import torch
 
+from elman.config.inference import require_temperature
 from elman.config.recipe import Recipe
 from elman.config.series import SeriesData
 from elman.data.series.corpus import Columns, Series, SeriesCorpus, SeriesTrainingWindows, SeriesWindows, open_series
@@ -21,6 +22,9 @@ from elman.network.output.gaussian import Density, Rescaled
 from elman.network.state import select
 from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
 from elman.tasks.series.evaluation import predict, prediction_result
+
+HOTTEST = 1e6
+"""The greatest temperature: with one that is much greater, values are drawn that overflow."""
 
 LENGTH = 500
 """Steps read at once to evaluate; the figures do not depend on it."""
@@ -127,10 +131,11 @@ class SeriesRun(Run):
 
         `history`, float64 [n, P], is continued; None: the test split of the run's own data, with UserError where it
         cannot be read. The temperature multiplies the variances; at 0 every step is the mean (of a mixture, of its
-        heaviest part). Raises UserError where it is negative.
+        heaviest part). Raises UserError where it is negative, or beyond what can be computed with.
         """
-        if not 0 <= temperature < np.inf:
-            raise UserError(f"--temperature is {temperature:g}; it must be 0 or more")
+        if not 0 <= temperature <= HOTTEST:
+            raise UserError(f"--temperature is {temperature:g}; it must be 0 or more, and {HOTTEST:g} at most")
+        require_temperature(temperature)
         values = self.corpus().split("test").values if history is None else history
         generator = torch.Generator(self.device).manual_seed(seed)
         read = torch.from_numpy(np.concatenate([np.array([self.inputs.mean]), values])).unsqueeze(1).to(self.device)
