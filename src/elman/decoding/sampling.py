@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from elman.config.inference import Sampling
-from elman.errors import UserError
+from elman.errors import Diverged
 from elman.network.model import LanguageModel
 from elman.network.state import State
 
@@ -14,10 +14,10 @@ from elman.network.state import State
 def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = None) -> Tensor:
     """Draw one symbol per row from log_probs [B, V]; return them, [B].
 
-    Raises UserError where they are not numbers, since the model has diverged.
+    Raises Diverged where they are not numbers.
     """
     if log_probs.isnan().any():
-        raise UserError(
+        raise Diverged(
             "the model's probabilities are not numbers, since its training has diverged; train again with a lower"
             " training.optimiser.lr"
         )
