@@ -18,7 +18,7 @@ class UserError(Exception):
 
 
 class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
-    """The loss or a weight of a training is not finite."""
+    """The loss or a weight of a training is not finite, or the probabilities of its model are not numbers."""
 
 
 @functools.cache

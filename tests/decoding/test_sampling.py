@@ -7,7 +7,7 @@ import torch
 
 from elman.config.inference import Sampling
 from elman.decoding.sampling import draw, generate, read
-from elman.errors import UserError
+from elman.errors import Diverged, UserError
 from elman.network.state import leaves
 from support import networks
 
@@ -127,7 +127,7 @@ def test_read_is_step_by_step(model, number):
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_what_is_not_a_number_is_refused(temperature):
-    with pytest.raises(UserError, match="its training has diverged"):
+    with pytest.raises(Diverged, match="its training has diverged"):
         draw(torch.full((1, 5), torch.nan), Sampling(temperature=temperature))
 
 

@@ -109,6 +109,15 @@ def test_a_single_loss_beyond_all_bounds_is_drawn():
     assert "<path" in draw(plot(Curve([1.0], [math.exp(700)], 0, "checks")))
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_diverged_curve_leaves_the_axis():
+    """The others are drawn as without it, but for a higher axis, and no power of ten overflows."""
+    drawn = draw(plot(CHECKS, Curve([1, 2], [400.0, math.exp(700)], 1, "checks")))
+    labels = [text for text in texts(drawn) if "e+" in text]
+    assert labels
+    assert all(float(label) < 1e12 for label in labels)
+
+
 def test_first_steps_do_not_fill_the_axis():
     ticks = texts(draw(plot(CHECKS, Curve([0.1, 1, 3], [9000.0, 200.0, 80.0], 1))))
     assert "5,000" not in ticks

@@ -52,18 +52,24 @@ def test_the_folder(run, exported):
     assert f"{whole['bytes']:,}" in readme
 
 
-def test_the_readme_s_lines_work(run, exported, monkeypatch):
-    monkeypatch.chdir(exported)
+def assert_readme_begins_as(run, folder, monkeypatch):
+    """The lines of Python in the README of a folder give the first log-probabilities of the run; their names."""
+    monkeypatch.chdir(folder)
     names = {}
-    exec((exported / "README.md").read_text().split("```python")[1].split("```")[0], names)
+    exec((folder / "README.md").read_text().split("```python")[1].split("```")[0], names)
     model = elman.load(run).model
     expected, _ = model.step(torch.tensor([names["facts"]["first"]]), model.begin(1))
-    np.testing.assert_allclose(names["log_probs"], expected.detach().numpy(), atol=1e-5)
+    np.testing.assert_allclose(np.asarray(names["log_probs"].tolist()), expected.detach().numpy(), atol=1e-5)
+    return names
+
+
+def test_the_readme_s_lines_work(run, exported, monkeypatch):
+    names = assert_readme_begins_as(run, exported, monkeypatch)
     assert set(names["state"]) == {one["input"] for one in names["facts"]["states"]}
 
 
 def test_a_machine_whose_memory_does_not_begin_with_zeros(tmp_path, monkeypatch):
-    """A neural Turing machine: the lines of the README begin where the model does, and eight bits suffice."""
+    """A neural Turing machine: the lines of the READMEs begin where the model does, and eight bits suffice."""
     pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
     corpus, file = text_runs.write_corpus(tmp_path / "corpus"), tmp_path / "recipe.toml"
     machine = config.TuringMachine(size=6, rows=5, width=2)
@@ -72,15 +78,13 @@ def test_a_machine_whose_memory_does_not_begin_with_zeros(tmp_path, monkeypatch)
     file.write_text(config.dump_recipe(made))
     assert main(["train", str(file), "--data", str(corpus), "--out", str(tmp_path / "run"), "--threads", "1"]) == 0
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), "--int8", "--threads", "1"]) == 0
-    monkeypatch.chdir(tmp_path / "out")
     facts = facts_of(tmp_path / "out")
     assert facts["beginning"] == "beginning.npz"
     assert facts["files"][1]["perplexity"] == pytest.approx(facts["perplexity"], rel=0.02)
-    names = {}
-    exec((tmp_path / "out" / "README.md").read_text().split("```python")[1].split("```")[0], names)
-    model = elman.load(tmp_path / "run").model
-    expected, _ = model.step(torch.tensor([names["facts"]["first"]]), model.begin(1))
-    np.testing.assert_allclose(names["log_probs"], expected.detach().numpy(), atol=1e-5)
+    assert_readme_begins_as(tmp_path / "run", tmp_path / "out", monkeypatch)
+    program = tmp_path / "program"
+    assert main(["export", str(tmp_path / "run"), "--out", str(program), "--to", "torch", "--threads", "1"]) == 0
+    assert_readme_begins_as(tmp_path / "run", program, monkeypatch)
 
 
 def test_the_graph_of_a_recogniser(run, tmp_path, capsys):
@@ -100,9 +104,10 @@ def test_the_graph_of_a_recogniser(run, tmp_path, capsys):
     assert h.shape == c.shape == shape
 
 
-def test_a_program_of_torch(run, tmp_path, capsys):
+def test_a_program_of_torch(run, tmp_path, capsys, monkeypatch):
     shown = output(capsys, "export", run, "--out", tmp_path / "out", "--to", "torch", "--json", "--threads", 1)
     made = json.loads(shown)
+    assert_readme_begins_as(run, tmp_path / "out", monkeypatch)
     assert made["files"][0]["name"] == "model.pt2"
     assert made["files"][0]["difference"] < 1e-4
     assert made["files"][0]["perplexity"] == pytest.approx(made["perplexity"], rel=1e-4)

@@ -108,6 +108,7 @@ def test_a_run_that_fails_is_begun_again_and_reported(recipe, corpus, tmp_path, 
     assert "Best of 1: lr=0.2" in told.out
     record = json.loads((out / "sweep.json").read_text())
     assert [(row["state"], row["mean"] is None) for row in record["rows"]] == [("done", False), ("failed", True)]
+    assert record["rows"][1]["states"] == ["done", "done", "failed"]
     (log,) = (out / "runs").glob("*.log")
     assert "Traceback" in log.read_text()
     assert main(words) == 0
@@ -127,9 +128,12 @@ def test_a_training_that_diverges_is_last_and_no_failure(recipe, corpus, tmp_pat
     assert main([*command(recipe, corpus, tmp_path / "out", "--set", f"{LR}=0.2,0.1"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["state"], row["settings"][LR]) for row in rows] == [("done", "0.1"), ("diverged", "0.2")]
+    assert [row["states"] for row in rows] == [["done"], ["diverged"]]
     assert main(command(recipe, corpus, tmp_path / "out", "--set", f"{LR}=0.2,0.1")) == 0
     shown = [re.split(r"\W*│\W*", line) for line in capsys.readouterr().out.splitlines() if "0.2" in line]
     assert shown[-1].count("diverged") == 2, "its figure and its state"
+    assert main(command(recipe, corpus, tmp_path / "none", "--set", f"{LR}=0.2,0.3")) == 0
+    assert "No setting has a finite loss; 2 diverged." in capsys.readouterr().out
 
 
 def test_seeds_and_values_may_be_added(recipe, corpus, tmp_path, written, capsys):

@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from elman.config.inference import Sampling
-from elman.errors import UserError
+from elman.errors import Diverged
 from elman.network.model import LanguageModel
 from elman.network.state import State
 
@@ -14,7 +14,7 @@ from elman.network.state import State
 def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = None) -> Tensor:
     """Draw one symbol per row from log_probs [B, V]; return them, [B].
 
-    Raises UserError where they are not numbers, since the model has diverged.
+    Raises Diverged where they are not numbers.
     """
     require_numbers(log_probs)
     scores = weighed(log_probs, sampling)
@@ -26,7 +26,7 @@ def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = No
 def require_numbers(log_probs: Tensor) -> None:
     """Raises UserError where log-probabilities are not numbers, since the model has diverged."""
     if log_probs.isnan().any():
-        raise UserError(
+        raise Diverged(
             "the model's probabilities are not numbers, since its training has diverged; train again with a lower"
             " training.optimiser.lr"
         )

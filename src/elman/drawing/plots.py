@@ -17,6 +17,9 @@ _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "s
 _FASTEST = 3.0
 """The largest speed of an axis, in medians."""
 
+_HIGHEST = 1e9
+"""The largest perplexity of an axis, in smallest ones: no vocabulary is so large, so a model beyond it has diverged."""
+
 _LOSSES = ("perplexity", "nll")
 
 Quantity = Literal["perplexity", "nll", "rate", "norm", "speed"]
@@ -120,6 +123,8 @@ def _scale(axes: Axes, plot: Plot) -> None:
     low, high = min(values), max(values)
     if plot.quantity == "speed":
         high = min(high, _FASTEST * sorted(values)[len(values) // 2])  # one wrong time would fill the axis otherwise
+    if plot.quantity == "perplexity" and low > 0:
+        high = min(high, _HIGHEST * low)
     if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
         top = max(checks)  # the first steps of training would fill the axis otherwise; densities may be negative
         high = min(high, top + 1.2 * max(abs(top), top - min(checks)))

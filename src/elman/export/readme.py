@@ -89,13 +89,21 @@ state = dict(zip(state, after))
 ```""".splitlines()
 
 _PROGRAM = """`model.pt2` is a program of torch.export. A step reads one symbol of every sequence and the tensors of the
-state, and returns the log-probabilities (nats) of the next symbol and those of the new state.
+state, and returns the log-probabilities (nats) of the next symbol and those of the new state. `config.json` names the
+states, `tokens.txt` the symbols; a sequence begins with the symbol `first`, and its state with zeros or with
+`beginning.npz`.
 
 ```python
+import json
+import numpy as np
 import torch
 
+facts = json.load(open("config.json"))
 step = torch.export.load("model.pt2").module()
-log_probs, *state = step(torch.tensor([0]), *state)
+state = [torch.zeros(1, *one["shape"], dtype=getattr(torch, one["dtype"])) for one in facts["states"]]
+if facts["beginning"] != "zeros":
+    state = [torch.from_numpy(array) for array in np.load(facts["beginning"]).values()]  # [1, ...], one sequence
+log_probs, *state = step(torch.tensor([facts["first"]]), *state)
 ```""".splitlines()
 
 _SHERPA = """The graph has the form of recurrent language models in sherpa-onnx (shallow fusion): inputs x [N, 1] and

@@ -16,7 +16,7 @@ from elman.reproduce import tokens
 from elman.reproduce.arm import Measurement
 from elman.reproduce.claim import ClaimMeasure
 from elman.reproduce.comparison import ByToken, Ratio
-from elman.reproduce.planned import PlannedRun, Status, rows_by_split
+from elman.reproduce.planned import UNTRAINED, PlannedRun, Status, rows_by_split
 from elman.reproduce.runs import measured
 from elman.reproduce.statistics import Judgement, judge
 from elman.sweep.question import Sweep
@@ -43,14 +43,16 @@ class Paired(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A setting.
 
-    `nll` holds nats per token (music, series: per step) of the validation split by seed: infinite where the training
-    diverged, None where it is not finished; `mean` is that of all seeds, None while one is missing.
+    By seed, `states` holds how far each run is, and `nll` nats per token (music, series: per step) of the validation
+    split: infinite where the training diverged, None where it is not finished; `mean` is that of all seeds, None while
+    one is missing. JSON has null for both, so that `states` distinguishes them there.
     """
 
     label: str
     settings: dict[str, str]
     state: State
     seeds: list[int]
+    states: list[State]
     nll: list[float | None]
     mean: float | None
     folders: list[str]
@@ -68,14 +70,14 @@ def validation_nll(run: PlannedRun) -> float:
 
 def row_of(sweep: Sweep, tried: Tried) -> Row:
     """What is known of a setting."""
-    trained = [run.status in (Status.DONE, Status.DIVERGED) for run in tried.runs]
-    nll = [validation_nll(run) if done else None for run, done in zip(tried.runs, trained, strict=True)]
+    nll = [None if run.status in UNTRAINED else validation_nll(run) for run in tried.runs]
+    states = [_state(tried, run, value) for run, value in zip(tried.runs, nll, strict=True)]
     known = [value for value in nll if value is not None]
     state: State = "unfinished"
     if tried.pruned:
         state = "pruned"
-    elif all(trained):
-        state = "done" if all(map(math.isfinite, known)) else "diverged"
+    elif len(known) == len(nll):
+        state = "diverged" if "diverged" in states else "done"
     elif tried.failures:
         state = "failed"
     return Row(
@@ -83,11 +85,21 @@ def row_of(sweep: Sweep, tried: Tried) -> Row:
         settings=dict(tried.setting.values),
         state=state,
         seeds=[run.recipe.seed for run in tried.runs],
+        states=states,
         nll=nll,
         mean=statistics.fmean(known) if state in ("done", "diverged") else None,
         folders=[str(run.folder) for run in tried.runs],
         failures=tried.failures,
     )
+
+
+def _state(tried: Tried, run: PlannedRun, nll: float | None) -> State:
+    """How far a run of a setting is, given its validation figure."""
+    if nll is not None:
+        return "done" if math.isfinite(nll) else "diverged"
+    if run.recipe.seed in tried.failures:
+        return "failed"
+    return "pruned" if tried.pruned else "unfinished"
 
 
 def ranked(sweep: Sweep, tried: Sequence[Tried]) -> list[tuple[Row, Tried]]:

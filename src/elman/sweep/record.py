@@ -41,7 +41,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> str:
         """The result in a sentence."""
         if self.best is None:
-            return "No setting is finished."
+            diverged = sum(row.state == "diverged" for row in self.rows)
+            return f"No setting has a finite loss; {diverged} diverged." if diverged else "No setting is finished."
         count = sum(row.mean is not None for row in self.rows)
         value = reported(self.scale, self.best.nll)
         return f"Best of {count}: {self.best.label} with a validation {self.scale.name} of {value}."
