@@ -11,7 +11,6 @@ gains. With `--memory` each runs alone in a fresh process instead, and a line ha
 import argparse
 import contextlib
 import io
-import resource
 import subprocess
 import sys
 import warnings
@@ -23,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 import timing
+import whole
 from elman.config.toml import find, load_recipe
 from elman.files import json_text
 from elman.network.build import build_model
@@ -36,7 +36,11 @@ MODELS = {  # recipe, repository, arguments of RNNModel after the vocabulary
     "mos": ("ptb/awd-lstm-mos.toml", "mos", (280, 960, 620, 3, 0.4, 0.225, 0.4, 0.1, 0.5, True, 0.29, 15)),
     "doc": ("ptb/awd-lstm-doc.toml", "doc_lm", (280, 960, 620, 3, 0.4, 0.225, 0.4, 0.1, 0.5, True, 0.6, 15, 0, 0, 5)),
 }
-PARTS: dict[str, tuple[Precision, ...]] = {"train": TRAINED, "evaluate": EVALUATED}
+
+
+def parts(options: argparse.Namespace) -> dict[str, tuple[Precision, ...]]:
+    """The precisions of each part on the device; int8 is for CPUs."""
+    return {"train": TRAINED, "evaluate": EVALUATED if options.device.type == "cpu" else TRAINED}
 
 
 def embedded_dropout(embedding: nn.Embedding, words: Tensor, dropout: float = 0.1) -> Tensor:
@@ -52,8 +56,8 @@ def published(options: argparse.Namespace) -> dict[str, Callable[[], object]]:
     """The bodies of the reference's train() and evaluate() on one window, in the recipe's columns and at its rate."""
     recipe, repository, sizes = MODELS[options.model]
     chosen = load_recipe(find(recipe)).training
-    words = torch.randint(WORDS, (LENGTH + 1, chosen.batch_size))
-    evaluated = torch.randint(WORDS, (LENGTH + 1, EVALUATED_COLUMNS))
+    words = torch.randint(WORDS, (LENGTH + 1, chosen.batch_size), device=options.device)
+    evaluated = torch.randint(WORDS, (LENGTH + 1, EVALUATED_COLUMNS), device=options.device)
     sys.path.insert(0, str(options.folder / repository))
     import embed_regularize  # type: ignore[import-not-found]
 
@@ -61,7 +65,7 @@ def published(options: argparse.Namespace) -> dict[str, Callable[[], object]]:
     with contextlib.redirect_stdout(io.StringIO()):
         import model as theirs  # type: ignore[import-not-found]
 
-        network = theirs.RNNModel("LSTM", WORDS, *sizes)
+        network = theirs.RNNModel("LSTM", WORDS, *sizes).to(options.device)
     optimiser = torch.optim.SGD(network.parameters(), lr=chosen.optimiser.lr, weight_decay=1.2e-6)
     if options.model == "awd-lstm":
         from splitcross import SplitCrossEntropyLoss  # type: ignore[import-not-found]
@@ -100,28 +104,29 @@ def candidates(part: str, which: Collection[str], options: argparse.Namespace) -
     made: timing.Candidates = {}
     if "reference" in which:
         made["reference"] = published(options)[part]
-    if precisions := [precision for precision in PARTS[part] if precision in which]:
+    if precisions := [precision for precision in parts(options)[part] if precision in which]:
         recipe = load_recipe(find(MODELS[options.model][0]))
         if part == "train":
             made |= training(recipe, options, precisions)
         else:
-            made |= evaluation(build_model(recipe.model, WORDS), options, precisions)
+            made |= evaluation(build_model(recipe.model, WORDS).to(options.device), options, precisions)
     return made
 
 
 def compare(part: str, options: argparse.Namespace) -> dict[str, float]:
     """Medians of one part by the reference and by elman in each precision, in turns."""
-    found = timing.in_turns(candidates(part, ["reference", *PARTS[part]], options), options)
+    precisions = parts(options)[part]
+    found = timing.in_turns(candidates(part, ["reference", *precisions], options), options)
     times = {one: 1e3 * median(seconds) for one, seconds in found.items()}
-    gains = {f"{one} against the reference": times["reference"] / times[one] for one in PARTS[part]}
+    gains = {f"{one} against the reference": times["reference"] / times[one] for one in precisions}
     gains["bf16 against float32"] = times["float32"] / times["bf16"]
     return {one: round(time, 1) for one, time in times.items()} | {one: round(gain, 2) for one, gain in gains.items()}
 
 
-def memory(part: str) -> dict[str, int]:
+def memory(part: str, options: argparse.Namespace) -> dict[str, int]:
     """Peak MB of each candidate, alone in a process."""
     found = {}
-    for one in ("reference", *PARTS[part]):
+    for one in ("reference", *parts(options)[part]):
         command = [sys.executable, __file__, *sys.argv[1:], "--alone", part, one]
         found[one] = int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return found
@@ -137,7 +142,8 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
-    parser.set_defaults(cpu_time=False, device=torch.device("cpu"), words=WORDS)
+    timing.add_device(parser)
+    parser.set_defaults(cpu_time=False, words=WORDS)
     options = parser.parse_args()
     theirs = options.folder / MODELS[options.model][1] / "model.py"
     if not theirs.is_file():
@@ -148,12 +154,13 @@ def main() -> None:
         (run,) = candidates(part, [one], options).values()
         for _ in range(3):
             run()
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000)
+        print(whole.peak_mb(options.device))
         return
     torch.manual_seed(0)
-    for part in PARTS:
-        facts = memory(part) if options.memory else compare(part, options)
-        print(json_text({"model": options.model, "part": part, "threads": options.threads} | facts), flush=True)
+    for part in parts(options):
+        facts = memory(part, options) if options.memory else compare(part, options)
+        about = {"model": options.model, "part": part, "device": str(options.device), "threads": options.threads}
+        print(json_text(about | facts), flush=True)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,13 @@ def training_step(model: LanguageModel, recipe: Recipe, batch: Batch) -> Callabl
     return step
 
 
+def peak_mb(device: torch.device) -> int:
+    """The greatest memory of this process so far, MB: that of the GPU for a GPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated() // 1_000_000
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000
+
+
 def measure(step: Callable[[], None], positions: int, gflop: float, options: argparse.Namespace) -> None:
     """Time a step after a warm-up, the machine's peak in the same run, and print the result."""
     step()
@@ -86,11 +93,9 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
         start = timing.waited(options)
         step()
         seconds.append(timing.waited(options) - start)
-    on_gpu = options.device.type == "cuda"
-    used = torch.cuda.max_memory_allocated() / 1024 if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak_mb = used / 1e3
+    used = peak_mb(options.device)
     if options.profile:
-        profile(step)
+        profile(step, on_gpu=options.device.type == "cuda")
     gemm = timing.peak(options, quiet=True)
     step_s = statistics.median(seconds)
     result = {
@@ -101,7 +106,7 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
         "step_s": round(step_s, 4),
         "step_s_min": round(min(seconds), 4),
         "step_s_max": round(max(seconds), 4),
-        "peak_mb": round(peak_mb),
+        "peak_mb": used,
         "model_gflop": round(gflop, 1),
         "gemm_gflops": round(gemm, 1),
         "fraction_of_peak": round(gflop / step_s / gemm, 3),
@@ -109,13 +114,20 @@ def measure(step: Callable[[], None], positions: int, gflop: float, options: arg
     print(json_text(result))
 
 
-def profile(step: Callable[[], None], times: int = 3) -> None:
-    """Milliseconds per step by torch operation, and their share, the largest first."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+def profile(step: Callable[[], None], times: int = 3, *, on_gpu: bool = False) -> None:
+    """Milliseconds per step by torch operation, of the GPU where there is one, and their share, the largest first."""
+    kinds = torch.profiler.ProfilerActivity
+    with torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA] if on_gpu else [kinds.CPU]) as profiler:
         for _ in range(times):
             step()
-    events = sorted(profiler.key_averages(), key=lambda event: -event.self_cpu_time_total)
-    total = sum(event.self_cpu_time_total for event in events)
+        if on_gpu:
+            torch.cuda.synchronize()
+
+    def microseconds(event: torch.autograd.profiler_util.FunctionEventAvg) -> float:
+        return event.self_device_time_total if on_gpu else event.self_cpu_time_total
+
+    events = sorted(profiler.key_averages(), key=microseconds, reverse=True)
+    total = sum(map(microseconds, events))
     for event in events[:12]:
-        share = event.self_cpu_time_total / total
-        print(f"{event.self_cpu_time_total / times / 1e3:9.1f} ms {share:6.1%}  {event.key}", file=sys.stderr)
+        share = microseconds(event) / total
+        print(f"{microseconds(event) / times / 1e3:9.1f} ms {share:6.1%}  {event.key}", file=sys.stderr)

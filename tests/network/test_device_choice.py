@@ -44,6 +44,17 @@ def test_auto(monkeypatch, cuda, mps, chosen):
     assert choose_device("auto") == torch.device(chosen)
 
 
+@pytest.mark.parametrize("name", ["auto", "cuda", torch.device("cuda", 0)])
+def test_float32_is_not_tf32_on_a_gpu(monkeypatch, name):
+    available(monkeypatch, cuda=True)
+    monkeypatch.setitem(device._COUNTS, "cuda", lambda: 1)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    choose_device("cpu")
+    assert torch.backends.cudnn.allow_tf32
+    choose_device(name)
+    assert not torch.backends.cudnn.allow_tf32
+
+
 def test_mps_is_chosen_by_its_name(monkeypatch):
     available(monkeypatch, mps=True)
     assert choose_device("mps") == torch.device("mps")

@@ -1,4 +1,4 @@
-"""Networks on a pretended GPU: training, evaluation, generation and adaptation with every part, in both precisions."""
+"""Networks on a GPU, pretended or real: training, evaluation, generation and adaptation, in both precisions."""
 
 import itertools
 from unittest import mock
@@ -18,10 +18,12 @@ from elman.evaluation.perplexity import evaluate
 from elman.learning.update import build_update
 from elman.network import matmul
 from elman.network.build import build_model
+from elman.network.device import choose_device
 from elman.network.precision import products_in
 from elman.objective.loss import build_objective
 from support import networks, text_runs
-from support.pretended import CUDA, Pretended
+from support.gpus import GPUS
+from support.pretended import CUDA
 
 COUNTS = networks.COUNTS
 WORDS = [chr(ord("a") + index) * (1 + index % 3) for index in range(len(COUNTS))]
@@ -113,9 +115,10 @@ def generate_and_adapt(model):
     return [symbol for symbol, _ in itertools.islice(drawn, 3)], torch.cat([one.cpu() for one, _ in adapted])
 
 
+@pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("case", CASES)
-def test_every_tensor_is_on_the_device(case):
-    with Pretended():
+def test_every_tensor_is_on_the_device(case, gpu):
+    with GPUS[gpu]():
         model, nll = train(CASES[case], CUDA)
         _, adapted = generate_and_adapt(model)
         assert all(tensor.device == CUDA for tensor in (*model.parameters(), *model.buffers()))
@@ -147,12 +150,14 @@ def loss_and_gradient(made, device, precision):
     return loss.objective.detach().cpu(), flat.cpu()
 
 
+@pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("name", [*QUIET, *OUTPUTS])
-def test_what_is_chosen_on_the_device_computes_the_same(name):
+def test_what_is_chosen_on_the_device_computes_the_same(name, gpu):
     """The forms and types that are chosen on a GPU, by value: float32 closely, bf16 within its rounding."""
     made = without_dropout(name)
     loss, gradient = loss_and_gradient(made, "cpu", "float32")
-    with Pretended(), mock.patch.multiple(matmul, LEAST_MULTIPLY_ADDS=1, LEAST_ROWS=1):
+    with GPUS[gpu](), mock.patch.multiple(matmul, LEAST_MULTIPLY_ADDS=1, LEAST_ROWS=1):
+        choose_device(CUDA)
         close = loss_and_gradient(made, CUDA, "float32")
         rounded = loss_and_gradient(made, CUDA, "bf16")
     torch.testing.assert_close(close, (loss, gradient))

@@ -1,4 +1,4 @@
-"""Whole runs on a pretended GPU: training, checkpoints, resumption, results, adaptation and samples of every task."""
+"""Whole runs on a GPU, pretended or real: training, checkpoints, resumption, results, adaptation and samples."""
 
 import pytest
 import torch
@@ -10,7 +10,8 @@ from elman.tasks.experiment import Experiment
 from elman.tasks.run import EvaluationOptions
 from support import treebank
 from support.every_kind import KINDS
-from support.pretended import CUDA, Pretended
+from support.gpus import GPUS
+from support.pretended import CUDA
 
 TASKS = KINDS | {
     "trees": (
@@ -26,12 +27,13 @@ def named(monkeypatch, tmp_path):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("kind", TASKS)
-def test_a_run_of_two_steps(kind, tmp_path):
+def test_a_run_of_two_steps(kind, gpu, tmp_path):
     """Saved after the first one and resumed; with the figures of the same weights on the CPU."""
     write, make = TASKS[kind]
     data, out = write(tmp_path), tmp_path / "run"
-    with Pretended():
+    with GPUS[gpu]():
         for resume in (False, True):
             experiment = Experiment(make(tmp_path), out, data=data, device=CUDA, resume=resume)
             assert experiment.train(max_minutes=0) is StopReason.OUT_OF_TIME

@@ -16,9 +16,17 @@ def choose_device(name: torch.device | str) -> torch.device:
 
     `auto` is the first GPU of CUDA, or else the CPU. MPS, of Apple's processors, has to be named: a recurrent step is
     many small operations, each started on its own there, and there is no float64.
+
+    A GPU of CUDA computes the products of its recurrent kernels in float32 from then on: torch's own default there is
+    TF32, which has 10 bits of significand, though its other matrix products are float32.
     """
-    if isinstance(name, torch.device):
-        return name
+    device = name if isinstance(name, torch.device) else _named(name)
+    if device.type == "cuda":
+        torch.backends.cudnn.allow_tf32 = False
+    return device
+
+
+def _named(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

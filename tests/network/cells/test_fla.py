@@ -1,8 +1,10 @@
-"""What the kernels of flash-linear-attention would be given: formulas with their signatures stand in for them."""
+"""What the kernels of flash-linear-attention are given, by formulas with their signatures; the kernels, on a GPU."""
 
 import os
 import runpy
+import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -108,3 +110,45 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "fla", None)
     with pytest.raises(UserError, match=r"pip install 'elman\[fla\]'"):
         runpy.run_path(fla.__file__)
+
+
+ON_A_GPU = """
+import torch
+from elman.network.cells import fla
+from elman.network.cells.chunked import chunked
+
+torch.set_default_device("cuda")
+torch.manual_seed(0)
+steps, columns, heads, rows, width = 100, 3, 2, 32, 64
+
+
+def relative(one, other):
+    return ((one - other).norm() / other.norm()).item()
+
+
+for rank, decays in ((0, 1), (0, rows), (1, 1), (1, rows)):
+    q, k, a, b = torch.randn(4, steps, columns, heads, rows)
+    v, pull = torch.randn(2, steps, columns, heads, width)
+    log_w, state = -0.6 * torch.rand(steps, columns, heads, decays), torch.randn(columns, heads, rows, width)
+    a = torch.nn.functional.normalize(a, dim=-1)
+    b = -a * torch.rand(steps, columns, heads, 1)
+    leaves = [one.requires_grad_() for one in (q, k, v, log_w, state, *((a, b) if rank else ()))]
+
+    def results():
+        y, after = chunked(*leaves[:5], tuple(leaves[5:]) or None)
+        return [y, after, *torch.autograd.grad((pull * y).sum() + after.sin().sum(), leaves)]
+
+    assert fla.applies(q)
+    found, fla.ASKED = results(), False
+    wanted, fla.ASKED = results(), True
+    errors = [relative(one, other) for one, other in zip(found, wanted, strict=True)]
+    print(rank, decays, *(f"{error:.1e}" for error in errors), flush=True)
+    assert max(errors) < 0.02, errors
+"""
+
+
+@pytest.mark.skipif(not (torch.cuda.is_available() and find_spec("fla")), reason="needs a GPU of CUDA and fla-core")
+def test_the_kernels_are_the_chunks_within_their_products(monkeypatch):
+    """In a process of its own, since the kernels are imported where they are asked for; by products of tensor cores."""
+    monkeypatch.setenv("ELMAN_FLA", "1")
+    subprocess.run([sys.executable, "-W", "ignore", "-c", ON_A_GPU], check=True, timeout=300)

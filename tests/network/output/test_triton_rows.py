@@ -1,11 +1,15 @@
-"""The Triton kernel in Triton's interpreter, against the plain formula."""
+"""The Triton kernel in Triton's interpreter, and on a GPU where there is one, against the plain formula."""
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
+import torch
 
-pytest.importorskip("triton.language", reason="Triton's interpreter needs the package triton")
+from elman.network.output import triton_rows
+
+needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="the kernel needs the package triton")
 
 
 @pytest.fixture(autouse=True)
@@ -14,10 +18,13 @@ def asked(monkeypatch):
 
 
 PROGRAM = """
+import sys
+
 import torch
 from elman.network.output import fast_mixture, triton_rows
 from elman.network.output.activation import log_g
 
+torch.set_default_device(sys.argv[1])
 torch.manual_seed(0)
 triton_rows.BLOCK = 16
 called = []
@@ -61,13 +68,34 @@ assert compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"]
 """
 
 
+@needs_triton
 def test_the_kernel_compiles_without_a_gpu(monkeypatch, tmp_path):
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     subprocess.run([sys.executable, "-W", "ignore", "-c", COMPILATION], check=True, timeout=120)
 
 
-def test_values_and_gradients_of_a_mixture(monkeypatch):
-    """In a process of its own, since the kernel is made for the interpreter when it is imported."""
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
-    subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM], check=True, timeout=120)
+@needs_triton
+@pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+def test_values_and_gradients_of_a_mixture(monkeypatch, device):
+    """In a process of its own, since the kernel is made for the interpreter, or for a GPU, when it is imported."""
+    monkeypatch.setenv("TRITON_INTERPRET", "1" if device == "cpu" else "0")
+    subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM, device], check=True, timeout=120)
+
+
+USED = {
+    ("1", False, None): True,
+    ("0", True, "gcc"): False,
+    (None, True, "gcc"): True,
+    (None, True, None): False,
+    (None, False, "gcc"): False,
+}
+
+
+@pytest.mark.parametrize(("value", "gpu", "compiler"), USED)
+def test_it_is_used_where_a_gpu_can_run_it(monkeypatch, value, gpu, compiler):
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(triton_rows.shutil, "which", lambda _: compiler)
+    monkeypatch.setattr(triton_rows, "find_spec", lambda _: "found")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    assert triton_rows.wanted(value) is USED[value, gpu, compiler]

@@ -55,8 +55,7 @@ def hoisted(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
 
 def _library(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
     dtype = library_type(xs)
-    parameters = [parameter.to(dtype) for parameter in library_parameters(weights)]
-    begun = xs.to(dtype), h[None].to(dtype)
+    begun, parameters = (xs.to(dtype), h[None].to(dtype)), library_parameters(weights, dtype)
     return torch.gru(*begun, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0].to(xs.dtype)
 
 

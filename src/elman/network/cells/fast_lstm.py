@@ -53,7 +53,7 @@ def hoisted(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor,
 
 def _library(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     dtype = library_type(xs)
-    parameters = [parameter.to(dtype) for parameter in library_parameters(weights)]
+    parameters = library_parameters(weights, dtype)
     state = [h[None].to(dtype), c[None].to(dtype)]
     outputs, _, new = torch.lstm(xs.to(dtype), state, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)
     return outputs.to(xs.dtype), new[0].to(xs.dtype)
@@ -143,11 +143,19 @@ def keeps_workspace(xs: Tensor) -> bool:
     return xs.device.type == "cuda" and torch.is_grad_enabled()
 
 
-def library_parameters(weights: Weights) -> list[Tensor]:
-    """The arguments of the library's functions: both matrices, and two biases, zeros where the layer has none."""
+def library_parameters(weights: Weights, dtype: torch.dtype) -> list[Tensor]:
+    """The arguments of the library's functions: both matrices, and two biases, zeros where the layer has none.
+
+    On CUDA they are parts of one block, as cuDNN needs them; it copies others on every call, with a warning.
+    """
     zero = weights.input.new_zeros(len(weights.input))
     biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
-    return [weights.input, weights.hidden, *biases]
+    parts = [weights.input, weights.hidden, *biases]
+    if weights.input.device.type == "cuda":
+        block = torch.cat([part.flatten() for part in parts]).to(dtype)
+        split = block.split([part.numel() for part in parts])
+        return [flat.view(part.shape) for flat, part in zip(split, parts, strict=True)]
+    return [part.to(dtype) for part in parts]
 
 
 def library_type(xs: Tensor) -> torch.dtype:

@@ -8,14 +8,16 @@ and the sum of exponentials relative to it, so that nothing underflows and no ro
 over z. torch's operations need four to ten passes over the matrix, and wait for the device to see which rows underflow.
 `fast_mixture.py` chooses the kernel; the products before and after it stay those of `network/matmul.py`.
 
-The kernel runs on GPUs where ELMAN_TRITON=1 is set and triton is installed, as it is with torch for CUDA on Linux. It
-is tested in Triton's interpreter, which computes it on a CPU (TRITON_INTERPRET=1), and compiled for GPUs; it was never
-timed on one.
+The kernel runs on GPUs of CUDA where triton is installed, as it is with torch for CUDA on Linux, and a C compiler,
+which triton needs. ELMAN_TRITON=0 disables it; ELMAN_TRITON=1 makes its absence an error, and computes it on a CPU in
+Triton's interpreter (TRITON_INTERPRET=1), for tests.
 """
 
 # ruff: noqa: ANN001, ANN202 - Triton reads the annotations of kernels
 
 import os
+import shutil
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -28,9 +30,18 @@ ACTIVATIONS = ("softmax", "sigsoftmax")
 BLOCK = 4096
 """Symbols that are read at once; a power of two."""
 
-ASKED = os.environ.get("ELMAN_TRITON") == "1"
 
-if ASKED:
+def wanted(value: str | None) -> bool:
+    """Whether the kernel is used with this value of ELMAN_TRITON; without one, where a GPU can run it."""
+    if value is not None:
+        return value == "1"
+    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
+    return torch.cuda.is_available() and find_spec("triton") is not None and compiler is not None
+
+
+WANTED = wanted(os.environ.get("ELMAN_TRITON"))
+
+if WANTED:
     try:
         import triton
         import triton.language as tl
@@ -78,7 +89,7 @@ if ASKED:
 
 def applies(like: Tensor, activation: str) -> bool:
     """Whether the kernel computes rows of this device and type with this activation."""
-    if not ASKED or activation not in ACTIVATIONS:
+    if not WANTED or activation not in ACTIVATIONS:
         return False
     return like.dtype == torch.float32 and (like.is_cuda or os.environ.get("TRITON_INTERPRET") == "1")
 
@@ -88,5 +99,6 @@ def log_prob(z: Tensor, y: Tensor, activation: str, *, derive: bool = False) -> 
     assert z.stride(1) == 1
     found = z.new_empty(len(z))
     if len(z):
-        _rows[(len(z),)](z, y, found, z.stride(0), z.shape[1], activation == "sigsoftmax", derive, BLOCK)
+        with torch.cuda.device_of(z):
+            _rows[(len(z),)](z, y, found, z.stride(0), z.shape[1], activation == "sigsoftmax", derive, BLOCK)
     return found
