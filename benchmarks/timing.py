@@ -9,13 +9,14 @@ import torch
 
 from elman.files import json_text
 from elman.network import matmul
+from elman.network.device import choose_device
 
 Candidates = dict[str, Callable[[], object]]
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """The option --device, a device as torch names it."""
-    parser.add_argument("--device", type=torch.device, default=torch.device("cpu"), help="cpu or cuda (default: cpu)")
+    """The option --device, a device as elman chooses it: products in float32 are those of float32, not TF32."""
+    parser.add_argument("--device", type=choose_device, default="cpu", help="cpu or cuda (default: cpu)")
 
 
 def waited(options: argparse.Namespace) -> float:

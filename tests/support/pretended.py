@@ -4,7 +4,8 @@ torch's fake tensors would do, but torch without CUDA aborts as soon as a fake t
 every tensor is an ordinary one whose values are computed on the CPU. Within `Pretended`, `device` gives its label, and
 an operation on tensors of both labels raises, as on a GPU, except for scalars and copies. So what programs choose by
 the device is what they choose on a GPU, values can be compared, and reading a value is recorded, for which a GPU would
-be waited for. What it cannot show: which operations CUDA lacks, and how they round.
+be waited for. What it cannot show: which operations CUDA lacks, and how they round. Kernels of Triton, which need a
+real GPU, are not used.
 """
 
 from collections import Counter
@@ -17,6 +18,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from elman.network.output import triton_rows
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 COPIES = (
@@ -136,7 +139,11 @@ class Pretended(TorchFunctionMode):
 
     def __enter__(self) -> "Pretended":
         """Begin to check."""
-        self._patches = [mock.patch.object(torch, "Generator", Generator), self._in_backward_passes()]
+        self._patches = [
+            mock.patch.object(torch, "Generator", Generator),
+            mock.patch.object(triton_rows, "WANTED", False),
+            self._in_backward_passes(),
+        ]
         for patch in self._patches:
             patch.start()
         self.operations.__enter__()
