@@ -139,4 +139,6 @@ def test_gpus_are_named_as_the_variable_names_them(count, variable, gpus, monkey
 def test_local_jobs_share_the_gpus_that_are_not_chosen(device, launcher, gpus, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if launcher == "slurm":
+        pytest.importorskip("submitit")
     assert LaunchOptions(launcher=launcher).launch(tmp_path, device).gpus == gpus
