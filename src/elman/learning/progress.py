@@ -49,6 +49,7 @@ class Progress(msgspec.Struct):
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
         lines: lines of metrics written; None in checkpoints of earlier versions.
         checked: the step of the last validation; None before it, and in checkpoints of earlier versions.
+        branches: validation NLLs of the branches from which the end is predicted (`prediction.py`); None: no number.
     """
 
     phase: int = 0
@@ -71,6 +72,7 @@ class Progress(msgspec.Struct):
     windows_logged: int = 0
     lines: int | None = None
     checked: int | None = None
+    branches: list[float | None] = []
 
     def begin_next_phase(self) -> None:
         """Move to the first window of the next phase."""
@@ -85,7 +87,9 @@ def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
     """The progress that a checkpoint holds; raises UserError where no training in so many phases can have made it."""
     try:
         progress = msgspec.convert(facts, Progress)
-        if missing := [key for key in Progress.__struct_fields__ if key not in {*facts, "lines", "checked"}]:
+        if missing := [
+            key for key in Progress.__struct_fields__ if key not in {*facts, "lines", "checked", "branches"}
+        ]:
             raise msgspec.ValidationError(f"without {missing[0]}")
     except msgspec.ValidationError as error:
         raise UserError(f"{path}: its progress is not as elman writes it ({error}); restore the file") from None

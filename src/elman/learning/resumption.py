@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from elman import config
 from elman.errors import UserError
-from elman.learning.checkpoint import require_same_inputs
-from elman.learning.progress import Progress, phases_of
+from elman.learning import checkpoint
+from elman.learning.checkpoint import MODEL, require_same_inputs
+from elman.learning.progress import Progress, phases_of, read_progress
 
 CHANGEABLE = (
     "training.epochs",
@@ -23,6 +26,7 @@ CHANGEABLE = (
     "training.log_every",
     "training.log_spectrum",
     "training.checkpoint_minutes",
+    "training.predict_loss",
 )
 """Keys that a resumed run may change: the tensors of a checkpoint mean the same whatever their values."""
 
@@ -70,6 +74,28 @@ def require_own(
             " the run, or start a new run with --init"
         )
     return changes
+
+
+def read_checkpoint(
+    path: Path, own: Mapping[str, Any], recipe: config.Recipe, old: config.Recipe | None
+) -> tuple[dict[str, Tensor], Progress, Changes]:
+    """The tensors and the progress of a checkpoint, reopened under the recipe, and what this recipe changes.
+
+    Checkpoints of earlier versions do not record their recipe, which was `old`. Raises UserError where the file is
+    missing, damaged or of another run than that with the facts `own`, or a change is not allowed.
+    """
+    if not path.exists():
+        raise UserError(
+            f"{path}: missing, but {MODEL} is there, so that training cannot begin again without losing it; restore"
+            f" the checkpoint, or start a new run with --init {path.parent}"
+        )
+    tensors, facts = checkpoint.load(path)
+    old = recorded_recipe(path, facts) or old or recipe
+    changes = require_own(path, facts, own, old, recipe)
+    progress = read_progress(path, facts["progress"], len(phases_of(old.training)))
+    if changes:
+        reopen(progress, recipe.training, changes)
+    return tensors, progress, changes
 
 
 def reopen(progress: Progress, new: config.Training, changes: Changes) -> None:

@@ -6,7 +6,7 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,15 @@ from torch import Tensor
 from elman import config
 from elman.data.parts import WHOLE, Part, Summed
 from elman.data.windows import Span, Windows
-from elman.errors import UserError
 from elman.jobs import listening
-from elman.learning import checkpoint
+from elman.learning import checkpoint, prediction
 from elman.learning.checkpoint import CHECKPOINT, BestModel
 from elman.learning.constraint import recurrent_spectrum
+from elman.learning.course import Course
 from elman.learning.guard import Guard
 from elman.learning.log import FollowersLog, Log
-from elman.learning.progress import Progress, averages_at_once, phases_of, read_progress, record_validation
-from elman.learning.resumption import Changes, described, recorded_recipe, reopen, require_own
+from elman.learning.progress import Progress, averages_at_once, phases_of, record_validation
+from elman.learning.resumption import Changes, described, read_checkpoint
 from elman.learning.schedules import rate
 from elman.learning.team import ALONE, Team
 from elman.learning.update import build_update
@@ -78,7 +78,7 @@ class Trainer:
         self._begun = False
         wanted = recipe.training.log_spectrum
         self.logs_spectrum = self.update.constraint is not None if wanted is None else wanted
-        self._open_windows()
+        self.course = Course(windows, self.phase.window)
 
     def begin(self) -> None:
         """Save a first checkpoint, so that a run has one from its beginning, and clear the metrics."""
@@ -93,17 +93,7 @@ class Trainer:
         Raises UserError where the checkpoint or the best model is missing, damaged or of another run.
         """
         path = self.folder / CHECKPOINT
-        if not path.exists():
-            raise UserError(
-                f"{path}: missing, but {self.best.path.name} is there, so that training cannot begin again without"
-                f" losing it; restore the checkpoint, or start a new run with --init {self.folder}"
-            )
-        tensors, facts = checkpoint.load(path)
-        old = recorded_recipe(path, facts) or old or self.recipe
-        changes = require_own(path, facts, self.facts, old, self.recipe)
-        progress = read_progress(path, facts["progress"], len(phases_of(old.training)))
-        if changes:
-            reopen(progress, self.training, changes)
+        tensors, progress, changes = read_checkpoint(path, self.facts, self.recipe, old)
         self.progress, self._begun = progress, True
         self._begin_phase()
         self.update.require(path, tensors, self.training.batch_size)
@@ -129,7 +119,7 @@ class Trainer:
         Raises UserError where the loss or a weight is not finite.
         """
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
-        self.log.begin(sum(phase.epochs for phase in self.phases), len(self._spans()), self.progress)
+        self.log.begin(sum(phase.epochs for phase in self.phases), len(self.course.spans(self.progress)), self.progress)
         try:
             with listening() as stop:
                 return self._train(deadline, stop)
@@ -144,9 +134,11 @@ class Trainer:
         if progress.step == 0 and self.logs_spectrum:
             nll = self._nll()
             self._event("untrained", f"{nll:.3f} nats per token", nll=nll)
+        self._predict(deadline, stop)  # where training was stopped within a branch
         while not progress.finished:
-            for span in itertools.islice(self._spans(), progress.window, None):
+            for span in itertools.islice(self.course.spans(progress), progress.window, None):
                 self._step(span)
+                self._predict(deadline, stop)
                 if validate_every and progress.step % validate_every == 0:
                     self._validate()
                     if progress.finished:
@@ -164,15 +156,14 @@ class Trainer:
                 progress.finished = progress.finished or progress.epoch >= self.phase.epochs
             if progress.finished and progress.phase + 1 < len(self.phases):
                 self._begin_fine_tuning()
+            elif progress.finished and (outcome := prediction.compared(progress.branches, progress.best)):
+                self._event("outcome", outcome)
             self.save()
         return StopReason.FINISHED
 
     def _step(self, span: Span) -> None:
-        progress, window, epoch = self.progress, self.training.window, self._epoch()
-        lr = rate(self.phase.schedule, self.phase.optimiser.lr, epoch, self.phase.epochs, progress.by_epoch)
-        if window.random:
-            lr *= span.length / window.length
-        loss = self.update.gradient(self.windows.batch(span).to(self.model.device), epoch, progress.step)
+        progress, epoch, lr = self.progress, self._epoch(), self._rate() * self.course.rate_share(span)
+        loss = self.update.gradient(self.course.batch(span).to(self.model.device), epoch, progress.step)
         norm = self.update.clip()
         progress.step += 1
         progress.window += 1
@@ -183,6 +174,22 @@ class Trainer:
         self.update.apply(lr)
         if progress.step % self.training.log_every == 0:
             self._write_train(lr, norm)
+
+    def _rate(self) -> float:
+        phase = self.phase
+        return rate(phase.schedule, phase.optimiser.lr, self._epoch(), phase.epochs, self.progress.by_epoch)
+
+    def _predict(self, deadline: float, stop: threading.Event) -> None:
+        """Take the branch that is due, where the end is predicted, and write what it shows."""
+        progress, done = self.progress, self._epoch() / self.phase.epochs
+        if not (self.training.predict_loss and prediction.due(progress.branches, done)):
+            return
+        place = prediction.Place(done, progress.step, self._epoch(), self._rate())
+        branching = prediction.Branching(self.update, self.course, self._nll)
+        with self.log.paused():
+            taken = branching.take(place, progress, lambda: stop.is_set() or time.monotonic() > deadline, self.team)
+        if taken:
+            self._event("branch", prediction.described(progress.branches), nll=progress.branches[-1])
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
@@ -249,27 +256,15 @@ class Trainer:
     def _begin_phase(self) -> None:
         self.progress.averaging = self.progress.averaging or averages_at_once(self.phase)
         self.update.begin_phase(self.phase, averaging=self.progress.averaging)
-        self._open_windows()
-
-    def _open_windows(self) -> None:
-        self.windows = self.windows_for(self.phase.window.max_extra)
-        self._planned: tuple[int, Sequence[Span]] = (-1, ())
+        self.course = Course(self.windows_for, self.phase.window)
 
     @property
     def phase(self) -> config.Training:
         """The recipe of the present phase."""
         return self.phases[self.progress.phase]
 
-    def _spans(self) -> Sequence[Span]:
-        """The windows of this epoch."""
-        number = self.progress.phase * 1_000_000 + self.progress.epoch
-        if self._planned[0] != number:
-            self._planned = (number, self.windows.spans(number))
-        return self._planned[1]
-
     def _epoch(self) -> float:
-        """Epochs done in this phase, with a fraction."""
-        return self.progress.epoch + self.progress.window / len(self._spans())
+        return self.course.epoch(self.progress)
 
     def _stop_early(self, *, interrupted: bool) -> StopReason:
         self.save()
@@ -277,8 +272,7 @@ class Trainer:
             return StopReason.INTERRUPTED
         nll = self._nll()
         best = math.isfinite(nll) and (self.progress.best is None or nll < self.progress.best)
-        averaged = self.update.average is not None
-        self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=averaged)
+        self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=self.update.average is not None)
         if best:
             self._save_best(nll, provisional=True)
         self._event("stop", f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}")

@@ -1,0 +1,164 @@
+"""The branches from which the loss at the end is predicted: what they are, and that the run is that without them."""
+
+import threading
+
+import pytest
+import torch
+
+from elman.data.windows import Batch, Span
+from elman.errors import UserError
+from elman.evaluation.perplexity import Score
+from elman.learning import checkpoint, prediction
+from elman.learning.trainer import StopReason, Trainer
+from elman.network.build import build_model
+from elman.objective import perplexity
+from support import text_runs
+
+WORDS, EPOCHS = 11, 40
+FIRST, SECOND = 10, 20
+"""The first steps by which an eighth and a quarter of them are done."""
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(prediction, "FEWEST", 2)
+
+
+class TwoWindows:
+    """An epoch of a short window and a long one."""
+
+    def spans(self, epoch):
+        return [Span(0, 5, epoch), Span(5, 15, epoch)]
+
+    def batch(self, span):
+        symbols = torch.arange(4 * (span.length + 1)).view(-1, 4) % WORDS
+        return Batch(symbols[:-1], symbols[1:], None, torch.full((4,), span.start == 0))
+
+
+def digest(model):
+    return checkpoint.digest_of(checkpoint.model_tensors(model))
+
+
+def trainer_of(folder, validate=lambda *_: Score(1.0, 1), **training):
+    how = {"epochs": EPOCHS, "averaging": {"kind": "exponential", "decay": 0.9}, "predict_loss": True, "log_every": 7}
+    recipe = text_runs.recipe(**how | training)
+    torch.manual_seed(0)
+    folder.mkdir(exist_ok=True)
+    return Trainer(recipe, build_model(recipe.model, WORDS), lambda _: TwoWindows(), validate, folder, {})
+
+
+def of_weights(model, part):
+    """A loss that depends on the weights alone."""
+    return Score(float(sum(one.detach().double().abs().sum() for one in model.parameters())), 100)
+
+
+def branches(trainer):
+    return [line for line in text_runs.metrics(trainer.folder) if line.get("event") == "branch"]
+
+
+def test_a_run_is_the_same_with_branches_as_without(tmp_path):
+    """Weights, averages, moments, states, random numbers and validations, to the bit."""
+    found = {}
+    for predicts in (False, True):
+        trainer = trainer_of(tmp_path / str(predicts), of_weights, predict_loss=predicts)
+        assert trainer.run() is StopReason.FINISHED
+        valid = [line for line in text_runs.metrics(trainer.folder) if line["kind"] in ("valid", "train")]
+        found[predicts] = {name: one.clone() for name, one in trainer.update.tensors().items()}, valid
+        assert len(branches(trainer)) == 2 * predicts
+    for name, tensor in found[False][0].items():
+        assert torch.equal(tensor, found[True][0][name]), name
+    assert found[False][1] == found[True][1]
+
+
+def test_the_steps_of_a_branch(tmp_path, monkeypatch):
+    """Where they begin, how many there are, at which rates, on which windows; and what is validated after them."""
+    steps, validated = [], []
+
+    def validate(model, part):
+        validated.append(len(steps))
+        return of_weights(model, part)
+
+    trainer = trainer_of(tmp_path / "run", validate, optimiser={"kind": "adam", "lr": 0.02})
+    gradient, apply = trainer.update.gradient, trainer.update.apply
+    seen = []
+    monkeypatch.setattr(
+        trainer.update, "gradient", lambda batch, *place: (seen.append(len(batch.inputs)), gradient(batch, *place))[1]
+    )
+    monkeypatch.setattr(trainer.update, "apply", lambda lr: (steps.append((seen[-1], lr)), apply(lr))[1])
+    assert trainer.run() is StopReason.FINISHED
+    assert len(steps) == 2 * EPOCHS + 2 + 5
+    for begin, count, before in ((FIRST, 2, FIRST), (SECOND + 2, 5, SECOND)):
+        lengths = [(5, 15)[(before + taken) % 2] for taken in range(count)]
+        assert [length for length, _ in steps[begin : begin + count]] == lengths
+        rates = [0.02 * (1 - taken / count) * length / 10 for taken, length in enumerate(lengths)]
+        assert [lr for _, lr in steps[begin : begin + count]] == pytest.approx(rates)
+        assert begin + count in validated
+    assert steps[FIRST + 2] == (5, pytest.approx(0.01))
+
+
+def test_the_prediction_by_value(tmp_path):
+    trainer = trainer_of(tmp_path / "run", of_weights)
+    trainer.run()
+    first, second = trainer.progress.branches
+    assert [line["nll"] for line in branches(trainer)] == [first, second]
+    end = second - 0.77 * (first - second)
+    assert prediction.predicted([first, second]) == pytest.approx(end)
+    assert f"perplexity {perplexity(end):.1f}" in branches(trainer)[1]["message"]
+    (outcome,) = (line for line in text_runs.metrics(trainer.folder) if line.get("event") == "outcome")
+    assert f"NLL {trainer.progress.best:.3f}, {end:.3f} was predicted" in outcome["message"]
+
+
+@pytest.mark.parametrize("moment", [FIRST, FIRST + 1, FIRST + 2, SECOND + 4])
+def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, tmp_path, monkeypatch):
+    """Whenever it is stopped: its branches, weights and lines are those of a run without a stop."""
+    whole = trainer_of(tmp_path / "whole", of_weights)
+    whole.run()
+    parts, count, stop = trainer_of(tmp_path / "parts", of_weights), 0, threading.Event()
+    apply = parts.update.apply
+
+    def counted(lr):
+        nonlocal count
+        count += 1
+        if count == moment:
+            stop.set()
+        apply(lr)
+
+    monkeypatch.setattr(parts.update, "apply", counted)
+    assert parts._train(float("inf"), stop) is StopReason.INTERRUPTED
+    resumed = trainer_of(tmp_path / "parts", of_weights)
+    resumed.resume()
+    assert resumed.run() is StopReason.FINISHED
+    assert resumed.progress.branches == whole.progress.branches
+    assert digest(resumed.model) == digest(whole.model)
+    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(tmp_path / "whole")
+
+
+def test_branches_that_are_too_short_or_too_late_predict_nothing(tmp_path):
+    short = trainer_of(tmp_path / "short", epochs=4)
+    short.run()
+    assert short.progress.branches == [None, None]
+    assert [line["message"] for line in branches(short)] == ["it gives no loss, so that none is predicted"] * 2
+    late = trainer_of(tmp_path / "late", predict_loss=False)
+    stop = threading.Event()
+    late.validate = lambda *_: (late.progress.step >= 14 and stop.set(), Score(1.0, 1))[1]
+    assert late._train(float("inf"), stop) is StopReason.INTERRUPTED
+    asked = trainer_of(tmp_path / "late", of_weights)
+    asked.resume()
+    asked.run()
+    first, second = asked.progress.branches
+    assert first is None
+    assert second > 0
+    assert "outcome" not in text_runs.events(tmp_path / "late")
+
+
+def test_a_branch_whose_loss_is_no_number_predicts_nothing(tmp_path):
+    trainer = trainer_of(tmp_path / "run")
+    trainer.validate = lambda *_: Score(float("nan") if len(trainer.progress.branches) < 1 else 1.0, 1)
+    trainer.progress.branches = []
+    trainer.run(max_minutes=None)
+    assert trainer.progress.branches == [None, 1.0]
+
+
+def test_the_end_of_fine_tuning_is_not_predicted():
+    with pytest.raises(UserError, match="the end of fine-tuning is not predicted"):
+        text_runs.recipe(predict_loss=True, fine_tune={"lr": 1.0, "epochs": 2})
