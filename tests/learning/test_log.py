@@ -38,7 +38,9 @@ def test_a_line_has_the_means_since_the_last_one_and_the_speed_without_validatio
         assert log.read(progress) is None
         clock.now += 2.0
         with log.paused():
-            clock.now += 7.0
+            clock.now += 4.0
+            with log.paused():
+                clock.now += 3.0
     log.write_train(progress, 0.5, {"lr": 0.1})
     assert (progress.nll_sum, progress.count, progress.penalty_sum, progress.windows_logged) == (0.0, 0, 0.0, 0)
     line = json.loads((tmp_path / "metrics.jsonl").read_text())

@@ -167,10 +167,10 @@ class Log:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Exclude the time of the block, such as a validation, from the reported training speed."""
-        started = time.monotonic()
+        """Exclude the time of the block, such as a validation, from the reported training speed; blocks may nest."""
+        started, begun = time.monotonic(), self._line_at
         yield
-        self._line_at += time.monotonic() - started
+        self._line_at = begun + time.monotonic() - started
 
     def due_to_save(self, minutes: float) -> bool:
         """Whether the last checkpoint is older than so many minutes."""

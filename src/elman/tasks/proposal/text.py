@@ -162,6 +162,8 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     rates are those of the size that is nearest; epochs that are set are neither raised nor lowered.
     """
     needed = needed_epochs(extent.in_words)
+    if predicts := not proposal.is_given("training.fine_tune"):
+        proposal = proposal.adding(changed(proposal.recipe, {_PREDICTS: True}))
     own = proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
     allowed = _allowed(proposal, extent)
     chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
@@ -182,10 +184,14 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     if extent.adaptive:
         found = found.because(f"{extent.symbols:,} words: an adaptive softmax", "model.output.choice")
     found = found.adding((), epochs_reason(epochs, epoch, minutes, needed))
-    return found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS) if brief else found
+    if brief:
+        found = found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS)
+    reason = "after an eighth and a quarter of the steps the loss at the end is predicted"
+    return found.because(reason, _PREDICTS) if predicts else found
 
 
 _LAYERS, _EPOCHS, _RATE = "model.core.sizes", "training.epochs", "training.optimiser.lr"
+_PREDICTS = "training.predict_loss"
 _DROPOUTS = (
     "model.encoder.dropout", "model.core.weight_drop", "model.core.between_dropout", "model.core.output_dropout",
 )  # fmt: skip
