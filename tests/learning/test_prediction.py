@@ -162,3 +162,12 @@ def test_a_branch_whose_loss_is_no_number_predicts_nothing(tmp_path):
 def test_the_end_of_fine_tuning_is_not_predicted():
     with pytest.raises(UserError, match="the end of fine-tuning is not predicted"):
         text_runs.recipe(predict_loss=True, fine_tune={"lr": 1.0, "epochs": 2})
+
+
+def test_another_number_of_epochs_makes_the_branches_void(tmp_path):
+    trainer_of(tmp_path / "run", of_weights).run()
+    longer = trainer_of(tmp_path / "run", of_weights, epochs=50)
+    assert list(longer.resume()) == ["training.epochs"]
+    assert longer.run() is StopReason.FINISHED
+    assert longer.progress.branches == [None, None]
+    assert text_runs.events(tmp_path / "run").count("outcome") == 1

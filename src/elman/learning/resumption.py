@@ -120,4 +120,6 @@ def reopen(progress: Progress, new: config.Training, changes: Changes) -> None:
             f"training.patience = {phase.patience}: the run has ended after {progress.waited} validations without a new"
             " best; raise it too, with --set training.patience=N"
         )
+    if any(key.startswith(OF_MAIN_PHASE) for key in changes):
+        progress.branches = []  # they predict the end of another course
     progress.finished = False
