@@ -24,11 +24,16 @@ def short(monkeypatch):
     monkeypatch.setattr(prediction, "FEWEST", 2)
 
 
+def span_of(step):
+    """The window of a step, the first is 0: a short one, a long one in every epoch."""
+    return Span(5, 15, step // 2) if step % 2 else Span(0, 5, step // 2)
+
+
 class TwoWindows:
     """An epoch of a short window and a long one."""
 
     def spans(self, epoch):
-        return [Span(0, 5, epoch), Span(5, 15, epoch)]
+        return [span_of(2 * epoch), span_of(2 * epoch + 1)]
 
     def batch(self, span):
         symbols = torch.arange(4 * (span.length + 1)).view(-1, 4) % WORDS
@@ -40,7 +45,7 @@ def digest(model):
 
 
 def trainer_of(folder, validate=lambda *_: Score(1.0, 1), **training):
-    how = {"epochs": EPOCHS, "averaging": {"kind": "exponential", "decay": 0.9}, "predict_loss": True, "log_every": 7}
+    how = {"epochs": EPOCHS, "averaging": {"kind": "immediate"}, "predict_loss": True, "log_every": 7}
     recipe = text_runs.recipe(**how | training)
     torch.manual_seed(0)
     folder.mkdir(exist_ok=True)
@@ -79,21 +84,18 @@ def test_the_steps_of_a_branch(tmp_path, monkeypatch):
         return of_weights(model, part)
 
     trainer = trainer_of(tmp_path / "run", validate, optimiser={"kind": "adam", "lr": 0.02})
-    gradient, apply = trainer.update.gradient, trainer.update.apply
-    seen = []
-    monkeypatch.setattr(
-        trainer.update, "gradient", lambda batch, *place: (seen.append(len(batch.inputs)), gradient(batch, *place))[1]
-    )
+    batch, apply, seen = trainer.course.batch, trainer.update.apply, []
+    monkeypatch.setattr(trainer.course, "batch", lambda span: (seen.append(span), batch(span))[1])
     monkeypatch.setattr(trainer.update, "apply", lambda lr: (steps.append((seen[-1], lr)), apply(lr))[1])
     assert trainer.run() is StopReason.FINISHED
     assert len(steps) == 2 * EPOCHS + 2 + 5
     for begin, count, before in ((FIRST, 2, FIRST), (SECOND + 2, 5, SECOND)):
-        lengths = [(5, 15)[(before + taken) % 2] for taken in range(count)]
-        assert [length for length, _ in steps[begin : begin + count]] == lengths
-        rates = [0.02 * (1 - taken / count) * length / 10 for taken, length in enumerate(lengths)]
+        spans = [span_of(before + taken) for taken in range(count)]
+        assert [span for span, _ in steps[begin : begin + count]] == spans
+        rates = [0.02 * (1 - taken / count) * span.length / 10 for taken, span in enumerate(spans)]
         assert [lr for _, lr in steps[begin : begin + count]] == pytest.approx(rates)
         assert begin + count in validated
-    assert steps[FIRST + 2] == (5, pytest.approx(0.01))
+    assert steps[FIRST + 2] == (span_of(FIRST), pytest.approx(0.01))
 
 
 def test_the_prediction_by_value(tmp_path):

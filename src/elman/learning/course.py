@@ -8,7 +8,7 @@ from elman.data.windows import Batch, Span, Windows
 from elman.learning.progress import Progress
 
 PHASE = 1_000_000
-"""The number of the first epoch of the second phase, whose windows are drawn anew."""
+"""The number of the first epoch of the second phase, whose windows are drawn afresh."""
 
 
 class Course:
