@@ -103,8 +103,10 @@ def test_the_prediction_by_value(tmp_path):
     trainer.run()
     first, second = trainer.progress.branches
     assert [line["nll"] for line in branches(trainer)] == [first, second]
-    end = second - 0.77 * (first - second)
-    assert prediction.predicted([first, second]) == pytest.approx(end)
+    end = second - 0.82 * (first - second)
+    assert prediction.predicted([first, second], EPOCHS) == pytest.approx(end)
+    for epochs, gain in ((1, 1.16), (2, 1.16), (3, 0.82)):
+        assert prediction.predicted([4.0, 3.5], epochs) == pytest.approx(3.5 - 0.5 * gain)
     assert f"perplexity {perplexity(end):.1f}" in branches(trainer)[1]["message"]
     (outcome,) = (line for line in text_runs.metrics(trainer.folder) if line.get("event") == "outcome")
     assert f"NLL {trainer.progress.best:.3f}, {end:.3f} was predicted" in outcome["message"]

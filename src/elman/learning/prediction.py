@@ -2,7 +2,7 @@
 
 After an eighth and after a quarter of its steps training branches off: within a quarter as many steps more the rate
 falls linearly to 0, the loss is validated, and training continues from where it branched off, to the bit. The loss at
-the end is then that of the second branch less GAIN times what it gained over the first (measured in docs/race.md).
+the end is then that of the second branch less a multiple, `gain`, of what it gained over the first (docs/race.md).
 """
 
 import itertools
@@ -31,8 +31,10 @@ FEWEST = 10
 LATE = 1.25
 """Up to so many times its fraction a branch is still taken; a run that was asked later to predict does without it."""
 
-GAIN = 0.77
-ERROR = 0.06
+BRIEF, BRIEF_GAIN, GAIN = 2, 1.16, 0.82
+"""Up to so many epochs, in which every step still shows something new, the first multiple holds, beyond the second."""
+
+ERROR = 0.04
 """The root mean square error of the prediction, nats."""
 
 
@@ -94,27 +96,32 @@ class Branching(NamedTuple):
             update.restore(kept, count)
 
 
-def predicted(losses: Sequence[float | None]) -> float | None:
-    """The validation NLL at the end by those of both branches; None where one is missing or not a number."""
+def gain(epochs: int) -> float:
+    """What is still gained from the second branch to the end of so many epochs, in units of its gain over the first."""
+    return BRIEF_GAIN if epochs <= BRIEF else GAIN
+
+
+def predicted(losses: Sequence[float | None], epochs: int) -> float | None:
+    """The validation NLL at the end of so many epochs; None where that of a branch is missing or not a number."""
     first, second = [*losses, None, None][:2]
-    return None if first is None or second is None else second - GAIN * (first - second)
+    return None if first is None or second is None else second - gain(epochs) * (first - second)
 
 
-def described(losses: Sequence[float | None]) -> str:
-    """What the branches show so far, in a line."""
-    if losses[-1] is None:
+def described(progress: Progress, epochs: int) -> str:
+    """What the branches show so far of the end after so many epochs, in a line."""
+    if (latest := progress.branches[-1]) is None:
         return "it gives no loss, so that none is predicted"
-    shown = f"with a rate that falls to 0 here, validation NLL {losses[-1]:.3f}"
-    if (end := predicted(losses)) is None:
+    shown = f"with a rate that falls to 0 here, validation NLL {latest:.3f}"
+    if (end := predicted(progress.branches, epochs)) is None:
         return shown
     low, high = (perplexity(end + sign * ERROR) for sign in (-1, 1))
     return f"{shown}; at the end about {end:.3f}, perplexity {perplexity(end):.1f} ({low:.1f} to {high:.1f})"
 
 
-def compared(losses: Sequence[float | None], best: float | None) -> str | None:
-    """The best loss beside the prediction, in a line; None where there was none."""
-    end = predicted(losses)
-    if end is None or best is None:
+def compared(progress: Progress, epochs: int) -> str | None:
+    """The best loss beside the prediction, in a line; None where training is not finished or nothing was predicted."""
+    end, best = predicted(progress.branches, epochs), progress.best
+    if not progress.finished or end is None or best is None:
         return None
     error = math.expm1(min(700.0, end - best))
     return f"best validation NLL {best:.3f}, {end:.3f} was predicted: a perplexity {error:+.1%} off"

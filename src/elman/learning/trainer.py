@@ -156,7 +156,7 @@ class Trainer:
                 progress.finished = progress.finished or progress.epoch >= self.phase.epochs
             if progress.finished and progress.phase + 1 < len(self.phases):
                 self._begin_fine_tuning()
-            elif progress.finished and (outcome := prediction.compared(progress.branches, progress.best)):
+            elif outcome := prediction.compared(progress, self.phase.epochs):
                 self._event("outcome", outcome)
             self.save()
         return StopReason.FINISHED
@@ -189,7 +189,7 @@ class Trainer:
         with self.log.paused():
             taken = branching.take(place, progress, lambda: stop.is_set() or time.monotonic() > deadline, self.team)
         if taken:
-            self._event("branch", prediction.described(progress.branches), nll=progress.branches[-1])
+            self._event("branch", prediction.described(progress, self.phase.epochs), nll=progress.branches[-1])
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
