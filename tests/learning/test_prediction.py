@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from elman.data.windows import Batch, Span
-from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint, prediction
 from elman.learning.trainer import StopReason, Trainer
@@ -103,10 +102,11 @@ def test_the_prediction_by_value(tmp_path):
     trainer.run()
     first, second = trainer.progress.branches
     assert [line["nll"] for line in branches(trainer)] == [first, second]
-    end = second - 0.82 * (first - second)
+    end = second - max(0, 0.046 + 0.57 * (first - second))
     assert prediction.predicted([first, second], EPOCHS) == pytest.approx(end)
-    for epochs, gain in ((1, 1.16), (2, 1.16), (3, 0.82)):
-        assert prediction.predicted([4.0, 3.5], epochs) == pytest.approx(3.5 - 0.5 * gain)
+    for epochs, offset in ((1, 0.139), (2, 0.139), (3, 0.046)):
+        assert prediction.predicted([4.0, 3.5], epochs) == pytest.approx(3.5 - 0.5 * 0.57 - offset)
+    assert prediction.predicted([3.0, 3.5], 3) == 3.5
     assert f"perplexity {perplexity(end):.1f}" in branches(trainer)[1]["message"]
     (outcome,) = (line for line in text_runs.metrics(trainer.folder) if line.get("event") == "outcome")
     assert f"NLL {trainer.progress.best:.3f}, {end:.3f} was predicted" in outcome["message"]
@@ -163,9 +163,13 @@ def test_a_branch_whose_loss_is_no_number_predicts_nothing(tmp_path):
     assert trainer.progress.branches == [None, 1.0]
 
 
-def test_the_end_of_fine_tuning_is_not_predicted():
-    with pytest.raises(UserError, match="the end of fine-tuning is not predicted"):
-        text_runs.recipe(predict_loss=True, fine_tune={"lr": 1.0, "epochs": 2})
+def test_the_end_of_the_main_phase_is_predicted_and_no_other(tmp_path):
+    trainer = trainer_of(tmp_path / "run", of_weights, fine_tune={"lr": 0.01, "epochs": 40, "interval": 99})
+    assert trainer.run() is StopReason.FINISHED
+    assert trainer.progress.phase == 1
+    assert [name for name in text_runs.events(tmp_path / "run") if name != "averaging"] == [
+        "branch", "branch", "outcome", "fine-tune",
+    ]  # fmt: skip
 
 
 def test_another_number_of_epochs_makes_the_branches_void(tmp_path):

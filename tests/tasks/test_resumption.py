@@ -149,6 +149,21 @@ def test_changes_that_do_not_act_on_fine_tuning_are_refused(train, capsys):
     train(resume=True, epochs=1, clip=0.4, fine_tune={"lr": 0.1, "epochs": 2})
 
 
+@pytest.mark.parametrize("patience", [None, 1])
+def test_fine_tuning_may_be_added_to_a_finished_run(train, patience):
+    """It ends with the bits of a run that had it from the beginning."""
+    how = {"epochs": 2, "patience": patience, "optimiser": {"kind": "sgd", "lr": 0.5}}
+    fine = {"lr": 0.1, "epochs": 2}
+    out = train(**how)
+    with pytest.raises(UserError, match=r"training\.optimiser\.lr: no effect on a finished run to which fine-tuning"):
+        train(resume=True, **how | {"optimiser": {"kind": "sgd", "lr": 0.4}}, fine_tune=fine)
+    train(resume=True, **how, fine_tune=fine)
+    assert events(out) == ["recipe", "fine-tune"]
+    whole = train("whole", **how, fine_tune=fine)
+    models = [checkpoint.load(folder / "checkpoint.safetensors")[0] for folder in (out, whole)]
+    assert all(torch.equal(models[0][name], models[1][name]) for name in models[1])
+
+
 def test_what_else_is_computed_is_remembered(corpus, tmp_path):
     recipe, out = text_runs.recipe(epochs=1), tmp_path / "run"
     Experiment(recipe, out, data=corpus, extras=["baselines"]).train()

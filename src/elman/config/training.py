@@ -221,7 +221,7 @@ class Training(Record, frozen=True):
     `margin`: of parsers of trees.
     `memory`: starting small: stages of a memory that is reset after a few words, before the whole memory.
     `clip`: the limit of the norm of the gradient, of all tensors or of each, or of every number of it (`clip_by`).
-    `predict_loss`: predict the validation loss at the end (`learning/prediction.py`), for 9 % more steps.
+    `predict_loss`: predict the validation loss at the end of the main phase (`learning/prediction.py`).
     `log_spectrum`: log sigma_1 of W_hh and the spectral radius of J; None: where there is a constraint.
     """
 
@@ -255,7 +255,5 @@ class Training(Record, frozen=True):
     predict_loss: bool = False
 
     def __post_init__(self) -> None:
-        if self.predict_loss and self.fine_tune is not None:
-            raise ValueError("predict_loss: the end of fine-tuning is not predicted; leave out one of them")
         if self.slices > self.batch_size and self.tokens_per_batch is None:
             raise ValueError(f"slices = {self.slices}: more than the {self.batch_size} columns of batch_size; lower it")

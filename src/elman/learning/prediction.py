@@ -1,8 +1,8 @@
 """The validation loss to come, predicted from two branches of the run itself.
 
 After an eighth and after a quarter of its steps training branches off: within a quarter as many steps more the rate
-falls linearly to 0, the loss is validated, and training continues from where it branched off, to the bit. The loss at
-the end is then that of the second branch less a multiple, `gain`, of what it gained over the first (docs/race.md).
+falls linearly to 0, the loss is validated, and training continues from where it branched off, to the bit. What the
+second branch gained over the first tells what is still gained from there to the end (`still_gained`; docs/race.md).
 """
 
 import itertools
@@ -31,11 +31,13 @@ FEWEST = 10
 LATE = 1.25
 """Up to so many times its fraction a branch is still taken; a run that was asked later to predict does without it."""
 
-BRIEF, BRIEF_GAIN, GAIN = 2, 1.16, 0.82
-"""Up to so many epochs, in which every step still shows something new, the first multiple holds, beyond the second."""
+SLOPE, OFFSET, BRIEF_OFFSET = 0.57, 0.046, 0.139
+"""What is still gained, in nats: linear in the gain, and more in up to `BRIEF` epochs, where most of a text is new."""
 
-ERROR = 0.04
-"""The root mean square error of the prediction, nats."""
+BRIEF = 2
+
+ERROR = 0.044
+"""The root mean square error of the prediction of one text by the rule fitted to others, nats."""
 
 
 class Place(NamedTuple):
@@ -52,9 +54,10 @@ class Place(NamedTuple):
         return round(LENGTH * self.step)
 
 
-def due(losses: Sequence[float | None], share: float) -> bool:
-    """Whether a branch is due after a share of the steps, where there are so many losses of branches."""
-    return len(losses) < len(FRACTIONS) and share >= FRACTIONS[len(losses)]
+def due(progress: Progress, share: float) -> bool:
+    """Whether a branch is due after a share of the steps of a phase, of which the main one is predicted."""
+    taken = len(progress.branches)
+    return progress.phase == 0 and taken < len(FRACTIONS) and share >= FRACTIONS[taken]
 
 
 class Branching(NamedTuple):
@@ -96,15 +99,15 @@ class Branching(NamedTuple):
             update.restore(kept, count)
 
 
-def gain(epochs: int) -> float:
-    """What is still gained from the second branch to the end of so many epochs, in units of its gain over the first."""
-    return BRIEF_GAIN if epochs <= BRIEF else GAIN
+def still_gained(gain: float, epochs: int) -> float:
+    """The nats gained from the second branch to the end of so many epochs, given its gain over the first."""
+    return max(0.0, (BRIEF_OFFSET if epochs <= BRIEF else OFFSET) + SLOPE * gain)
 
 
 def predicted(losses: Sequence[float | None], epochs: int) -> float | None:
     """The validation NLL at the end of so many epochs; None where that of a branch is missing or not a number."""
     first, second = [*losses, None, None][:2]
-    return None if first is None or second is None else second - gain(epochs) * (first - second)
+    return None if first is None or second is None else second - still_gained(first - second, epochs)
 
 
 def described(progress: Progress, epochs: int) -> str:
@@ -115,13 +118,14 @@ def described(progress: Progress, epochs: int) -> str:
     if (end := predicted(progress.branches, epochs)) is None:
         return shown
     low, high = (perplexity(end + sign * ERROR) for sign in (-1, 1))
-    return f"{shown}; at the end about {end:.3f}, perplexity {perplexity(end):.1f} ({low:.1f} to {high:.1f})"
+    what = f"{end:.3f}, perplexity {perplexity(end):.1f} ({low:.1f} to {high:.1f})"
+    return f"{shown}; at the end of epoch {epochs} about {what}"
 
 
 def compared(progress: Progress, epochs: int) -> str | None:
-    """The best loss beside the prediction, in a line; None where training is not finished or nothing was predicted."""
+    """The best loss of the main phase beside the prediction, in a line; None before its end and without one."""
     end, best = predicted(progress.branches, epochs), progress.best
-    if not progress.finished or end is None or best is None:
+    if progress.phase or not progress.finished or end is None or best is None:
         return None
     error = math.expm1(min(700.0, end - best))
     return f"best validation NLL {best:.3f}, {end:.3f} was predicted: a perplexity {error:+.1%} off"

@@ -134,6 +134,7 @@ class Trainer:
         if progress.step == 0 and self.logs_spectrum:
             nll = self._nll()
             self._event("untrained", f"{nll:.3f} nats per token", nll=nll)
+        self._begin_fine_tuning_if_due()  # where it was added to a finished run
         self._predict(deadline, stop)  # where training was stopped within a branch
         while not progress.finished:
             for span in itertools.islice(self.course.spans(progress), progress.window, None):
@@ -154,10 +155,9 @@ class Trainer:
                 progress.window = 0
                 progress.by_epoch.append(self._validate())
                 progress.finished = progress.finished or progress.epoch >= self.phase.epochs
-            if progress.finished and progress.phase + 1 < len(self.phases):
-                self._begin_fine_tuning()
-            elif outcome := prediction.compared(progress, self.phase.epochs):
+            if outcome := prediction.compared(progress, self.phase.epochs):
                 self._event("outcome", outcome)
+            self._begin_fine_tuning_if_due()
             self.save()
         return StopReason.FINISHED
 
@@ -182,7 +182,7 @@ class Trainer:
     def _predict(self, deadline: float, stop: threading.Event) -> None:
         """Take the branch that is due, where the end is predicted, and write what it shows."""
         progress, done = self.progress, self._epoch() / self.phase.epochs
-        if not (self.training.predict_loss and prediction.due(progress.branches, done)):
+        if not (self.training.predict_loss and prediction.due(progress, done)):
             return
         place = prediction.Place(done, progress.step, self._epoch(), self._rate())
         branching = prediction.Branching(self.update, self.course, self._nll)
@@ -245,8 +245,10 @@ class Trainer:
         with self.update.averaged():
             self.best.save(self.model, facts, provisional=provisional)
 
-    def _begin_fine_tuning(self) -> None:
-        """Begin the next phase, from the best model, with a new optimiser and average."""
+    def _begin_fine_tuning_if_due(self) -> None:
+        """Begin the next phase after the main one, from the best model, with a new optimiser and average."""
+        if not self.progress.finished or self.progress.phase + 1 == len(self.phases):
+            return
         self.team.wait()  # for the first process to have written it
         checkpoint.load_model(self.model, checkpoint.load(self.best.path)[0])
         self.progress.begin_next_phase()
@@ -270,8 +272,8 @@ class Trainer:
         self.save()
         if interrupted:
             return StopReason.INTERRUPTED
-        nll = self._nll()
-        best = math.isfinite(nll) and (self.progress.best is None or nll < self.progress.best)
+        nll, before = self._nll(), self.progress.best
+        best = math.isfinite(nll) and (before is None or nll < before)
         self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=self.update.average is not None)
         if best:
             self._save_best(nll, provisional=True)

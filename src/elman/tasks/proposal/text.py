@@ -162,8 +162,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     rates are those of the size that is nearest; epochs that are set are neither raised nor lowered.
     """
     needed = needed_epochs(extent.in_words)
-    if predicts := not proposal.is_given("training.fine_tune"):
-        proposal = proposal.adding(changed(proposal.recipe, {_PREDICTS: True}))
+    proposal = proposal.adding(changed(proposal.recipe, {_PREDICTS: True}))
     own = proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
     allowed = _allowed(proposal, extent)
     chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
@@ -186,8 +185,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     found = found.adding((), epochs_reason(epochs, epoch, minutes, needed))
     if brief:
         found = found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS)
-    reason = "after an eighth and a quarter of the steps the loss at the end is predicted"
-    return found.because(reason, _PREDICTS) if predicts else found
+    return found.because("after an eighth and a quarter of the steps the loss at the end is predicted", _PREDICTS)
 
 
 _LAYERS, _EPOCHS, _RATE = "model.core.sizes", "training.epochs", "training.optimiser.lr"
