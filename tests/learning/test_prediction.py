@@ -102,6 +102,7 @@ def test_the_prediction_by_value(tmp_path):
     trainer.run()
     first, second = trainer.progress.branches
     assert [line["nll"] for line in branches(trainer)] == [first, second]
+    assert [line["predicted"] for line in branches(trainer)] == [None, prediction.predicted([first, second], EPOCHS)]
     end = second - max(0, 0.046 + 0.57 * (first - second))
     assert prediction.predicted([first, second], EPOCHS) == pytest.approx(end)
     for epochs, offset in ((1, 0.139), (2, 0.139), (3, 0.046)):

@@ -351,3 +351,17 @@ assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
 def test_the_configuration_is_folded(make_run):
     text = write_report([make_run(epochs=1)]).read_text()
     assert re.search(r"<details>\s*<summary>recipe.toml <span class=\"note\">\d+ lines</span></summary>", text)
+
+
+def test_the_predicted_loss_stands_beside_the_best(make_run):
+    run = make_run()
+    path = run / "metrics.jsonl"
+    first, *rest = path.read_text().splitlines(keepends=True)
+    event = {"kind": "event", "step": 20, "phase": 0, "event": "branch", "message": "so far", "seconds": 1.0}
+    branches = [
+        event | {"epoch": 1.5, "nll": None, "predicted": None},
+        event | {"epoch": 3.0, "nll": 4.4, "predicted": math.log(63.4)},
+    ]
+    assert "predicted at" not in Page(write_report([run]).read_text()).text
+    path.write_text(first + "".join(json.dumps(line) + "\n" for line in branches) + "".join(rest))
+    assert "63.4 predicted at epoch 3" in Page(write_report([run]).read_text()).text

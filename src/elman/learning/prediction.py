@@ -8,7 +8,7 @@ second branch gained over the first tells what is still gained from there to the
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from elman.learning.course import Course
 from elman.learning.progress import Progress
@@ -110,16 +110,17 @@ def predicted(losses: Sequence[float | None], epochs: int) -> float | None:
     return None if first is None or second is None else second - still_gained(first - second, epochs)
 
 
-def described(progress: Progress, epochs: int) -> str:
-    """What the branches show so far of the end after so many epochs, in a line."""
-    if (latest := progress.branches[-1]) is None:
-        return "it gives no loss, so that none is predicted"
-    shown = f"with a rate that falls to 0 here, validation NLL {latest:.3f}"
-    if (end := predicted(progress.branches, epochs)) is None:
-        return shown
-    low, high = (perplexity(end + sign * ERROR) for sign in (-1, 1))
-    what = f"{end:.3f}, perplexity {perplexity(end):.1f} ({low:.1f} to {high:.1f})"
-    return f"{shown}; at the end of epoch {epochs} about {what}"
+def shown(losses: Sequence[float | None], epochs: int) -> dict[str, Any]:
+    """What the branches so far show of the end of so many epochs: `message`, `nll` of the last one, `predicted`."""
+    nll, end = losses[-1], predicted(losses, epochs)
+    message = "it gives no loss, so that none is predicted"
+    if nll is not None:
+        message = f"with a rate that falls to 0 here, validation NLL {nll:.3f}"
+    if end is not None:
+        low, high = (perplexity(end + sign * ERROR) for sign in (-1, 1))
+        what = f"{end:.3f}, perplexity {perplexity(end):.1f} ({low:.1f} to {high:.1f})"
+        message += f"; at the end of epoch {epochs} about {what}"
+    return {"message": message, "nll": nll, "predicted": end}
 
 
 def compared(progress: Progress, epochs: int) -> str | None:

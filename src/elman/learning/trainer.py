@@ -189,7 +189,7 @@ class Trainer:
         with self.log.paused():
             taken = branching.take(place, progress, lambda: stop.is_set() or time.monotonic() > deadline, self.team)
         if taken:
-            self._event("branch", prediction.described(progress, self.phase.epochs), nll=progress.branches[-1])
+            self._event("branch", **prediction.shown(progress.branches, self.phase.epochs))
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""

@@ -48,7 +48,10 @@ class Valid(msgspec.Struct, frozen=True, tag_field="kind", tag="valid"):
 
 
 class Event(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
-    """The start of averaging or fine-tuning, a resumption, a stop, or the `nll` of the untrained model."""
+    """The start of averaging or fine-tuning, a resumption, a stop, or the `nll` of the untrained model or of a branch.
+
+    `predicted`: the NLL at the end, by a branch.
+    """
 
     step: int
     epoch: float
@@ -56,6 +59,7 @@ class Event(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
     message: str = ""
     seconds: float = math.nan
     nll: float = math.nan
+    predicted: float = math.nan
 
 
 class SavedModel(msgspec.Struct, frozen=True):
@@ -82,6 +86,11 @@ class Metrics:
         """The validation of lowest perplexity; None before the first."""
         finite = [check for check in self.valid if math.isfinite(check.nll)]
         return min(finite, key=lambda check: check.nll, default=None)
+
+    @property
+    def prediction(self) -> Event | None:
+        """The event that predicted the loss at the end; None where none did."""
+        return next((event for event in reversed(self.events) if math.isfinite(event.predicted)), None)
 
     @property
     def seconds(self) -> float:
