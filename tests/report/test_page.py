@@ -364,4 +364,4 @@ def test_the_predicted_loss_stands_beside_the_best(make_run):
     ]
     assert "predicted at" not in Page(write_report([run]).read_text()).text
     path.write_text(first + "".join(json.dumps(line) + "\n" for line in branches) + "".join(rest))
-    assert "63.4 predicted at epoch 3" in Page(write_report([run]).read_text()).text
+    assert "63.40 predicted at epoch 3" in Page(write_report([run]).read_text()).text
