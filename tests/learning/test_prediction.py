@@ -103,14 +103,29 @@ def test_the_prediction_by_value(tmp_path):
     first, second = trainer.progress.branches
     assert [line["nll"] for line in branches(trainer)] == [first, second]
     assert [line["predicted"] for line in branches(trainer)] == [None, prediction.predicted([first, second], EPOCHS)]
-    end = second - max(0, 0.044 + 0.63 * (first - second))
-    assert prediction.predicted([first, second], EPOCHS) == pytest.approx(end)
-    for epochs, offset in ((1, 0.128), (2, 0.128), (3, 0.044)):
-        assert prediction.predicted([4.0, 3.5], epochs) == pytest.approx(3.5 - 0.5 * 0.63 - offset)
-    assert prediction.predicted([3.0, 3.5], 3) == 3.5
+    end = prediction.predicted([first, second], EPOCHS)
     assert f"perplexity {perplexity(end):.1f}" in branches(trainer)[1]["message"]
     (outcome,) = (line for line in text_runs.metrics(trainer.folder) if line.get("event") == "outcome")
     assert f"NLL {trainer.progress.best:.3f}, {end:.3f} was predicted" in outcome["message"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "epochs", "end"),
+    [
+        ((4.0, 3.8), 1, 3.8 - 0.089 - 0.78 * 0.2),
+        ((4.0, 3.8), 2, 3.8 - 0.089 - 0.78 * 0.2),
+        ((4.0, 3.8), 3, 3.8 - 0.018 - 0.78 * 0.2),
+        ((4.4, 3.8), 3, 3.8 - 0.018 - 0.78 * 0.3),
+        ((3.0, 3.8), 3, 3.8),
+        ((0.6, 0.4), 3, 0.4 * 0.85),
+        ((None, 3.8), 3, None),
+        ((4.0, None), 3, None),
+        ((4.0,), 3, None),
+        ((), 3, None),
+    ],
+)
+def test_the_rule_by_value(losses, epochs, end):
+    assert prediction.predicted(losses, epochs) == (None if end is None else pytest.approx(end))
 
 
 @pytest.mark.parametrize("moment", [FIRST, FIRST + 1, FIRST + 2, SECOND + 4])
