@@ -69,7 +69,8 @@ encoder = { kind = "lookup", size = 8, dropout = 0.1 }
 core = { kind = "sentence", stack = { sizes = [8], output_dropout = 0.1 } }
 """,
 }
-EPOCHS = {"text": 4, "music": 4, "pairs": 4, "series": 6, "trees": 4, "tags": 4}
+RECIPES["prediction"] = RECIPES["text"]
+EPOCHS = {"text": 4, "prediction": 12, "music": 4, "pairs": 4, "series": 6, "trees": 4, "tags": 4}
 
 
 def write_inputs(folder: Path) -> None:
@@ -81,7 +82,8 @@ def write_inputs(folder: Path) -> None:
         word = min(int(chain[word].searchsorted(place)), 19)
         words.append(f"w{word}")
     lines = [" ".join(words[at : at + 9]) for at in range(0, len(words), 9)]
-    (folder / "text.txt").write_text("\n".join(lines[:120]) + "\n")
+    for name in ("text", "prediction"):
+        (folder / f"{name}.txt").write_text("\n".join(lines[:120]) + "\n")
     (folder / "encoding.txt").write_text("\n".join(lines * 4) + "\n")
     steps = {"train": 200, "valid": 40, "test": 40}
     rolls = {f"{name}_roll": np.eye(88, dtype=np.uint8)[30 + np.arange(size) % 4 * 2] for name, size in steps.items()}
@@ -96,7 +98,7 @@ def write_inputs(folder: Path) -> None:
     for name in ("trees", "tags"):
         (folder / f"{name}.ptb").write_text(written)
     for name, recipe in RECIPES.items():
-        text = recipe + TRAINING.format(epochs=EPOCHS[name])
+        text = recipe + TRAINING.format(epochs=EPOCHS[name]) + "predict_loss = true\n" * (name == "prediction")
         (folder / f"{name}.toml").write_text(text.replace("length = 8", "") if name == "pairs" else text)
 
 
@@ -151,6 +153,7 @@ def reproduce(inputs: Path, place: Path) -> int:
 
 KINDS: dict[str, Callable[[Path, Path], int]] = {
     "text": lambda inputs, place: train(inputs, place, "text", "txt"),
+    "prediction": lambda inputs, place: train(inputs, place, "prediction", "txt"),
     "music": lambda inputs, place: train(inputs, place, "music", "npz"),
     "pairs": lambda inputs, place: train(inputs, place, "pairs", "tsv"),
     "series": lambda inputs, place: train(inputs, place, "series", "csv"),
