@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import shlex
 import sys
 from collections.abc import Iterable
 
@@ -44,6 +45,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def command(*words: object) -> str:
+    """A command of elman as a shell reads it, for a message; words with spaces or quotes are quoted.
+
+    >>> command("train", "--resume", "--out", "my run")
+    "elman train --resume --out 'my run'"
+    """
+    return shlex.join(["elman", *map(str, words)])
 
 
 def first_line(error: BaseException) -> str:

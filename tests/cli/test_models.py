@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import tomllib
 
 import numpy as np
@@ -102,6 +103,21 @@ def test_a_run_is_published_fetched_and_opened(run, tmp_path, capsys, weights, m
     card = output(capsys, "models", "info", "tiny")
     assert checkpoint.digest_of(found) in card
     assert output(capsys, "generate", "tiny", "--tokens", "5", "--seed", "1")
+
+
+def test_a_damaged_model_is_fetched_again_by_the_command_that_is_told(run, tmp_path, capsys):
+    served = tmp_path / "served"
+    assert publish(run, served, "--registry", tmp_path / "registry.toml") == 0
+    (tmp_path / "registry.toml").replace(served / "registry.toml")
+    with serving(served) as server:
+        listing = "--registry", f"{server.url}/registry.toml"
+        capsys.readouterr()
+        where = json.loads(output(capsys, "models", "list", *listing, "--json"))[-1]["where"]
+        output(capsys, *shlex.split(where)[1:])
+        (store.place("tiny") / "vocabulary.tsv").write_text("")
+        line = refusal(capsys, "info", "tiny")
+        output(capsys, *shlex.split(line.partition("run again: ")[2])[1:])
+    assert "tiny" in output(capsys, "info", "tiny")
 
 
 def test_publishing_keeps_nothing_of_this_machine(run, tmp_path, tmp_path_factory, capsys):

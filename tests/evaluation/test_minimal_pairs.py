@@ -115,7 +115,7 @@ def test_places_without_minimal_pairs_are_named(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="cannot be read"):
         read_pairs([str(tmp_path / "no.tsv")])
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
-    with pytest.raises(UserError, match=r"corpora.blimp.*run: elman data prepare blimp"):
+    with pytest.raises(UserError, match=r"corpora.blimp.*run: `elman data prepare blimp`"):
         locate_minimal_pairs("blimp")
 
 

@@ -258,7 +258,10 @@ def test_all_ends_with_the_index(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["summary", "--out", "nowhere"], "nowhere: no claim has a result at the scale small; run `elman reproduce"),
+        (
+            ["summary", "--out", "nowhere"],
+            "nowhere: no claim has a result at the scale small; run `elman reproduce all --scale small",
+        ),
         (["rank-bound", "--into", "claims.md"], "--into belongs to `elman reproduce summary`"),
         (["summary", "--into", "."], "is a folder; give the name of a file"),
     ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from elman.cli import progress
 from elman.cli.groups import Common
 from elman.data.kinds import name_of
-from elman.errors import UserError
+from elman.errors import UserError, command
 
 if TYPE_CHECKING:
     import torch
@@ -33,9 +33,10 @@ def sources(positional: Path | None, data: str | None) -> tuple[Path | None, str
     if positional is None or positional.suffix == ".toml":
         return positional, data
     if (positional / "recipe.toml").is_file():
+        again = command("train", positional / "recipe.toml", "--out", "NEW")
         raise UserError(
-            f"{positional} is a run folder; to repeat it: elman train {positional}/recipe.toml --out NEW, to continue"
-            f" it: elman train --resume --out {positional}"
+            f"{positional} is a run folder; to repeat it: `{again}`, to continue it:"
+            f" {command('train', '--resume', '--out', positional)}"
         )
     if data is not None:
         raise UserError(

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli.help import OPTIONS
 from elman.cli.options import AsJson, DataSource, Positive, group
-from elman.errors import UserError, notice
+from elman.errors import UserError, command, notice
 
 if TYPE_CHECKING:
     import torch
@@ -67,7 +67,7 @@ class Machine:
         if recipe.kind != kind.kind:
             raise UserError(
                 f"{folder} is a run on {recipe.kind}, and this command needs a run on {kind.kind}; use"
-                f" `elman {recipe.data.command} {folder}`"
+                f" `{command(*recipe.data.command.split(), folder)}`"
             )
         return kind(folder, self.use())
 

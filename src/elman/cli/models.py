@@ -10,7 +10,7 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.help import family
 from elman.cli.options import AsJson
-from elman.errors import UserError
+from elman.errors import UserError, command
 from elman.files import write_atomic
 from elman.tasks.models import registry, store
 
@@ -20,8 +20,9 @@ Name = Annotated[str, Parameter(help="as `elman models list` shows it", metavar=
 Registry = Annotated[str | None, Parameter(name="--registry", metavar="FILE_OR_URL")]
 
 
-def _where(name: str, own: bool, cached: bool) -> str:
-    return "comes with elman" if own else "in the cache" if cached else f"elman models fetch {name}"
+def _where(name: str, own: bool, cached: bool, registry_: str | None) -> str:
+    further = () if registry_ is None else ("--registry", registry_)
+    return "comes with elman" if own else "in the cache" if cached else command("models", "fetch", name, *further)
 
 
 @app.command(name="list")
@@ -35,7 +36,7 @@ def list_all(*, registry_: Registry = None, as_json: AsJson = False) -> None:
     found = here | registry.known(registry_)
     facts, rows = [], []
     for name, model in found.items():
-        where = _where(name, name in own, name in here)
+        where = _where(name, name in own, name in here, registry_)
         facts.append({"name": name, "where": where, **msgspec.to_builtins(model)})
         rows.append([name, model.title, model.kind, f"{model.parameters:,}", model.licence, where])
     columns = ["name", "title", "kind", "parameters", "licence", "where"]
@@ -69,16 +70,16 @@ def info(name: Name, /, *, registry_: Registry = None, as_json: AsJson = False) 
 def fetch(name: Name, /, *, registry_: Registry = None, as_json: AsJson = False) -> None:
     """Fetch a model into the cache; its size and SHA-256, and those of all its files, are checked before it is kept.
 
-    An interrupted download is continued.
+    An interrupted download is continued. A model that was fetched before is known without its registry.
 
     Args:
         registry_: as of `elman models list`
     """
-    model = registry.require(name, registry.known(registry_))
+    model = registry.require(name, store.fetched() | registry.known(registry_))
     with progress.preparing(f"fetching {name}") as advance:
         folder = store.fetch(name, model, advance)
     facts = {"name": name, "folder": str(folder), "files": dict(model.files)}
-    show.print_result(as_json, facts, notes=[f"{name}: ready in {folder}", f"try it: elman info {name}"])
+    show.print_result(as_json, facts, notes=[f"{name}: ready in {folder}", f"try it: {command('info', name)}"])
 
 
 @app.command

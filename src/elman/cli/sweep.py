@@ -12,6 +12,7 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Natural, Positive, Tracked, chosen_trackers
+from elman.config.plugins import resuming
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def sweep(
         with _shown(console) as (tell, watch, advance):
             result = conduct(asked, machine, tell, watch, advance)
     except Stopped:
-        console.print(f"stopped and saved; continue with: elman sweep --resume --out {asked.out}")
+        console.print(f"stopped and saved; continue with: {resuming('sweep', asked.out)}")
         return 130
     _print(asked, result, as_json=common.as_json)
     if result.found.failed:

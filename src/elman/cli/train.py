@@ -9,9 +9,10 @@ from cyclopts import Parameter
 from elman.cli import automatic, progress, show, together
 from elman.cli.groups import Common
 from elman.cli.options import AboveZero, DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
+from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
-from elman.errors import UserError
+from elman.errors import UserError, command
 from elman.evaluation.result import Result
 from elman.formats import read_json
 from elman.jobs import ENDING, handling, interrupt
@@ -154,7 +155,8 @@ def demo(
     if status == 0 and not common.as_json:
         for sample in read_json(out / "samples.json"):
             print("\n" + f"{sample['prompt']} {sample['text']}".strip())
-        print(f"\nmore: elman generate {out} --prompt 'my lord ,' --tokens 100 --temperature 0.8")
+        more = command("generate", out, "--prompt", "my lord ,", "--tokens", 100, "--temperature", 0.8)
+        print(f"\nmore: {more}")
     return status
 
 
@@ -165,7 +167,7 @@ def _conduct(experiment: "Experiment", max_minutes: float | None, track: str | N
             return _train_and_report(experiment, max_minutes, track, as_json=as_json)
     except KeyboardInterrupt:
         began = (experiment.out / "recipe.toml").exists()
-        advice = f"; continue with: elman train --resume --out {experiment.out}" if began else ""
+        advice = f"; continue with: {resuming('train', experiment.out)}" if began else ""
         progress.log().print(f"stopped before all results were written{advice}")
         return 130
 
@@ -189,10 +191,10 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
         shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s", heading=heading)
         reason = experiment.train([shown, *trackers], max_minutes)
         if reason is StopReason.INTERRUPTED:
-            console.print(f"stopped and saved; continue with: elman train --resume --out {out}")
+            console.print(f"stopped and saved; continue with: {resuming('train', out)}")
             return 130
         if reason is StopReason.OUT_OF_TIME:
-            console.print(f"the time is over; continue with: elman train --resume --out {out}")
+            console.print(f"the time is over; continue with: {resuming('train', out)}")
         with progress.counting("evaluating") as advance:
             results = experiment.finish(progress=advance)
         compared: list[Result] = []

@@ -32,7 +32,7 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
-    command: ClassVar[str] = "compose"
+    command: ClassVar[str] = "compose --out FILE.mid"
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",
         "nll",

@@ -101,7 +101,7 @@ class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pa
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    command: ClassVar[str] = "translate"
+    command: ClassVar[str] = "translate --source FILE"
     reporting: ClassVar[Reporting] = TOKENS
 
     corpus: str | None = None

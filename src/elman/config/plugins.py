@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from elman.config.record import Part, Record
-from elman.errors import UserError
+from elman.errors import UserError, command
 from elman.files import sha256_file
 
 VARIABLE = "ELMAN_PLUGINS"
@@ -91,6 +91,12 @@ def blame(error: BaseException) -> str | None:
     """One line about an error that arose in the code of a plug-in; None where no plug-in took part."""
     place = place_of(error)
     return f"a plug-in fails at {place}{_told(error)}" if place and isinstance(error, Exception) else None
+
+
+def resuming(name: str, out: Path) -> str:
+    """The command that continues a training or a sweep in a folder, with the files of plug-ins that are loaded."""
+    files = [one.name for one in loaded if Path(one.name).is_absolute()]
+    return command(name, "--resume", "--out", out, *(word for file in files for word in ("--plugin", file)))
 
 
 def load() -> None:

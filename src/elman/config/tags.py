@@ -63,7 +63,7 @@ class TagData(TagOptions, frozen=True, kw_only=True, tag_field="kind", tag="tags
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    command: ClassVar[str] = "tag"
+    command: ClassVar[str] = "tag --text SENTENCE"
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",
         "nll",

@@ -61,7 +61,7 @@ class TreeData(TreeOptions, frozen=True, kw_only=True, tag_field="kind", tag="tr
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    command: ClassVar[str] = "parse"
+    command: ClassVar[str] = "parse --text SENTENCE"
     reporting: ClassVar[Reporting] = Reporting(
         "NLL",
         "nll",

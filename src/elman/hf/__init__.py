@@ -1,7 +1,7 @@
 """Runs on text as models of Hugging Face's transformers (pip install 'elman[hf]').
 
 Importing this package registers the kind of model `elman`, so that `AutoModelForCausalLM.from_pretrained(FOLDER)` and
-`AutoTokenizer.from_pretrained(FOLDER)` open what `elman export --to hf` wrote.
+`AutoTokenizer.from_pretrained(FOLDER)` open what `elman export RUN --to hf --out FOLDER` wrote.
 """
 
 from elman.errors import UserError

@@ -6,8 +6,9 @@ sums are integers, and the result is float32:
 
     y_no = s_x s_o sum_i round(x_ni / s_x) round(w_oi / s_o)
 
-The relative error of a product is about one per cent (normally distributed numbers; `elman evaluate --precision int8`
-tells what a model loses). A parameter is rounded and laid out on first use, and again after it changes.
+The relative error of a product is about one per cent (normally distributed numbers; `elman evaluate RUN
+--precision int8` tells what a model loses). A parameter is rounded and laid out on
+first use, and again after it changes.
 """
 
 from collections.abc import MutableMapping

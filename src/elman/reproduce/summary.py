@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elman.errors import UserError, notice
+from elman.errors import UserError, command, notice
 from elman.evaluation.paired_accuracy import holm
 from elman.reproduce.arm import Scale, at_scale
 from elman.reproduce.claim import Claim
@@ -131,7 +131,8 @@ def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
     paths = [out / f"{at_scale(claim.name, scale)}.json" for claim in claims]
     records = [one for path in paths if path.is_file() and (one := _readable(path)) is not None]
     if not records:
-        raise UserError(f"{out}: no claim has a result at the scale {scale}; run `elman reproduce all --out {out}`")
+        run = command("reproduce", "all", "--scale", scale, "--out", out)
+        raise UserError(f"{out}: no claim has a result at the scale {scale}; run `{run}`")
     return Summary.of(scale, claims, records)
 
 

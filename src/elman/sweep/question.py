@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 import tomli_w
 
+from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, flatten, read_tables, set_recipe
 from elman.errors import UserError
@@ -155,7 +156,7 @@ def _require_same(out: Path, known: Sweep, asked: Sweep) -> None:
         if before:
             raise UserError(
                 f"{out} holds another sweep: {what} differ ({before}); choose another --out, or continue that one with"
-                f" elman sweep --resume --out {out}"
+                f" {resuming('sweep', out)}"
             )
 
 

@@ -14,7 +14,7 @@ from elman.config.toml import set_keys
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import look, name_of
 from elman.data.text.preparation import Progress
-from elman.errors import UserError
+from elman.errors import UserError, command
 from elman.tasks.hub import fetched
 from elman.tasks.music.task import MusicTask
 from elman.tasks.pairs.task import PairTask
@@ -113,4 +113,4 @@ def _require_kind(recipe: Recipe, source: str) -> None:
     start = f"{source}: the recipe is for {recipe.kind} ({_NEEDS[recipe.kind]}), but this looks like {found.what}"
     if found.kind is None:
         raise UserError(f"{start}; convert it first")
-    raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: elman train {source}")
+    raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: {command('train', source)}")

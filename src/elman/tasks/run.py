@@ -13,6 +13,7 @@ import torch
 from msgspec import Meta
 
 from elman.config.inference import Settings
+from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
 from elman.data.catalog.prepare import is_known
@@ -246,7 +247,7 @@ class Run(ABC):
         if stopped and read_progress(last, checkpoint.load(last, "progress")[1]["progress"]).best is None:
             raise UserError(
                 f"{self.path / MODEL}: there is no model yet, since training stopped before its first validation;"
-                f" continue it with: elman train --resume --out {self.path}"
+                f" continue it with: {resuming('train', self.path)}"
             )
         tensors, facts = checkpoint.load(self.path / MODEL, "vocabulary")
         try:

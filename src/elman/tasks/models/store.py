@@ -12,7 +12,7 @@ import msgspec
 from elman.data.archives import Archive
 from elman.data.catalog.download import download
 from elman.data.text.preparation import Progress
-from elman.errors import UserError, notice
+from elman.errors import UserError, command, notice
 from elman.files import cache_folder, explain, remove_abandoned, sha256_file, write_atomic
 from elman.formats import parse_json
 from elman.tasks.models import registry
@@ -43,11 +43,11 @@ def open_model(name: str) -> Path:
     if name in models:
         return _own(name, models[name])
     folder = place(name)
-    model = entry_of(folder)
+    model, fetching = entry_of(folder), command("models", "fetch", name)
     if model is None:
-        raise UserError(f"{name}: this model is not here yet; run: elman models fetch {name}")
+        raise UserError(f"{name}: this model is not here yet; run: {fetching}")
     if wrong := altered(folder, model):
-        raise UserError(f"{folder / wrong}: not the file of the registry; run again: elman models fetch {name}")
+        raise UserError(f"{folder / wrong}: not the file of the registry; run again: {fetching}")
     return folder
 
 
