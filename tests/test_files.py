@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,16 +13,17 @@ import pytest
 import torch
 
 from elman.errors import UserError
-from elman.files import FolderLock, explain, is_taken, json_text, making, require_utf8, waiting_for, write_atomic
+from elman.files import explain, json_text, making, replacing, require_utf8, write_atomic
 from elman.jobs import Kept
+from elman.jobs.locks import FolderLock, is_taken, waiting_for
 from elman.learning import checkpoint
 from support.systems import posix
 
-HOLD = "import sys; from pathlib import Path; from elman.files import FolderLock\n"
+HOLD = "import sys; from pathlib import Path; from elman.jobs.locks import FolderLock\n"
 HOLD += "with FolderLock(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
 
 
-WAIT = "import sys; from pathlib import Path; from elman.files import waiting_for\n"
+WAIT = "import sys; from pathlib import Path; from elman.jobs.locks import waiting_for\n"
 WAIT += "print('begun', flush=True)\nwith waiting_for(Path(sys.argv[1])): print(Path(sys.argv[1]).exists())"
 
 
@@ -166,3 +168,41 @@ def test_json_has_null_for_numbers_that_are_not_finite():
 def test_a_name_that_is_not_utf_8_is_refused():
     with pytest.raises(UserError, match=r"--out: the name runs/\\xff is not UTF-8"):
         require_utf8(Path(os.fsdecode(b"runs/\xff")), "--out")
+
+
+@posix
+def test_a_pipe_is_written_to_and_stays(tmp_path):
+    """Also where writing fails halfway; nothing is made beside it."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        write_atomic(pipe, "text\n" * 5_000)
+        assert reader.stdout.read() == b"text\n" * 5_000
+    with pytest.raises(RuntimeError), replacing(pipe):
+        raise RuntimeError
+    assert pipe.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+@posix
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files have no names")
+@pytest.mark.parametrize("name", ["/proc/self/fd/1", "/dev/fd/1"])
+def test_an_open_file_is_continued_where_it_is(tmp_path, name):
+    """Tried where nothing can be replaced, even by an error."""
+    code = "import sys; from pathlib import Path; from elman.files import is_stream, write_atomic\n"
+    code += "path = Path(sys.argv[1]); assert is_stream(path); print('before')\n"
+    code += "write_atomic(path, 'text\\n'); print('after')"
+    with (tmp_path / "out").open("w") as file:
+        subprocess.run([sys.executable, "-c", code, name], stdout=file, check=True)
+    assert (tmp_path / "out").read_text() == "before\ntext\nafter\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@posix
+def test_a_socket_is_refused_and_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind("socket")
+        with pytest.raises(UserError, match="socket: cannot be written"):
+            write_atomic(Path("socket"), "text")
+        assert Path("socket").is_socket()

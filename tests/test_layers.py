@@ -14,7 +14,7 @@ DESIGN = ROOT.parents[1] / "docs" / "design.md"
 LAYERS = (
     (
         ("errors", "files", "formats", "jobs"),
-        "user errors; files written completely or not at all; JSON and TOML; processes, launchers, and stored results",
+        "user errors; files written completely or not at all; JSON and TOML; locks, processes, launchers, results",
     ),
     (("config",), "recipes as typed records, TOML, errors that name the key"),
     (("drawing",), "figures and pages, independent of runs"),

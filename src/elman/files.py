@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, digests, and run folders that one process at a time works in."""
+"""Files that are written completely or not at all, the devices and pipes in their place, and digests."""
 
 import contextlib
 import errno
@@ -9,84 +9,17 @@ import os
 import re
 import secrets
 import shutil
+import stat
+import sys
+import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO
 
-import filelock
 import msgspec
 
-from elman.errors import UserError, notice
-
-NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
-"""Errors of file systems without locks."""
-
-HELD = ".held"
-"""The file whose existence is the lock of a folder on such a file system."""
-
-
-class FolderLock:
-    """A folder locked for one process while a block runs; a block that holds the lock may enter it again.
-
-    The folder is created if it is missing, and keeps a file `.lock` with the process id of the last holder where other
-    processes can read it. The lock ends with its process; where the file system has no such locks, that is reported
-    once on standard error, and the lock is the existence of the file. What killed processes had begun to write is
-    removed when the lock is taken. Folders that were made for the lock are removed where the block fails before
-    anything is written there.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._lock = filelock.FileLock(folder / ".lock", thread_local=False)
-        self._made: list[Path] = []
-
-    def __enter__(self) -> Self:
-        """Take the lock; raises UserError where another process holds it or the folder cannot be written."""
-        try:
-            self._made = made_folders(self.folder) or self._made
-            self._acquire()
-        except filelock.Timeout:
-            raise UserError(
-                f"{self.folder} is in use: {_holder(self.folder)} is training there; wait until it ends, or choose"
-                " another --out"
-            ) from None
-        except OSError as error:
-            raise UserError(explain(self.folder, error)) from error
-        if isinstance(self._lock, filelock.UnixFileLock):  # elsewhere the file is locked itself, or is the lock
-            with contextlib.suppress(OSError):  # the process id only informs; a full disk is reported by later writes
-                Path(self._lock.lock_file).write_text(f"{os.getpid()}\n", encoding="utf-8")
-        if self._lock.lock_counter == 1:
-            remove_abandoned(self.folder)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        last = self._lock.lock_counter == 1
-        self._lock.release()
-        if last and kind is not None and self._made:
-            with contextlib.suppress(OSError):
-                if [path.name for path in self.folder.iterdir()] == [".lock"]:
-                    (self.folder / ".lock").unlink()
-            remove_empty(self._made)
-
-    def _acquire(self) -> None:
-        """Acquire the lock, by the existence of its file where the file system has no locks."""
-        wait = 0.2  # `is_taken` of another process holds it for a moment
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the library, about the same
-            try:
-                self._lock.acquire(timeout=wait)
-            except OSError as error:
-                if isinstance(error, filelock.Timeout) or error.errno not in NO_LOCKS:
-                    raise
-                self._lock = filelock.SoftFileLock(self.folder / HELD, thread_local=False)
-                self._lock.acquire(timeout=wait)
-        if isinstance(self._lock, filelock.SoftFileLock):
-            notice(
-                f"{self.folder}: the file system has no locks; after a kill remove {self._lock.lock_file} by hand, and"
-                " let one machine at a time train there"
-            )
+from elman.errors import UserError
 
 
 def made_folders(folder: Path) -> list[Path]:
@@ -120,54 +53,17 @@ def making(folder: Path) -> Iterator[None]:
         raise
 
 
-def is_taken(folder: Path) -> bool:
-    """Whether a process holds the lock of a folder now."""
-    try:
-        if (folder / ".lock").is_file():
-            filelock.FileLock(folder / ".lock").acquire(blocking=False).lock.release()
-    except OSError as error:
-        return isinstance(error, filelock.Timeout) or (folder / HELD).exists()
-    return False
-
-
-def _holder(folder: Path) -> str:
-    with contextlib.suppress(OSError, ValueError):
-        return f"process {int((folder / '.lock').read_bytes()[:20])}"
-    return "another process"
-
-
-@contextlib.contextmanager
-def waiting_for(path: Path) -> Iterator[None]:
-    """Let one process at a time run the block, which makes the file at `path`; where there are no locks, all at once.
-
-    The folder is created if it is missing, and keeps a hidden file beside `path`. Raises UserError where the folder
-    cannot be written.
-    """
-    lock = filelock.FileLock(path.with_name(f".{path.name}.lock"))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the library, where the file system has no locks
-            lock.acquire()
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise UserError(explain(path, error)) from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 @contextlib.contextmanager
 def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which takes the place of `path` in one step when the block succeeds.
 
     On any failure `path` keeps its old content and the temporary file is removed; raises UserError where the folder
     cannot be written, is missing (with `parents` it is made) or the disk is full. The new file has the permissions that
-    the umask leaves.
+    the umask leaves. A device, a pipe or another stream is not replaced: what was written is copied into it.
     """
     # In a folder of its own, since libraries make temporary files of other names beside the one that they write.
-    own = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    streamed, unique = is_stream(path), f"{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    own = (Path(tempfile.gettempdir()) if streamed else path.parent) / f".{path.name}.{unique}"
     temporary = own / f"{path.name}.part"
     try:
         if parents:
@@ -175,6 +71,10 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
         own.mkdir()
         temporary.touch()
         yield temporary
+        if streamed:
+            with temporary.open("rb") as file, _opened(path) as stream:
+                shutil.copyfileobj(file, stream)
+            return
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.chmod(own.stat().st_mode & 0o666)
@@ -183,6 +83,31 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
         raise UserError(explain(path, error)) from error
     finally:
         shutil.rmtree(own, ignore_errors=True)
+
+
+_OPEN_FILES = re.compile(r"/dev(/fd)?|/proc/.+/fd")
+"""Folders whose files a process has open, such as /dev/stdout."""
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is a device, a pipe, a socket, or an open file such as /dev/stdout: bytes go into it, it stays."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    special = not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return special or _OPEN_FILES.fullmatch(os.path.realpath(path.parent)) is not None
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A stream opened to write; a file that this process has open is continued where it is."""
+    link = path.readlink() if path.is_symlink() else path
+    for place in (path, link):
+        if place.name.isdigit() and os.path.realpath(place.parent) == f"/proc/{os.getpid()}/fd":
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            return os.fdopen(os.dup(int(place.name)), "wb", buffering=0)
+    return path.open("wb", buffering=0)
 
 
 def _replace(new: Path, path: Path) -> None:

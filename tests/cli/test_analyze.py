@@ -1,7 +1,9 @@
 """elman analyze, from the command line to the page."""
 
 import json
+import os
 import shutil
+import subprocess
 
 import msgspec
 import numpy as np
@@ -14,6 +16,7 @@ from elman.network.output.activation import ACTIVATIONS
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
+from support.systems import posix
 
 MIXTURE = {"kind": "mixture", "heads": {1: 1, 2: 2}, "size": 8}
 
@@ -68,6 +71,17 @@ def test_rank_of_one_run_is_written_beside_it(runs, analyze):
 
 
 @pytest.mark.slow
+@posix
+def test_the_page_of_ranks_goes_into_a_pipe_and_no_file_beside_it(runs, analyze, tmp_path):
+    places = tmp_path / "pipe", tmp_path / "page"
+    os.mkfifo(places[0])
+    with places[1].open("wb") as file, subprocess.Popen(["cat", str(places[0])], stdout=file):
+        found = json.loads(analyze("rank", runs / "softmax", "--json", "--out", places[0]))
+    assert "</html>" in places[1].read_text()
+    assert found["singular_values"] is None
+    assert {*tmp_path.iterdir()} == {*places}
+
+
 def test_ranks_of_several_runs_share_a_page(runs, analyze, tmp_path):
     out = tmp_path / "both.html"
     told = analyze("rank", runs / "softmax", runs / "doc", "--dtype", "float64", "--out", out, "--max-tokens", "90")

@@ -12,7 +12,7 @@ import pytest
 import elman
 from elman import config
 from elman.errors import UserError
-from elman.files import FolderLock
+from elman.jobs.locks import FolderLock
 from elman.reproduce import conduct, plan, runs, training
 from elman.reproduce.arm import Measurement, recipe_of
 from elman.reproduce.claim import ClaimMeasure

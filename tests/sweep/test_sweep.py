@@ -14,7 +14,7 @@ import pytest
 
 from elman import config
 from elman.cli import main
-from elman.files import FolderLock, is_taken
+from elman.jobs.locks import FolderLock, is_taken
 from elman.learning import checkpoint
 from elman.reproduce import training
 from support import inline

@@ -12,7 +12,7 @@ import pytest
 from elman import config, files
 from elman.cli import main
 from elman.errors import UserError
-from elman.files import FolderLock
+from elman.jobs.locks import FolderLock
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment

@@ -13,7 +13,7 @@ from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
-from elman.files import write_atomic
+from elman.files import is_stream, write_atomic
 
 if TYPE_CHECKING:
     from elman.analysis.mixture import MixtureReading
@@ -146,10 +146,11 @@ def rank(
         )
     sources = sources_of((record["data"] for record in records), "values")
     write_rank_page(page, findings, f"the {split.split} split of {', or of '.join(sources)}")
-    beside = page.with_suffix(".json")
-    write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
+    beside = None if is_stream(page) else page.with_suffix(".json")
+    if beside is not None:
+        write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
     brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]
-    facts = {"runs": brief, "report": str(page), "singular_values": str(beside)}
+    facts = {"runs": brief, "report": str(page), "singular_values": None if beside is None else str(beside)}
     show.print_result(
         common.as_json, facts, *_rank_tables(records, findings), notes=[verdict(findings), f"report: {page}"]
     )

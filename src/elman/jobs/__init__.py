@@ -17,7 +17,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from elman.errors import UserError
-from elman.files import remove_abandoned, waiting_for
+from elman.files import remove_abandoned
+from elman.jobs.locks import waiting_for
 
 Advance: TypeAlias = Callable[[int, int], None] | None
 """Called with (parts done, parts in all)."""

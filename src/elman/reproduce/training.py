@@ -10,10 +10,11 @@ from typing import Protocol
 import torch
 
 from elman.errors import Diverged, UserError
-from elman.files import is_taken, write_atomic
+from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import listening
 from elman.jobs.launching import Crew, Launch, Tell
+from elman.jobs.locks import is_taken
 from elman.learning.progress import phases_of
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages

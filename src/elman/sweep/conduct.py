@@ -7,8 +7,8 @@ from typing import NamedTuple
 import msgspec
 
 from elman.errors import UserError, notice
-from elman.files import FolderLock
 from elman.jobs.launching import Tell
+from elman.jobs.locks import FolderLock
 from elman.network.device import choose_device
 from elman.reproduce.planned import UNTRAINED
 from elman.reproduce.training import Machine, Stopped, Watch, train_programme

@@ -17,8 +17,9 @@ from elman.config import plugins
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result, figures_of
-from elman.files import FolderLock, require_utf8, write_atomic
+from elman.files import require_utf8, write_atomic
 from elman.formats import parse_json
+from elman.jobs.locks import FolderLock
 from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.log import Watcher
 from elman.learning.resumption import described, split_changes
