@@ -204,3 +204,6 @@ def new_folder(out: Path) -> Iterator[Path]:
             folder.rename(out)
     except OSError as error:
         raise UserError(explain(out, error)) from error
+    except UserError as error:  # of a file within it, which the user knows by its place in `out`
+        error.args = (str(error).replace(beside, str(out.parent)),)
+        raise

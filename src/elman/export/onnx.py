@@ -160,7 +160,12 @@ def write_int8(path: Path, out: Path) -> None:
         options = runtime.SessionOptions()
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.optimized_model_filepath, options.log_severity_level = str(simple), 3
-        runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        try:
+            runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # of its own kinds, which have no number as OSError has
+            raise UserError(
+                f"{out}: onnxruntime cannot write the graph to be rounded ({first_line(error)}); free some space there"
+            ) from error
         graph = onnx.load(simple)
         del graph.graph.value_info[:]  # shapes that were inferred before no longer agree
         onnx.save(graph, simple)

@@ -1,5 +1,6 @@
 """A step as a program of torch.export, which runs without the code of elman."""
 
+import io
 from pathlib import Path
 
 import torch
@@ -7,7 +8,7 @@ import torch
 from elman.errors import UserError, first_line
 from elman.export.check import TorchStep
 from elman.export.step import Step, tracing
-from elman.files import replacing
+from elman.files import write_atomic
 
 
 def read_program(path: Path, step: Step) -> TorchStep:
@@ -29,5 +30,6 @@ def write_program(step: Step, path: Path) -> None:
             )
     except (RuntimeError, torch._dynamo.exc.UserError) as error:
         raise UserError(f"this network cannot be traced: {first_line(error)}") from error
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        torch.export.save(program, file)
+    memory = io.BytesIO()  # torch ends the process where it cannot write to a file
+    torch.export.save(program, memory)
+    write_atomic(path, memory.getvalue())
