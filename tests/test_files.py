@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from elman.errors import UserError
-from elman.files import explain, json_text, making, replacing, require_utf8, write_atomic
+from elman.files import explain, json_text, making, replacing, require_utf8, require_writable, write_atomic
 from elman.jobs import Kept
 from elman.jobs.locks import FolderLock, is_taken, waiting_for
 from elman.learning import checkpoint
@@ -206,3 +206,20 @@ def test_a_socket_is_refused_and_stays(tmp_path, monkeypatch):
         with pytest.raises(UserError, match="socket: cannot be written"):
             write_atomic(Path("socket"), "text")
         assert Path("socket").is_socket()
+
+
+@posix
+def test_what_cannot_be_written_is_known_before(tmp_path, monkeypatch):
+    """Missing folders are made later; pipes need no folder; a file in the place of a folder, or no rights, are told."""
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "file", tmp_path / "pipe", tmp_path / "a/b/c", Path("~nobody-of-this-name/x")):
+        require_writable(path)
+    for path in (tmp_path / "file/x", tmp_path / "file/x/y", tmp_path / "pipe/x"):
+        with pytest.raises(UserError, match=r"cannot be written .Not a directory.; choose another folder"):
+            require_writable(path)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    for path in (tmp_path, tmp_path / "file", tmp_path / "a/b"):
+        with pytest.raises(UserError, match=r"cannot be written .Permission denied."):
+            require_writable(path)
+    require_writable(tmp_path / "pipe")

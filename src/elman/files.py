@@ -207,6 +207,20 @@ def require_utf8(path: Path | str, what: str) -> None:
         raise UserError(f"{what}: the name {shown} is not UTF-8; choose another name") from None
 
 
+def require_writable(path: Path) -> None:
+    """Raise UserError where nothing can be written at `path`, before long work for it; its folders may be missing."""
+    path = Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 - raises nothing
+    found = next((one for one in (path, *path.parents) if os.path.exists(one)), path.parent)  # noqa: PTH110 - the same
+    if found == path and not is_stream(path) and not path.is_dir():
+        found = path.parent  # in which a new file takes its place
+    stream = is_stream(found) and found == path
+    number = 0 if os.access(found, os.W_OK if stream else os.W_OK | os.X_OK) else errno.EACCES
+    if not stream and not found.is_dir():
+        number = errno.ENOTDIR
+    if number:
+        raise UserError(explain(path, OSError(number, os.strerror(number))))
+
+
 def explain(path: Path, error: OSError) -> str:
     """The message for a user whose file could not be written."""
     if error.errno == errno.ENOENT and not path.parent.is_dir():

@@ -1,6 +1,7 @@
 """What a person may get wrong: files, kinds, numbers, names, paths; each gets one line with the cure, and status 2."""
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -294,3 +295,43 @@ def test_arrays_in_the_place_of_a_text(capsys, places, run, tmp_path):
     assert "not UTF-8" in refusal(capsys, "score", run, tmp_path / "a.npz")
     (tmp_path / "b.json").write_text(json.dumps({"a": 1}))
     assert "b.json" in refusal(capsys, "rescore", run, tmp_path / "b.json")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "score RUN TEXT --out OUT",
+        "score RUN TEXT --by word --html OUT",
+        "score RUN TEXT --adapt --save-state OUT",
+        "embed RUN TEXT --out OUT.npz",
+        "generate RUN --save-state OUT",
+        "generate RUN --out OUT",
+        "analyze rank RUN --out OUT",
+        "analyze outputs --out OUT",
+        "report RUN --out OUT",
+        "table RUN --out OUT",
+        "minimal-pairs RUN --pairs TEXT --items OUT",
+        "ngram train TEXT --out OUT",
+        "export RUN --to onnx --out OUT",
+        "models publish RUN --name tiny --licence MIT --out OUT",
+        "models publish RUN --name tiny --licence MIT --out NEW --registry OUT",
+        "train RECIPE --out OUT",
+        "demo --out OUT",
+        "sweep RECIPE --set training.clip=1,2 --out OUT",
+        "lab compare --tasks parity --cells elman --out OUT",
+        "reproduce rank-bound --out OUT",
+        "reproduce summary --into OUT",
+        "grammar generate elman-1991 --out OUT",
+        "data programs OUT",
+        "compose RUN --out OUT.mid",
+        "tag RUN TEXT --out OUT",
+        "parse RUN TEXT --vectors OUT",
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(command, capsys, tmp_path, monkeypatch):
+    """Nothing but the place is looked at: no run, no text, no recipe is there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    line = refusal(capsys, *command.replace("OUT", "file/in/it").split())
+    assert re.match(r"elman: .*file/in/it[.\w]*: cannot be written \(Not a directory\); choose another folder", line)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

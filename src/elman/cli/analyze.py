@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common, SplitOptions, sources_of
 from elman.cli.help import family
-from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder
+from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder, writable
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import is_stream, write_atomic
@@ -36,7 +36,7 @@ app.command("elman.cli.analyze_dynamics:stability", name="stability", help="Cert
 def outputs(
     *,
     activation: Strings = (),
-    out: Annotated[Path, Parameter(metavar="FILE")] = Path("outputs.html"),
+    out: Annotated[Path, Parameter(metavar="FILE", validator=writable)] = Path("outputs.html"),
     as_json: AsJson = False,
 ) -> None:
     """What output functions make of a line of scores; needs no run.

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import show, streaming, texts
 from elman.cli.groups import Common
-from elman.cli.options import Positive, TextFile, TextRunFolder
+from elman.cli.options import Positive, TextFile, TextRunFolder, writable
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -22,7 +22,7 @@ def embed(
     file: TextFile | None = None,
     /,
     *,
-    out: Annotated[Path, Parameter(metavar="FILE")],
+    out: Annotated[Path, Parameter(metavar="FILE", validator=writable)],
     layers: str | None = None,
     document: bool = False,
     vectors: Literal["input", "output"] | None = None,

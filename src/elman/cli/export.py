@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.groups import Common
-from elman.cli.options import DataSource
+from elman.cli.options import DataSource, writable
 from elman.errors import UserError
 
 ExportedRun = Annotated[Path, Parameter(help="a run on text; with --to web also on music or pairs")]
@@ -20,7 +20,7 @@ def export(
     run: ExportedRun,
     /,
     *others: FurtherRuns,
-    out: Annotated[Path, Parameter(metavar="FOLDER")],
+    out: Annotated[Path, Parameter(metavar="FOLDER", validator=writable)],
     to: Literal["onnx", "torch", "hf", "web", "arpa"] = "onnx",
     int8: bool = False,
     half: bool = False,

@@ -13,7 +13,18 @@ from elman.cli import show, states, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.groups import Common
 from elman.cli.mixing import MixtureOptions
-from elman.cli.options import FreeText, Natural, Positive, TextFile, TextRunFolder, group, option, record_of, refuse
+from elman.cli.options import (
+    FreeText,
+    Natural,
+    Positive,
+    TextFile,
+    TextRunFolder,
+    group,
+    option,
+    record_of,
+    refuse,
+    writable,
+)
 from elman.config.inference import Sampling
 from elman.errors import counted
 
@@ -62,6 +73,7 @@ class OutputOptions:
 
     def check(self, *, save_state: bool, adapt: bool, as_json: bool) -> None:
         """Raises UserError where the options do not fit together."""
+        writable(None, self.file)
         several = self.samples > 1
         others = {"--samples": several, "--out": self.file, "--raw": self.raw, "--adapt": adapt, "--json": as_json}
         if self.interactive:
@@ -80,7 +92,7 @@ def generate(
     output: OutputOptions = OutputOptions(),
     sampling: SamplingOptions = SamplingOptions(),
     state: Annotated[Path | None, Parameter(alias="--load-state", metavar="FILE")] = None,
-    save_state: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    save_state: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
     adaptation: OnlineOptions = OnlineOptions(),
     mixture: MixtureOptions = MixtureOptions(),
     reading: texts.ReadingOptions = texts.ReadingOptions(),

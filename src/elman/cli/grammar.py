@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AsJson, Natural, OutFile, Positive, Share, TextRunFolder
+from elman.cli.options import AsJson, Natural, OutFile, Positive, Share, TextRunFolder, writable
 from elman.config.text import GrammarOptions
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
@@ -32,7 +32,7 @@ def generate(
     rules: str,
     /,
     *,
-    out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
+    out: Annotated[Path | None, Parameter(metavar="FOLDER", validator=writable)] = None,
     sentences: Positive = _DEFAULT.sentences,
     valid: Positive = _DEFAULT.valid,
     test: Positive = _DEFAULT.test,

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse
+from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse, writable
 from elman.cli.progress import duration
 from elman.config.recipe import KINDS, Recipe
 from elman.config.text import TextData
@@ -186,7 +186,7 @@ def prepare(
     name: str,
     /,
     *,
-    out: Annotated[Path | None, Parameter(metavar="FOLDER")] = None,
+    out: Annotated[Path | None, Parameter(metavar="FOLDER", validator=writable)] = None,
     base_url: Annotated[str | None, Parameter(metavar="URL")] = None,
     recipe: Annotated[Path | None, Parameter(metavar="RECIPE")] = None,
     settings: Settable = (),

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
 from elman.errors import UserError
+from elman.files import require_writable
 from elman.formats import LARGEST
 
 if TYPE_CHECKING:
@@ -95,7 +96,15 @@ Strings = Annotated[tuple[str, ...], Parameter(consume_multiple=1)]
 """One or more words after an option."""
 
 DataSource = Annotated[str | None, Parameter(metavar="DATA")]
-OutFile = Annotated[Path | None, Parameter(name="--out", metavar="FILE")]
+
+
+def writable(_: Any, value: Path | None) -> None:
+    """The validator of a file or folder to write: it is refused before the work if it cannot be written after it."""
+    if value is not None and value != Path("-"):
+        require_writable(value)
+
+
+OutFile = Annotated[Path | None, Parameter(name="--out", metavar="FILE", validator=writable)]
 AsJson = Annotated[bool, Parameter(name="--json", help="print the result as JSON on standard output")]
 AsUnk = Annotated[bool, Parameter(help="read unknown words as <unk>, also with a model that reads spelling")]
 Settable = Annotated[

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common
-from elman.cli.options import FreeText, OutFile, TextFile
+from elman.cli.options import FreeText, OutFile, TextFile, writable
 from elman.errors import UserError, counted
 from elman.files import replacing
 
@@ -36,8 +36,8 @@ def parse(
     given: bool = False,
     raw: bool = False,
     search: Literal["chart", "greedy"] | None = None,
-    vectors: Annotated[Path | None, Parameter(metavar="FILE")] = None,
-    page: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    vectors: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
+    page: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:

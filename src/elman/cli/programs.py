@@ -2,10 +2,12 @@
 
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from elman.cli import show
-from elman.cli.options import AsJson, Natural, Positive
+from elman.cli.options import AsJson, Natural, Positive, writable
 from elman.data.programs.write import Wish, write_pairs
 from elman.errors import UserError
 
@@ -13,7 +15,7 @@ _DEFAULT = Wish()
 
 
 def programs(
-    out: Path,
+    out: Annotated[Path, Parameter(validator=writable)],
     /,
     *,
     task: Literal["execute", "add", "copy"] = _DEFAULT.task,

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import DataSource, Positive, Tracked, chosen_trackers
+from elman.cli.options import DataSource, Positive, Tracked, chosen_trackers, writable
 from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ def reproduce(
     scale: str = "small",
     quick: bool = False,
     data: DataSource = None,
-    out: Annotated[Path, Parameter(metavar="FOLDER")] = Path("runs/reproduce"),
+    out: Annotated[Path, Parameter(metavar="FOLDER", validator=writable)] = Path("runs/reproduce"),
     seeds: Positive | None = None,
     arm: Annotated[list[str] | None, Parameter(metavar="LABEL")] = None,
     resume: bool = False,
     track: Tracked = None,
-    into: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    into: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
     launching: LaunchOptions = LaunchOptions(),
     common: Common = Common(),
 ) -> int:

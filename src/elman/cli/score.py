@@ -14,7 +14,7 @@ from elman.cli import score_rows, states, streaming, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.groups import Machine, UnknownOptions
 from elman.cli.mixing import MixtureOptions, read_ngram
-from elman.cli.options import OutFile, Positive, TextFile, TextRunFolder, group, refuse
+from elman.cli.options import OutFile, Positive, TextFile, TextRunFolder, group, refuse, writable
 from elman.cli.score_rows import Row
 from elman.data.text.shards import WHOLE
 from elman.data.text.tally import Tally
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from elman.tasks.text.run import TextRun
 
 FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
+WrittenFile = Annotated[Path | None, Parameter(metavar="FILE", validator=writable)]
 
 By = Literal["token", "word", "region", "sentence"]
 
@@ -87,7 +88,7 @@ def score(
     document: bool = False,
     format: Literal["tsv", "jsonl"] = "tsv",
     as_json: Annotated[bool, Parameter(name="--json")] = False,
-    html: FileOption = None,
+    html: WrittenFile = None,
     stimuli: StimulusOptions = StimulusOptions(),
     reading: texts.ReadingOptions = texts.ReadingOptions(),
     unknown: UnknownOptions = UnknownOptions(),
@@ -95,7 +96,7 @@ def score(
     mixture: MixtureOptions = MixtureOptions(),
     ngram_column: FileOption = None,
     load_state: FileOption = None,
-    save_state: FileOption = None,
+    save_state: WrittenFile = None,
     out: OutFile = None,
     shards: streaming.ShardOptions = streaming.ShardOptions(),
     machine: Machine = Machine(),

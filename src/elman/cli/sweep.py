@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import DataSource, Natural, Positive, Tracked, chosen_trackers
+from elman.cli.options import DataSource, Natural, Positive, Tracked, chosen_trackers, writable
 from elman.config.plugins import resuming
 from elman.errors import UserError
 
@@ -44,7 +44,7 @@ def sweep(
     trials: Positive | None = None,
     seed: Natural = 0,
     data: DataSource = None,
-    out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    out: Annotated[Path | None, Parameter(metavar="DIR", validator=writable)] = None,
     resume: bool = False,
     dry_run: bool = False,
     track: Tracked = None,

@@ -8,7 +8,17 @@ from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show, together
 from elman.cli.groups import Common
-from elman.cli.options import AboveZero, DataSource, NonNegative, Positive, Settable, Tracked, Whole, chosen_trackers
+from elman.cli.options import (
+    AboveZero,
+    DataSource,
+    NonNegative,
+    Positive,
+    Settable,
+    Tracked,
+    Whole,
+    chosen_trackers,
+    writable,
+)
 from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import find, resolve
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
 BASELINES = "baselines"
 """What a run computes besides its results, as its folder records it beside the names of trackers."""
 
-RunOut = Annotated[Path | None, Parameter(metavar="RUN")]
+RunOut = Annotated[Path | None, Parameter(metavar="RUN", validator=writable)]
 
 
 def train(
@@ -38,7 +48,7 @@ def train(
     seed: Whole | None = None,
     epochs: Positive | None = None,
     resume: bool = False,
-    init: RunOut = None,
+    init: Annotated[Path | None, Parameter(metavar="RUN")] = None,
     minutes: AboveZero | None = None,
     max_minutes: NonNegative | None = None,
     baselines: bool = False,
@@ -117,7 +127,7 @@ def train(
 
 def demo(
     *,
-    out: Annotated[Path, Parameter(metavar="RUN")] = Path("runs/demo"),
+    out: Annotated[Path, Parameter(metavar="RUN", validator=writable)] = Path("runs/demo"),
     data: Annotated[str, Parameter(metavar="DATA")] = "shakespeare",
     max_minutes: NonNegative | None = None,
     settings: Settable = (),

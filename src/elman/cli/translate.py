@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common, Machine
-from elman.cli.options import OutFile, PairRunFolder, Positive, TextFile, group, option, record_of
+from elman.cli.options import OutFile, PairRunFolder, Positive, TextFile, group, option, record_of, writable
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
 from elman.errors import UserError, counted
@@ -101,7 +101,7 @@ def translate(
     /,
     *,
     out: OutFile = None,
-    attention: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    attention: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
     options: SearchOptions,
     common: Common = Common(),
 ) -> None:

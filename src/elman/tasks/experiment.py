@@ -17,7 +17,7 @@ from elman.config import plugins
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result, figures_of
-from elman.files import require_utf8, write_atomic
+from elman.files import require_utf8, require_writable, write_atomic
 from elman.formats import parse_json
 from elman.jobs.locks import FolderLock
 from elman.learning.checkpoint import CHECKPOINT
@@ -66,6 +66,7 @@ class Experiment:
     ) -> None:
         out = Path(out).expanduser()
         require_utf8(out, "--out")
+        require_writable(out)
         self.out, self.device, self.resume, self.team = out, choose_device(device), resume, team
         self.lock = FolderLock(out)
         measured = recipe.training.precision == "auto" and not resume
