@@ -237,6 +237,14 @@ def test_the_readmes_give_the_same_figures():
     assert english == japanese
 
 
+def test_the_readmes_name_the_same_options_files_and_decimals_in_each_section():
+    """Whatever the order within a section, and whether a small number is written in words."""
+    for pattern in (r"`([^`\n]+)`", r"\d*\.\d+(?!\w)"):
+        pages = (re.split(r"^## ", FENCE.sub("", text_of(page)), flags=re.MULTILINE) for page in READMES)
+        ours, theirs = ([sorted(re.findall(pattern, section)) for section in page] for page in pages)
+        assert ours == theirs
+
+
 @pytest.mark.parametrize("path", [*PAGES, *SOURCES], ids=name)
 def test_nothing_points_out_of_the_project(path):
     text = text_of(path)
