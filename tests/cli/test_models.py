@@ -13,7 +13,9 @@ from elman.cli import main
 from elman.export import publishing
 from elman.files import sha256_file
 from elman.learning import checkpoint
+from elman.tasks.experiment import Experiment
 from elman.tasks.models import registry, store
+from support import every_kind
 from support.commands import output, refusal, trained
 from support.server import serving
 
@@ -172,3 +174,17 @@ def test_a_name_is_not_taken_twice(run, tmp_path, capsys):
         capsys, *f"models publish {run} --name tiny --licence MIT --out b --registry {tmp_path}/registry.toml".split()
     )
     assert re.search("a model tiny is there already", line)
+
+
+def test_the_card_of_a_series_states_nats(tmp_path, capsys):
+    write, recipe = every_kind.KINDS["series"]
+    experiment = Experiment(recipe(tmp_path), tmp_path / "run", data=write(tmp_path))
+    experiment.train()
+    rows = experiment.finish()
+    shown = output(capsys, *f"models publish {tmp_path}/run --name walk --licence MIT --out {tmp_path}/new".split())
+    card = (tmp_path / "new/walk/README.md").read_text()
+    assert "| split | nats per step | steps | nats per step as trained |\n|---|---|---|---|\n" in card
+    assert f"| test | {rows[1].nll:.4f} | {rows[1].tokens} | {rows[1].nll:.4f} |" in card
+    assert f"{rows[1].nll:.3f}" in shown
+    assert "walk: nats per step" in shown
+    assert "perplexity" not in card + shown

@@ -148,10 +148,10 @@ def _published(recipe: Recipe, loss: float) -> tuple[float, str]:
     """A published loss as the field states it, and its measure: of characters and bytes bits, otherwise as reported."""
     reporting, options = KINDS[recipe.kind].reporting, recipe.data
     if not reporting.in_perplexity:
-        return loss, f"nats per {reporting.unit}"
+        return loss, reporting.measure
     if isinstance(options, TextData) and options.tokenisation in ("characters", "bytes"):
         return math.log2(loss), f"bits per {options.tokenisation.removesuffix('s')}"
-    return loss, reporting.name
+    return loss, reporting.measure
 
 
 app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")

@@ -136,12 +136,10 @@ def publish(
         "model": msgspec.to_builtins(made.model),
         "results": [one.as_dict() for one in made.after],
     }
-    trained = {one.split: one for one in made.before}
-    rows = [
-        [one.split, f"{trained[one.split].perplexity:.3f}" if one.split in trained else "", f"{one.perplexity:.3f}"]
-        for one in made.after
-    ]
+    scale = opened.recipe.data.reporting
+    trained = {one.split: f"{scale.of(one.nll):.3f}" for one in made.before}
+    rows = [[one.split, trained.get(one.split, ""), f"{scale.of(one.nll):.3f}"] for one in made.after]
     size = made.model.archive.bytes if made.model.archive else 0
     lines = [f"{made.archive}: {size:,} bytes", f"{made.entry}: the entry for a registry"]
-    tables = [(f"{name}: perplexity", ["split", "as trained", "as published"], rows)] if rows else []
+    tables = [(f"{name}: {scale.measure}", ["split", "as trained", "as published"], rows)] if rows else []
     show.print_result(common.as_json, facts, *tables, notes=lines)

@@ -60,6 +60,11 @@ class Reporting(NamedTuple):
         """Report perplexity (otherwise nats per step)."""
         return self.quantity == "perplexity"
 
+    @property
+    def measure(self) -> str:
+        """What the reported loss is called in a table: `perplexity`, or its unit, such as `nats per step`."""
+        return self.name if self.in_perplexity else f"nats per {self.unit}"
+
     def of(self, nll: float) -> float:
         """The reported loss for an NLL (nats per token or step): that itself, or its perplexity, at most exp(700)."""
         return math.exp(min(nll, 700.0)) if self.in_perplexity else nll

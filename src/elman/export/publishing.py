@@ -161,9 +161,13 @@ def _card(
     """The card of the model, in Markdown."""
     kept = {"int8": "eight bits with a scale for each row of a matrix", "half": "float16", None: "float32"}[form]
     trained = {one.split: one for one in before}
+    scale = run.recipe.data.reporting
+    digits = 2 if scale.in_perplexity else 4
     rows = [
-        f"| {one.split} | {one.perplexity:.2f} | {one.nll:.4f} | {one.tokens:,} |"
-        + (f" {trained[one.split].perplexity:.2f} |" if one.split in trained else " |")
+        f"| {one.split} | {scale.of(one.nll):.{digits}f} |"
+        + (f" {one.nll:.4f} |" if scale.in_perplexity else "")
+        + f" {one.tokens:,} |"
+        + (f" {scale.of(trained[one.split].nll):.{digits}f} |" if one.split in trained else " |")
         for one in after
     ]
     lines = [
@@ -179,10 +183,7 @@ def _card(
         "",
     ]
     if rows:
-        lines += [
-            "| split | perplexity | nats per token | tokens | perplexity as trained |",
-            "|---|---|---|---|---|",
-            *rows,
-            "",
-        ]
+        nats = [f"nats per {scale.unit}"] if scale.in_perplexity else []
+        columns = ["split", scale.measure, *nats, f"{scale.unit}s", f"{scale.measure} as trained"]
+        lines += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *rows, ""]
     return "\n".join(lines)
