@@ -29,10 +29,10 @@ CHOICE = (
     " split, which took no part in the choice, are free of that."
 )
 TESTS = (
-    "The tests compare the best setting with each of the others: the ratio of their perplexities, best / other, with"
-    " the 95 % interval and p-value of a paired t test on logarithms, paired by seed; Holm: adjusted for the number of"
-    " settings. By token: a t test over blocks of the validation text, each setting the mean of its seeds. As the best"
-    " was chosen by the same text, p-values are too small; they show which settings are as good as the best."
+    "The tests compare the best setting with each of the others: {what}, with the 95 % interval and p-value of a paired"
+    " t test{on}, paired by seed; Holm: adjusted for the number of settings. By token: a t test over blocks of the"
+    " validation text, each setting the mean of its seeds. As the best was chosen by the same text, p-values are too"
+    " small; they show which settings are as good as the best."
 )
 
 
@@ -43,7 +43,7 @@ def write_sweep_page(sweep: Sweep, found: Found, runs: Mapping[str, Sequence[Pla
     sections = [
         Section(
             "Settings",
-            [CHOICE, *([TESTS] if tested else []), *_test_line(found)],
+            [CHOICE, *([reading_of_tests(found)] if tested else []), *_test_line(found)],
             tables=[Table("", found.header(), found.table(), _note(sweep))],
         ),
         _every_seed(found),
@@ -57,6 +57,13 @@ def write_sweep_page(sweep: Sweep, found: Found, runs: Mapping[str, Sequence[Pla
         text=[f"The recipe of the best setting is {BEST}, in the folder of this page."] if found.best else [],
         sections=sections,
     )  # fmt: skip
+
+
+def reading_of_tests(found: Found) -> str:
+    """How the tests are to be read: of perplexities ratios, of nats, which may be negative, differences."""
+    if found.scale.in_perplexity:
+        return TESTS.format(what="the ratio of their perplexities, best / other", on=" on logarithms")
+    return TESTS.format(what=f"the difference of their {found.scale.measure}, best - other", on="")
 
 
 def _title(runs: Mapping[str, Sequence[PlannedRun]]) -> str:

@@ -50,7 +50,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     def header(self) -> list[str]:
         """Of the table: a column for every key that is varied, the figure, the tests."""
         names = [*short_names([*self.rows[0].settings]).values()] if self.rows else []
-        tests = ["ratio", "95 % interval", "p", "p, Holm", "p by token"] if self._is_tested else []
+        ratio = "ratio" if self.scale.in_perplexity else "difference"
+        tests = [ratio, "95 % interval", "p", "p, Holm", "p by token"] if self._is_tested else []
         return [*(names or ["setting"]), "seeds", f"valid {self.scale.name}", *tests, "state"]
 
     def table(self) -> list[list[str]]:
@@ -63,7 +64,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     def _line(self, row: Row) -> list[str]:
         known = [value for value in row.nll if value is not None]
-        tests = _tests(row) if self._is_tested else []
+        tests = _tests(self.scale, row) if self._is_tested else []
         done = f"{len(known)} of {len(row.seeds)}" if len(known) < len(row.seeds) else str(len(known))
         values = [*row.settings.values()] or [row.label]
         return [*values, done, reported(self.scale, row.nll), *tests, row.state]
@@ -102,13 +103,20 @@ def reported(scale: Reporting, nll: Sequence[float | None]) -> str:
     return spread([scale.of(value) for value in known]) if known else ""
 
 
-def _tests(row: Row) -> list[str]:
-    """The ratio of perplexities of the best and this setting, its interval, and the p-values."""
+def _tests(scale: Reporting, row: Row) -> list[str]:
+    """The ratio of perplexities of the best and this setting, or the difference of nats; its interval, and p-values.
+
+    Densities have nats that may be negative, and exp of them is no perplexity.
+    """
     if row.test is None:
         return [""] * 5
     judged, words = row.test.by_seed, row.test.by_token
-    interval = f"{math.exp(judged.low):.3f} to {math.exp(judged.high):.3f}" if math.isfinite(judged.low) else ""
+
+    def shown(difference: float) -> str:
+        return f"{math.exp(difference):.3f}" if scale.in_perplexity else f"{difference:.4f}"
+
+    interval = f"{shown(judged.low)} to {shown(judged.high)}" if math.isfinite(judged.low) else ""
     by_seed = "" if math.isnan(judged.p_value) else f"{judged.p_value:.2g}"
     adjusted = "" if row.test.p_holm is None else f"{row.test.p_holm:.2g}"
     by_token = "" if words is None else f"{words.judgement.p_value:.2g}"
-    return [f"{math.exp(judged.mean):.3f}", interval, by_seed, adjusted, by_token]
+    return [shown(judged.mean), interval, by_seed, adjusted, by_token]
