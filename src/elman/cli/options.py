@@ -134,6 +134,12 @@ def chosen_trackers(track: str | None) -> tuple[str, ...]:
     return names_of(track)
 
 
+def trackers_of_runs(track: str | None) -> tuple[str, ...] | None:
+    """As `chosen_trackers`, for a command that trains many runs; None is no tracker, whatever a run remembers."""
+    names = chosen_trackers(track)
+    return None if track is not None and not names else names
+
+
 def option(field: str, *records: Settings) -> Parameter:
     """The option for a field of a record, which may be left out.
 

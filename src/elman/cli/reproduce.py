@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import DataSource, Positive, Tracked, chosen_trackers, writable
+from elman.cli.options import DataSource, Positive, Tracked, trackers_of_runs, writable
 from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def reproduce(
     common.place()
     console, store = progress.log(), Store(out, data)
     launch = launching.launch(out, common.device)
-    pool = Pool(launch, common.device, common.threads, chosen_trackers(track))
+    pool = Pool(launch, common.device, common.threads, trackers_of_runs(track))
     if name == "all":
         for claim in (claim for claim in claims if claim.data is not None):
             console.print(f"{claim.name}: left out of `all`; it needs --data of its own: {claim.data}")

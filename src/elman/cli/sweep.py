@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import DataSource, Natural, Positive, Tracked, chosen_trackers, writable
+from elman.cli.options import DataSource, Natural, Positive, Tracked, trackers_of_runs, writable
 from elman.config.plugins import resuming
 from elman.errors import UserError
 
@@ -78,7 +78,9 @@ def sweep(
         raise UserError("--precision: the runs have the precision of their recipe; use --set training.precision=bf16")
     common.place()
     asked = _asked(recipe, settings, seeds, search, trials, seed, data, out, resume=resume)
-    machine = Machine(launching.launch(asked.out, common.device), common.device, common.threads, chosen_trackers(track))
+    machine = Machine(
+        launching.launch(asked.out, common.device), common.device, common.threads, trackers_of_runs(track)
+    )
     if dry_run:
         _dry_run(asked, machine, as_json=common.as_json)
         return 0

@@ -26,12 +26,15 @@ from elman.tasks.tracking.trackers import tracked
 
 @dataclass(frozen=True)
 class Machine:
-    """How runs are trained: how many at once and where, the device and number of threads of each, and the trackers."""
+    """How runs are trained: how many at once and where, the device and number of threads of each, and the trackers.
+
+    Without trackers (None) those that an interrupted run remembers are left out too.
+    """
 
     launch: Launch = field(default_factory=Launch)
     device: str = "auto"
     threads: int | None = None
-    track: tuple[str, ...] = ()
+    track: tuple[str, ...] | None = ()
 
 
 class Stopped(Exception):  # noqa: N818
@@ -198,10 +201,10 @@ def train(run: PlannedRun, machine: Machine) -> None:
 def _train(run: PlannedRun, machine: Machine) -> None:
     resume = run.status is Status.INTERRUPTED
     device, group = choose_device(machine.device), run.label
-    experiment = Experiment(run.recipe, run.folder, device=device, resume=resume, extras=machine.track)
+    experiment = Experiment(run.recipe, run.folder, device=device, resume=resume, extras=machine.track or ())
     with experiment.lock:
         try:
-            with tracked(experiment, group) as trackers:
+            with tracked(experiment, group, off=machine.track is None) as trackers:
                 if experiment.train(trackers) is not StopReason.FINISHED:
                     return
                 if run.trial:
