@@ -53,7 +53,7 @@ def test_the_splits_are_by_word(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(prepare, "_digest_of", lambda path, *_: str(path))
     folder = tmp_path / "cache" / "corpora" / "cmudict"
-    with pytest.raises(UserError, match=r"cmudict: this corpus is not here yet .* elman data prepare cmudict"):
+    with pytest.raises(UserError, match=r"cmudict: this corpus is not here yet .* `elman data prepare cmudict`"):
         open_pairs("cmudict", PairOptions())
     (folder / "downloads").mkdir(parents=True)
     lines = [f"{word} K AH{n}\n" for word in words(400) for n in (0, 1)]

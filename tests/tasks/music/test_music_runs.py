@@ -116,8 +116,8 @@ def test_each_kind_of_run_says_what_it_is(trained, capsys, tmp_path, data):
     for command in (["score", trained, trained / "recipe.toml"], ["evaluate", "--ensemble", trained, trained]):
         assert f"{trained} is a run on music, and this command needs a run on text" in refusal(capsys, *command)
     assert "--out is missing" in refusal(capsys, "compose", trained)
-    assert f"`elman compose {trained}`" in refusal(capsys, "generate", trained, "--tokens", "9")
-    assert f"`elman compose {trained}`" in refusal(capsys, "translate", trained, "--source", __file__)
+    assert f"`elman compose --out FILE.mid {trained}`" in refusal(capsys, "generate", trained, "--tokens", "9")
+    assert f"`elman compose --out FILE.mid {trained}`" in refusal(capsys, "translate", trained, "--source", __file__)
     assert "--skip-first" in refusal(capsys, "evaluate", trained, "--skip-first")
     assert "--beam does not belong to a run on music" in refusal(capsys, "evaluate", trained, "--beam", "3")
     assert "--beam does not belong to --ensemble" in refusal(
