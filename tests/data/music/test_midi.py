@@ -93,6 +93,17 @@ def test_a_note_of_no_length_ends_where_it_begins(tmp_path):
     assert [(note.start, note.end) for note in read_tune(path).notes] == [(0, 0), (1, 1)]
 
 
+@pytest.mark.parametrize(("times", "tempo"), [((480, 0), 60), ((0, 480), 150), ((96, 96), 150), ((9, None), 150)])
+def test_the_tempo_that_comes_first_in_time(tmp_path, times, tempo):
+    notes = [mido.Message("note_on", note=60, velocity=64), mido.Message("note_off", note=60, time=960)]
+    tracks = [
+        [*([] if at is None else [mido.MetaMessage("set_tempo", tempo=value, time=at)]), *notes]
+        for at, value in zip(times, (400_000, 1_000_000), strict=True)
+    ]
+    mido.MidiFile(tracks=[mido.MidiTrack(messages) for messages in tracks]).save(tmp_path / "a.mid")
+    assert read_tune(tmp_path / "a.mid").tempo == tempo
+
+
 def test_rule_of_the_grid():
     """To the nearest step, halves upwards; one step at least; up to the end that is given."""
     notes = [Note(0.2, 0.3, 60), Note(0.25, 0.74, 62), Note(0.25, 0.75, 64)]

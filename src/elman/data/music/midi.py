@@ -1,6 +1,7 @@
 """MIDI files as tunes and piano rolls, and back, through mido (pip install elman[music])."""
 
 import io
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -163,11 +164,14 @@ def _reason(error: Exception) -> str:
 
 
 def _tempo(file: "mido.MidiFile") -> float:
-    """The first tempo, in quarter notes per minute."""
+    """The tempo that comes first in time, in quarter notes per minute; of several at once that of the first track."""
     import mido
 
-    tempos = (message.tempo for track in file.tracks for message in track if message.type == "set_tempo")
-    first = next(tempos, 0)
+    found = list[tuple[int, int]]()
+    for track in file.tracks:
+        ticks = itertools.accumulate(message.time for message in track)
+        found += [(at, one.tempo) for at, one in zip(ticks, track, strict=True) if one.type == "set_tempo"]
+    _, first = min(found, key=lambda one: one[0], default=(0, 0))
     return mido.tempo2bpm(first) if first else TEMPO
 
 
