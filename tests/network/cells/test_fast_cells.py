@@ -11,6 +11,8 @@ from elman.network import matmul
 from elman.network.cells import fast_gru, fast_highway, fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.precision import products_in
+from support import networks
+from support.pretended import CUDA, Pretended
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-4}
 SHAPES = [(1, 1, 2, 3), (1, 4, 3, 2), (6, 1, 3, 4), (7, 3, 5, 4), (9, 20, 24, 40)]
@@ -234,3 +236,21 @@ def test_the_library_computes_small_steps_of_a_gru_without_gradients(shape, expe
         assert fast_gru.library_gru(xs, size) == expected
         with products_in("bf16"):
             assert not fast_gru.library_gru(xs, size), "its products are float32"
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru-after"])
+def test_parameters_on_a_gpu_are_one_block(name):
+    """As cuDNN needs them: both matrices, then both biases, one after the other; with the gradients of all."""
+    own = networks.weights(networks.CELLS[name])[:4]
+    with Pretended():
+        given = Weights(*(part.to(CUDA) for part in own))
+        found = fast_lstm.library_parameters(given, torch.float32)
+        assert all(part.device == CUDA for part in found)
+        start, size = found[0].data_ptr(), found[0].element_size()
+        total = torch.stack([(part * part).sum() for part in found]).sum()
+        total.backward()
+    for part, one in zip(found, own, strict=True):
+        assert (part.data_ptr(), part.dtype) == (start, torch.float32)
+        torch.testing.assert_close(part.double(), one, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(one.grad, 2 * one.detach(), rtol=1e-6, atol=1e-6)
+        start += size * part.numel()
