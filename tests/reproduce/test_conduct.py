@@ -131,6 +131,11 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
         (["no-such-thing"], "there is no experiment no-such-thing"),
         (["rank-bound", "--scale", "huge"], "--scale huge: choose quick, small or paper"),
         (["rank-bound", "--scale", "lab"], "lab is now called small"),
+        (["rank-bound", "all"], "`elman reproduce all` takes no further names; leave them out"),
+        (
+            ["rank-bound", "doc-layers", "--arm", "DOC"],
+            "--arm belongs to one experiment, not to `elman reproduce rank-b",
+        ),
         (["rank-bound", "--seeds", "0"], "--seeds is 0; it must be 1 or more"),
         (["rank-bound", "--jobs", "0"], "--jobs is 0"),
         (["rank-bound", "--data", "nowhere.txt"], "nowhere.txt"),
@@ -159,6 +164,24 @@ def test_list_names_every_claim(capsys):
     assert all(name in told for name in registry.CLAIMS)
     assert main(["reproduce", "list", "--json"]) == 0
     assert {row["name"] for row in json.loads(capsys.readouterr().out)} == set(registry.CLAIMS)
+
+
+@pytest.mark.slow
+def test_several_claims_are_trained_side_by_side(experiment, corpus, tmp_path, monkeypatch, capsys):
+    """Every run once, before the first verdict; the claims one after another."""
+    inline.use(monkeypatch)
+    second = dataclasses.replace(experiment, name="second-claim", arms=experiment.arms[::-1])
+    monkeypatch.setattr(registry, "CLAIMS", {one.name: one for one in (experiment, second)})
+    names, out = ["toy-claim", "second-claim", "toy-claim"], str(tmp_path / "out")
+    command = ["reproduce", *names, "--data", str(corpus), "--out", out, "--threads", "1", "--jobs", "2", "--quick"]
+    assert main(command) == 0
+    shown = capsys.readouterr()
+    verdicts = [line for line in shown.out.splitlines() if "-claim: indicates" in line]
+    assert [line.partition(":")[0] for line in verdicts] == ["toy-claim", "second-claim"]
+    assert len(list((tmp_path / "out" / "runs").glob("*/results.json"))) == 2
+    assert shown.err.count("training into") == 2
+    assert main([*command, "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["toy-claim", "second-claim"]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def reproduce(
     name: str,
     /,
-    *,
+    *others: str,
     scale: str = "small",
     quick: bool = False,
     data: DataSource = None,
@@ -45,6 +45,7 @@ def reproduce(
 
     Args:
         name: an experiment, `all`, `list` to see them, or `summary` of the results in OUT
+        others: further experiments; the runs of all share the jobs, and verdicts follow when all are trained
         scale: quick (indicative, one seed), small (minutes per run on two cores) or paper
         quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
@@ -56,13 +57,17 @@ def reproduce(
     """
     if into is not None and name != "summary":
         raise UserError("--into belongs to `elman reproduce summary`; leave it out")
-    if arm and name in ("all", "list", "summary"):
-        raise UserError(f"--arm belongs to one experiment, not to `elman reproduce {name}`; leave it out")
+    names = list(dict.fromkeys((name, *others)))
+    for word in ("all", "list", "summary"):
+        if others and word in names:
+            raise UserError(f"`elman reproduce {word}` takes no further names; leave them out")
+    if arm and (len(names) > 1 or name in ("all", "list", "summary")):
+        raise UserError(f"--arm belongs to one experiment, not to `elman reproduce {' '.join(names)}`; leave it out")
     if name == "list":
         return _list(common.as_json)
     from elman.reproduce.arm import scale_of
     from elman.reproduce.claims import choose
-    from elman.reproduce.conduct import conduct
+    from elman.reproduce.conduct import conduct, train_together
     from elman.reproduce.plan import plan, total_minutes
     from elman.reproduce.runs import Store
     from elman.reproduce.training import Machine as Pool
@@ -73,7 +78,8 @@ def reproduce(
     chosen = scale_of("quick" if quick else scale)
     if name == "summary":
         return _summary(out, chosen, into, as_json=common.as_json)
-    claims = [claim.among(arm) for claim in choose(name)] if arm else choose(name)
+    claims = [claim.among(arm) if arm else claim for one in names for claim in choose(one)]
+    several = name == "all" or len(names) > 1
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
     if common.precision is not None:
@@ -89,13 +95,15 @@ def reproduce(
     plans: list[Plan] = []
     outcomes: list[Reproduction] = []
     failed: list[str] = []
-    attempt = partial(_attempt, failed, console.print if name == "all" else None)
+    attempt = partial(_attempt, failed, console.print if several else None)
     try:
         for claim in claims:
             with attempt(claim.name):
                 plans.append(plan(claim, store, chosen, seeds, pool))
                 console.print(_planned(plans[-1]))
         console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {launch.at_once} in parallel")
+        if len(names) > 1:
+            plans = train_together(plans, store, pool, console.print)
         for planned in plans:
             with attempt(planned.claim.name):
                 outcomes.append(conduct(planned, store, pool, console.print))
@@ -106,7 +114,7 @@ def reproduce(
         return 130
     if common.as_json:
         records = [msgspec.to_builtins(outcome.record) for outcome in outcomes]
-        show.print_json(records if name == "all" else records[0])
+        show.print_json(records if several else records[0])
     if name == "all":
         console.print(f"summary: {_write_index(out, chosen)}")
     if failed:

@@ -56,6 +56,19 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
     return Reproduction(planned, measurements, verdicts, verdict, made, page)
 
 
+def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: Tell) -> list[Plan]:
+    """Train what several reproductions need, all side by side: first the trials, then the runs by what these choose.
+
+    The plans are returned with these runs. Raises as `conduct`.
+    """
+    train_all([run for planned in plans for run in planned.untried], machine, tell)
+    chosen = [
+        dataclasses.replace(planned, runs=store.plan(planned.claim, planned.scale, planned.seeds)) for planned in plans
+    ]
+    train_all([run for planned in chosen for run in planned.waiting], machine, tell)
+    return chosen
+
+
 def judged(claim: Claim, scale: Scale, measurements: Mapping[str, Sequence[Measurement]]) -> list[Verdict]:
     """The verdict on every comparison of a claim, by token too where possible; at the scale quick indicative."""
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
