@@ -5,15 +5,14 @@ import threading
 import pytest
 import torch
 
-from elman.data.windows import Batch, Span
 from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint, prediction
-from elman.learning.trainer import StopReason, Trainer
-from elman.network.build import build_model
+from elman.learning.trainer import StopReason
 from elman.objective import perplexity
-from support import text_runs
+from support import text_runs, two_windows
+from support.two_windows import span_of
 
-WORDS, EPOCHS = 11, 40
+EPOCHS = 40
 FIRST, SECOND = 10, 20
 """The first steps by which an eighth and a quarter of them are done."""
 
@@ -23,32 +22,13 @@ def short(monkeypatch):
     monkeypatch.setattr(prediction, "FEWEST", 2)
 
 
-def span_of(step):
-    """The window of a step, the first is 0: a short one, a long one in every epoch."""
-    return Span(5, 15, step // 2) if step % 2 else Span(0, 5, step // 2)
-
-
-class TwoWindows:
-    """An epoch of a short window and a long one."""
-
-    def spans(self, epoch):
-        return [span_of(2 * epoch), span_of(2 * epoch + 1)]
-
-    def batch(self, span):
-        symbols = torch.arange(4 * (span.length + 1)).view(-1, 4) % WORDS
-        return Batch(symbols[:-1], symbols[1:], None, torch.full((4,), span.start == 0))
-
-
 def digest(model):
     return checkpoint.digest_of(checkpoint.model_tensors(model))
 
 
 def trainer_of(folder, validate=lambda *_: Score(1.0, 1), **training):
     how = {"epochs": EPOCHS, "averaging": {"kind": "immediate"}, "predict_loss": True, "log_every": 7}
-    recipe = text_runs.recipe(**how | training)
-    torch.manual_seed(0)
-    folder.mkdir(exist_ok=True)
-    return Trainer(recipe, build_model(recipe.model, WORDS), lambda _: TwoWindows(), validate, folder, {})
+    return two_windows.trainer_of(folder, validate, **how | training)
 
 
 def of_weights(model, part):

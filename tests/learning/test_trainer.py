@@ -1,33 +1,12 @@
 """The training loop by value: learning rates, and which weights are validated and saved."""
 
 import pytest
-import torch
 
-from elman.data.windows import Batch, Span
 from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint
-from elman.learning.trainer import StopReason, Trainer
-from elman.network.build import build_model
+from elman.learning.trainer import StopReason
 from support import text_runs
-
-WORDS = 11
-
-
-class TwoWindows:
-    """An epoch of a short window and a long one."""
-
-    def spans(self, epoch):
-        return [Span(0, 5, epoch), Span(5, 15, epoch)]
-
-    def batch(self, span):
-        symbols = torch.arange(4 * (span.length + 1)).view(-1, 4) % WORDS
-        return Batch(symbols[:-1], symbols[1:], None, torch.full((4,), span.start == 0))
-
-
-def trainer_of(folder, validate=lambda model, part: Score(1.0, 1), **training):
-    recipe = text_runs.recipe(**training)
-    torch.manual_seed(0)
-    return Trainer(recipe, build_model(recipe.model, WORDS), lambda max_extra: TwoWindows(), validate, folder, {})
+from support.two_windows import trainer_of
 
 
 @pytest.mark.parametrize(("random", "rates"), [(True, [1.0, 3.0]), (False, [2.0, 2.0])])
