@@ -210,7 +210,7 @@ def test_a_socket_is_refused_and_stays(tmp_path, monkeypatch):
 
 @posix
 def test_what_cannot_be_written_is_known_before(tmp_path, monkeypatch):
-    """Missing folders are made later; pipes need no folder; a file in the place of a folder, or no rights, are told."""
+    """Missing folders are made later, pipes need none; a file in the place of a folder, or no rights, are refused."""
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "file", tmp_path / "pipe", tmp_path / "a/b/c", Path("~nobody-of-this-name/x")):

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+import torch
 
 from elman import config, files
 from elman.cli import main
@@ -15,6 +16,7 @@ from elman.errors import UserError
 from elman.jobs.locks import FolderLock
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
+from elman.tasks.estimate import estimate
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -328,6 +330,17 @@ def test_dry_run_tells_the_cost_and_begins_no_run(corpus, tmp_path, capsys):
     )
     assert cost["minutes"] == pytest.approx(cost["minutes_per_epoch"] * 2)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("fine_tune", [None, {"lr": 1.0, "epochs": 3}])
+def test_a_dry_run_counts_the_branches_of_a_prediction(corpus, fine_tune):
+    """3/32 more steps in the main phase, of two epochs, by the tokens per second of the same timing."""
+    recipes = [text_runs.recipe(predict_loss=one, fine_tune=fine_tune) for one in (False, True)]
+    plain, predicting = (estimate(recipe, corpus, torch.device("cpu")) for recipe in recipes)
+    tokens = [one["minutes_per_epoch"] * one["tokens_per_s"] for one in (plain, predicting)]
+    assert tokens[1] == pytest.approx(tokens[0] * (1 + 3 / 32))
+    whole, epochs = predicting["minutes"] * (1 + 3 / 32) / predicting["minutes_per_epoch"], predicting["epochs"]
+    assert whole == pytest.approx(epochs + 2 * 3 / 32)
 
 
 @pytest.mark.slow

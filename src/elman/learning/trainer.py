@@ -181,15 +181,15 @@ class Trainer:
 
     def _predict(self, deadline: float, stop: threading.Event) -> None:
         """Take the branch that is due, where the end is predicted, and write what it shows."""
-        progress, done = self.progress, self._epoch() / self.phase.epochs
-        if not (self.training.predict_loss and prediction.due(progress, done)):
+        progress, epochs = self.progress, self.phase.epochs
+        if not (self.training.predict_loss and prediction.due(progress, self._epoch() / epochs)):
             return
-        place = prediction.Place(done, progress.step, self._epoch(), self._rate())
+        place = prediction.Place(self._epoch() / epochs, progress.step, self._epoch(), self._rate())
         branching = prediction.Branching(self.update, self.course, self._nll)
         with self.log.paused():
             taken = branching.take(place, progress, lambda: stop.is_set() or time.monotonic() > deadline, self.team)
         if taken:
-            self._event("branch", **prediction.shown(progress.branches, self.phase.epochs))
+            self._event("branch", **prediction.shown(progress.branches, epochs))
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""

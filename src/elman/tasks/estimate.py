@@ -11,6 +11,7 @@ import torch
 
 from elman import config
 from elman.jobs import Advance
+from elman.learning import prediction
 from elman.learning.progress import phases_of
 from elman.learning.update import build_update
 from elman.tasks.open import open_task, source_of
@@ -30,7 +31,8 @@ def estimate(
     """Time a few training steps after a warm-up step, for `least_seconds` at least; of equal windows the median counts.
 
     Returns parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
-    minutes. Raises UserError where there is no data, or the recipe does not fit it.
+    minutes; those of the main phase include the branches of `predict_loss`. Raises UserError where there is no data, or
+    the recipe does not fit it.
     """
     source = data if data is not None else source_of(recipe)
     training = recipe.training
@@ -53,15 +55,17 @@ def estimate(
         if index >= STEPS and sum(seconds) >= least_seconds:
             break
     per_step = statistics.median(seconds) if len(spans) == 1 else statistics.fmean(seconds)
-    epochs = sum(phase.epochs for phase in phases_of(training))
+    main, *later = (phase.epochs for phase in phases_of(training))
+    branches = prediction.COST if training.predict_loss else 0.0
+    per_epoch, epochs = per_step * parts / 60, main + sum(later)
     return {
         "title": recipe.title,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "peak_mb": peak_mb(device),
         "tokens_per_s": positions / len(seconds) / per_step,
-        "minutes_per_epoch": per_step * parts / 60,
+        "minutes_per_epoch": per_epoch * (1 + branches),
         "epochs": epochs,
-        "minutes": per_step * parts * epochs / 60,
+        "minutes": per_epoch * (epochs + branches * main),
     }
 
 

@@ -18,7 +18,6 @@ from elman.data.text.preparation import Progress
 from elman.data.text.sources import find_sections, require_all
 from elman.errors import UserError
 from elman.files import cache_folder
-from elman.learning import prediction
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import others, text
@@ -52,10 +51,8 @@ def propose(
     def speed(proposal: Proposal) -> float:
         if progress is not None:
             progress("timing a few steps", 0, 1)
-        recipe = proposal.load()
-        measured = estimate(recipe, source, device, least_seconds=TIMED_SECONDS)
-        more = prediction.COST if recipe.training.predict_loss else 0.0
-        return float(measured["minutes_per_epoch"]) * (1 + more)
+        measured = estimate(proposal.load(), source, device, least_seconds=TIMED_SECONDS)
+        return float(measured["minutes_per_epoch"])
 
     facts = task.corpus.describe()["splits"]["train"]
     size = int(facts["tokens"])
