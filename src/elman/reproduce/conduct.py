@@ -42,10 +42,7 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
     Raises Stopped where a signal arrived (the same command continues), UserError where a training failed.
     """
     claim = planned.claim
-    if planned.untried:
-        train_all(planned.untried, machine, tell)
-        planned = dataclasses.replace(planned, runs=store.plan(claim, planned.scale, planned.seeds))
-    train_all(planned.waiting, machine, tell)
+    (planned,) = train_together([planned], store, machine, tell)
     found = iter(measure_all([one for each in planned.runs.values() for one in each], claim.measure, machine, tell))
     measurements = {label: list(islice(found, len(each))) for label, each in planned.runs.items()}
     verdicts = judged(claim, planned.scale, measurements)
@@ -57,7 +54,7 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
 
 
 def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: Tell) -> list[Plan]:
-    """Train what several reproductions need, all side by side: first the trials, then the runs by what these choose.
+    """Train what reproductions need, all side by side: first the trials, then the runs by what these choose.
 
     The plans are returned with these runs. Raises as `conduct`.
     """
