@@ -109,7 +109,7 @@ def test_what_a_run_can_do(words, tmp_path, capsys, monkeypatch):
     expected = -theirs(symbols[:-1]).gather(1, symbols[1:, None]).mean().item()
     assert found["perplexity"] == pytest.approx(math.exp(expected), rel=1e-4)
     assert "weights.pth, which is not there; give the place" in refusal(capsys, "evaluate", run)
-    assert output(capsys, "generate", run, "--tokens", "5").strip()
+    assert output(capsys, "generate", run, "--tokens", "5", "--seed", "1").strip()
     assert "weights (fastai)" in output(capsys, "info", run)
     tuned = tmp_path / "tuned"
     command = ["train", run / "recipe.toml", "--init", run, "--data", text, "--out", tuned, "--threads", "1"]
