@@ -54,7 +54,8 @@ class ByTruncation(Projector):
             bounds = torch.linalg.svdvals(matrix)
         else:
             step = matrix - self.previous
-            start = step.t() @ (step @ spectral.sketch(matrix.shape[1], 8, matrix))
+            even, _ = spectral.scaled(step)
+            start = even.t() @ (even @ spectral.sketch(matrix.shape[1], 8, matrix))
             bounds = self.bounds + size_of(step, self.norm)
         if self.other is not None:
             copy = self.other.previous
@@ -94,8 +95,9 @@ class ByTruncation(Projector):
 
 def size_of(step: Tensor, norm: StepNorm) -> float:
     """The Frobenius norm of a step, or a proved bound of its spectral norm."""
-    whole = step.norm().item()
-    return whole if norm == "frobenius" else min(whole, spectral.proved_norm(step, whole))
+    even, unit = spectral.scaled(step)
+    whole = even.norm().item()
+    return unit * (whole if norm == "frobenius" else min(whole, spectral.proved_norm(even, whole)))
 
 
 def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 20) -> Triplets:
