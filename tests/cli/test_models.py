@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import elman
-from elman.cli import main
+from elman.cli import main, models
+from elman.errors import UserError
 from elman.export import publishing
 from elman.files import sha256_file
 from elman.learning import checkpoint
@@ -153,6 +154,19 @@ def test_what_is_refused(run, tmp_path, capsys):
     assert "did you mean shakespeare?" in refusal(capsys, "generate", "shakespare")
     assert "cannot be read" in refusal(capsys, "models", "list", "--registry", "nowhere.toml")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_registry_that_cannot_be_written_loses_no_entry(run, tmp_path, capsys, monkeypatch):
+    """The model is there, and the line names the file of the entry, which can still be added."""
+    def full(path, text):
+        raise UserError(f"{path}: the disk is full")
+
+    monkeypatch.setattr(models, "write_atomic", full)
+    words = f"models publish {run} --name tiny --licence MIT --out {tmp_path}/a --registry {tmp_path}/registry.toml"
+    line = refusal(capsys, *words.split())
+    entry = tmp_path / "a/tiny.toml"
+    assert "registry.toml: the disk is full; the model is written" in line and line.endswith(f"is {entry}")
+    assert tomllib.loads(entry.read_text()).keys() == {"tiny"}
 
 
 def test_an_entry_is_added_and_the_registry_is_kept_as_it_is(run, tmp_path, capsys):

@@ -128,7 +128,10 @@ def publish(
     )
     if registry_ is not None:
         entry = entry_text(name, made.model)
-        write_atomic(registry_, f"{listed.rstrip()}\n\n{entry}" if listed.strip() else entry)
+        try:
+            write_atomic(registry_, f"{listed.rstrip()}\n\n{entry}" if listed.strip() else entry)
+        except UserError as error:
+            raise UserError(f"{error}; the model is written, and its entry, to be added there, is {made.entry}") from error
     facts = {
         "folder": str(made.folder),
         "archive": str(made.archive),
