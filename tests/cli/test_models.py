@@ -158,6 +158,7 @@ def test_what_is_refused(run, tmp_path, capsys):
 
 def test_a_registry_that_cannot_be_written_loses_no_entry(run, tmp_path, capsys, monkeypatch):
     """The model is there, and the line names the file of the entry, which can still be added."""
+
     def full(path, text):
         raise UserError(f"{path}: the disk is full")
 
@@ -165,7 +166,8 @@ def test_a_registry_that_cannot_be_written_loses_no_entry(run, tmp_path, capsys,
     words = f"models publish {run} --name tiny --licence MIT --out {tmp_path}/a --registry {tmp_path}/registry.toml"
     line = refusal(capsys, *words.split())
     entry = tmp_path / "a/tiny.toml"
-    assert "registry.toml: the disk is full; the model is written" in line and line.endswith(f"is {entry}")
+    assert "registry.toml: the disk is full; the model is written" in line
+    assert line.endswith(f"is {entry}")
     assert tomllib.loads(entry.read_text()).keys() == {"tiny"}
 
 

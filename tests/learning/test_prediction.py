@@ -1,12 +1,16 @@
 """The branches from which the loss at the end is predicted: what they are, and that the run is that without them."""
 
 import threading
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from elman.cli import progress
 from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint, prediction
+from elman.learning.log import Watcher
+from elman.learning.progress import Progress
 from elman.learning.trainer import StopReason
 from elman.objective import perplexity
 from support import text_runs, two_windows
@@ -106,6 +110,49 @@ def test_the_prediction_by_value(tmp_path):
 )
 def test_the_rule_by_value(losses, epochs, end):
     assert prediction.predicted(losses, epochs) == (None if end is None else pytest.approx(end))
+
+
+class Told(Watcher):
+    """What a watcher hears of branches and of steps."""
+
+    def __init__(self):
+        self.heard = []
+
+    def branch(self, done, steps):
+        self.heard.append((done, steps))
+
+    def step(self, progress, tokens, loss):
+        self.heard.append(progress.step)
+
+
+def test_watchers_are_told_of_every_step_of_a_branch(tmp_path):
+    trainer, told = trainer_of(tmp_path / "run", of_weights), Told()
+    trainer.log.watchers = (told,)
+    trainer.run()
+    one, two = [(done, 2) for done in range(3)], [(done, 5) for done in range(6)]
+    assert told.heard == [*range(1, 11), *one, *range(11, 21), *two, *range(21, 2 * EPOCHS + 1)]
+
+
+def test_the_bar_shows_a_branch_and_leaves_out_its_time(tmp_path, monkeypatch):
+    seconds = iter([0.0, 10.0, 10.0, 60.0, 110.0, 120.0])
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    bar, place = progress.TrainingBar(), Progress()
+    bar.begin(2, 20, place)
+    (shown,) = bar.bar.tasks
+    try:
+        place.step = 10
+        bar.step(place, 100, 1.0)
+        assert shown.fields["left"] == "0:30"
+        bar.branch(0, 5)
+        bar.branch(3, 5)
+        assert shown.fields["branch"] == ", branch 3/5"
+        bar.branch(5, 5)
+        assert shown.fields["branch"] == ""
+        place.step = 20
+        bar.step(place, 100, 1.0)
+        assert (shown.fields["left"], shown.fields["speed"]) == ("0:20", pytest.approx(10.0))
+    finally:
+        bar.end()
 
 
 @pytest.mark.parametrize("moment", [FIRST, FIRST + 1, FIRST + 2, SECOND + 4])

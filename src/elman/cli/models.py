@@ -131,7 +131,7 @@ def publish(
         try:
             write_atomic(registry_, f"{listed.rstrip()}\n\n{entry}" if listed.strip() else entry)
         except UserError as error:
-            raise UserError(f"{error}; the model is written, and its entry, to be added there, is {made.entry}") from error
+            raise UserError(f"{error}; the model is written, and the entry to add there is {made.entry}") from error
     facts = {
         "folder": str(made.folder),
         "archive": str(made.archive),

@@ -99,7 +99,7 @@ class TrainingBar:
             f"{{task.fields[speed]:,.0f}} {self.units}/s",
         )
         self.bar = Progress(
-            text_column("epoch {task.fields[epoch]}"),
+            text_column("epoch {task.fields[epoch]}{task.fields[branch]}"),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
             *map(text_column, columns),
@@ -107,7 +107,7 @@ class TrainingBar:
             console=self.console,
             transient=True,
         )
-        fields: dict[str, Any] = {"loss": math.nan, "ppl": math.nan, "speed": 0.0, "left": "?"}
+        fields: dict[str, Any] = {"loss": math.nan, "ppl": math.nan, "speed": 0.0, "left": "?", "branch": ""}
         done, epoch = progress.step, progress.epoch + 1
         self.task = self.bar.add_task("", total=self.total, completed=done, epoch=epoch, **fields)
         self.smooth, self.tokens, self.first = math.nan, 0, progress.step
@@ -129,6 +129,16 @@ class TrainingBar:
             speed=self.tokens / elapsed,
             left=duration(left),
         )
+
+    def branch(self, done: int, steps: int) -> None:
+        """Show the place in a branch that predicts the loss; its time is not that of the steps."""
+        now = time.monotonic()
+        if done == 0:
+            self.branched = now
+        ended = done == steps
+        if ended:
+            self.started += now - self.branched
+        self.bar.update(self.task, branch="" if ended else f", branch {done}/{steps}")
 
     def record(self, record: dict[str, Any]) -> None:
         """Print a line for a validation or an event; without a terminal for training too."""

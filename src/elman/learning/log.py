@@ -31,6 +31,9 @@ class Watcher(Protocol):
     def step(self, progress: Progress, tokens: int, loss: float) -> None:
         """One or more windows are done; `tokens` were counted in them and `loss` is their NLL per token."""
 
+    def branch(self, done: int, steps: int) -> None:
+        """So many steps of a branch, which predicts the loss, are done; with all of them and validated, it ends."""
+
     def record(self, record: dict[str, Any]) -> None:
         """A line of metrics was written."""
 
@@ -87,6 +90,11 @@ class Log:
         """Training returns."""
         for watcher in self.watchers:
             watcher.end()
+
+    def branch(self, done: int, steps: int) -> None:
+        """A branch goes on."""
+        for watcher in self.watchers:
+            watcher.branch(done, steps)
 
     def conclude(self, figures: Mapping[str, float]) -> None:
         """The best model was evaluated."""

@@ -64,11 +64,15 @@ def due(progress: Progress, share: float) -> bool:
 
 
 class Branching(NamedTuple):
-    """What trains and validates a branch: the training step, the windows, and the validation NLL (nats per token)."""
+    """What trains and validates a branch: the training step, the windows, and the validation NLL (nats per token).
+
+    `show` is told the steps done and those of the branch.
+    """
 
     update: Update
     course: Course
     validate: Callable[[], float]
+    show: Callable[[int, int], None]
 
     def take(self, place: Place, progress: Progress, stop: Callable[[], bool], team: Team) -> bool:
         """Take the branch that is due and record its loss; False where a process of the team has to stop within it.
@@ -92,11 +96,14 @@ class Branching(NamedTuple):
             for taken, span in enumerate(itertools.islice(self.course.ahead(progress), place.steps)):
                 if stopped():
                     return None
+                self.show(taken, place.steps)
                 batch = self.course.batch(span).to(update.model.device)
                 update.gradient(batch, place.epoch, place.step + taken)
                 update.clip()
                 update.apply(place.lr * (1 - taken / place.steps) * self.course.rate_share(span))
-            return self.validate()
+            nll = self.validate()
+            self.show(place.steps, place.steps)
+            return nll
         finally:
             update.state = None
             update.restore(kept, count)

@@ -185,7 +185,7 @@ class Trainer:
         if not (self.training.predict_loss and prediction.due(progress, self._epoch() / epochs)):
             return
         place = prediction.Place(self._epoch() / epochs, progress.step, self._epoch(), self._rate())
-        branching = prediction.Branching(self.update, self.course, self._nll)
+        branching = prediction.Branching(self.update, self.course, self._nll, self.log.branch)
         with self.log.paused():
             taken = branching.take(place, progress, lambda: stop.is_set() or time.monotonic() > deadline, self.team)
         if taken:
