@@ -92,7 +92,7 @@ class Log:
             watcher.end()
 
     def branch(self, done: int, steps: int) -> None:
-        """A branch goes on."""
+        """A branch continues."""
         for watcher in self.watchers:
             watcher.branch(done, steps)
 

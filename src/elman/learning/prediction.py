@@ -66,7 +66,7 @@ def due(progress: Progress, share: float) -> bool:
 class Branching(NamedTuple):
     """What trains and validates a branch: the training step, the windows, and the validation NLL (nats per token).
 
-    `show` is told the steps done and those of the branch.
+    `show` receives the steps done and those of the branch.
     """
 
     update: Update
