@@ -41,6 +41,7 @@ VOCABULARIES = {
     "more words": ["<unk>", "x", "a", "y", "b", "c", "<eos>", "d", "z"],
     "more words, no <unk>": ["x", "a", "y", "b", "c", "<eos>", "d"],
     "others": ["x", "a", "<unk>", "<eos>", "c"],
+    "words written as marks": ["<eos>", "</s>", "a", "b", "<s>", "c", "<unk>"],
     "no <eos>": ["a", "b", "<unk>"],
     "neither": ["a", "c", "d"],
 }
@@ -75,6 +76,20 @@ def test_missing_words_share_the_probability_of_unknown_ones():
     np.testing.assert_allclose(
         found[[1, 3, 5]] + np.log(4), [unknown, *inner.score(inner.encode(["a", "q", "a", "q", "a", "q"]))[0][[3, 5]]]
     )
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_words_written_as_marks_of_sentences_are_unknown_beside_eos(stream):
+    """They neither share the probability of the end of a sentence nor begin a context of their own."""
+    inner = ngram(stream=stream)
+    model = AlignedNGram(inner, vocabulary_of(VOCABULARIES["words written as marks"]))
+    assert (model.missing, model.foreign) == (2, 1)
+    read, text = (["<s>", "a", "</s>", "b", "<eos>"], ["<unk>", "a", "<unk>", "b", "<eos>"])
+    found = model.log_prob(model.vocabulary.encode(read), [0])
+    wanted = inner.score(inner.encode(text), np.array([inner.end]))[0]
+    np.testing.assert_allclose(found[[1, 3, 4]], wanted[[1, 3, 4]])
+    without = AlignedNGram(inner, vocabulary_of(["a", "</s>", "b"]))
+    assert without.missing == (1 if stream else 0), "where texts have no <eos> it is the end of a sentence"
 
 
 def test_foreign_words_belong_to_unk():

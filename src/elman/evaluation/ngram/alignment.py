@@ -2,7 +2,8 @@
 
 Words correspond by their spelling (`elman.evaluation.ngram.model.spelling`), and `<eos>` to `</s>`:
 
-- words that the n-gram model lacks, and the network's `<unk>`, share the probability of its `<unk>` evenly;
+- words that the n-gram model lacks, and the network's `<unk>`, share the probability of its `<unk>` evenly; beside
+  `<eos>` a word that is written `<s>` or `</s>` is one of them;
 - words that the network lacks are unknown to it: their probability is added to that of its `<unk>`;
 - what has no place then (such words where the network has no `<unk>`, `</s>` where it has no `<eos>`, `<unk>` where
   neither lacks a word) is left out, and the other probabilities are divided by the rest.
@@ -14,9 +15,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elman.data.text.vocabulary import Vocabulary
+from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.errors import UserError
-from elman.evaluation.ngram.model import NGramModel
+from elman.evaluation.ngram.model import BEGIN, END, NGramModel
 from elman.evaluation.ngram.pruning import PART, lower_log_prob
 from elman.evaluation.ngram.table import NOTHING, BackoffTable, Bools, Floats, Ids, Int64s
 
@@ -37,7 +38,8 @@ class AlignedNGram:
 
     def __init__(self, model: NGramModel, vocabulary: Vocabulary, name: str = "the n-gram model") -> None:
         self.model, self.vocabulary, self._table = model, vocabulary, model.table
-        own = np.fromiter(map(model.number, vocabulary.words), dtype=np.int64)
+        self._unlike = set() if vocabulary.eos is None else {BEGIN, END}
+        own = np.array([NOTHING if word in self._unlike else model.number(word) for word in vocabulary.words])
         lacking = own == NOTHING
         self.missing = int(lacking.sum()) - (vocabulary.unk is not None and bool(lacking[vocabulary.unk]))
         if lacking.all() or not any(word.isalnum() for word in vocabulary.decode(np.flatnonzero(~lacking))):
@@ -104,7 +106,7 @@ class AlignedNGram:
         return found
 
     def _as_read(self, words: Sequence[str]) -> Int64s:
-        return self._table.as_read(self.model.encode(words))
+        return self._table.as_read(self.model.encode(UNK if word in self._unlike else word for word in words))
 
     def _numbers(self, read: Int64s) -> Int64s:
         return np.where(read == NOTHING, NOTHING, self._read[read])
