@@ -18,7 +18,7 @@ from elman.reproduce.arm import Measurement, recipe_of
 from elman.reproduce.claim import ClaimMeasure
 from elman.reproduce.claims.output import RANK
 from elman.reproduce.perplexity import PERPLEXITY
-from elman.reproduce.planned import Status
+from elman.reproduce.planned import Status, rows_by_split
 from elman.reproduce.runs import Store, canonical, measured
 from support import inline, text_runs
 from support.systems import posix
@@ -52,6 +52,13 @@ def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     with pytest.raises(UserError, match="diverged"):
         measured(run, RANK)
     assert store.place("other label", recipe).folder != run.folder
+
+
+def test_a_loss_that_is_not_finite_is_one(tmp_path):
+    """JSON has no infinity: such a loss is written as null."""
+    text = '[{"split": "test", "nll": null, "perplexity": null}, {"split": "test", "method": "dynamic", "nll": 1}]'
+    (tmp_path / "results.json").write_text(text)
+    assert rows_by_split(tmp_path) == {"test": {"split": "test", "nll": math.inf, "perplexity": math.inf}}
 
 
 @pytest.mark.slow
