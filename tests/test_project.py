@@ -16,7 +16,7 @@ import pytest
 from msgspec import inspect
 
 from elman import config
-from elman.cli import application
+from elman.cli import application, main
 from support.commands import commands_of, is_understood
 from support.systems import posix
 
@@ -150,6 +150,13 @@ def keys_of(kind, path=""):
 KEYS = {}
 for key, words in keys_of(inspect.type_info(config.Recipe)):
     KEYS.setdefault(key, set()).update(words)
+
+
+@pytest.mark.parametrize("command", commands_of(), ids=" ".join)
+def test_keys_in_the_help_exist(command, capsys):
+    main([*command, "--help"])
+    for key in re.findall(r"\b(?:data|model|training)\.\w+(?:\.\w+)*", capsys.readouterr().out):
+        assert key in KEYS or key.endswith(".md"), key
 
 
 def rows_of_papers():

@@ -67,7 +67,7 @@ class PairsOptions:
 
     Attributes:
         unconstrained: of trees: let the model write any line; by default it writes only trees over all words of the
-            source, unless the recipe has evaluation.constrained = false.
+            source, unless the recipe has data.evaluation.constrained = false.
     """
 
     beam: Annotated[int | None, option("size", Beam())] = None

@@ -33,7 +33,7 @@ class SearchOptions:
         copy: in place of <unk> write the source word that receives most attention.
         unk: allow <unk> to be written.
         unconstrained: of trees: let the model write any line; by default it writes only trees over all words of the
-            source, unless the recipe has evaluation.constrained = false.
+            source, unless the recipe has data.evaluation.constrained = false.
     """
 
     source: TextFile

@@ -77,7 +77,7 @@ class Beam(Settings, frozen=True, kw_only=True):
         length_penalty: exponent of the length by which log-probabilities are divided; 0 ranks by probability, which
             favours short targets.
         coverage: weight of the attention that the source received; 0 leaves the term out.
-        max_length: symbols per target at most (default: twice the source plus 10; of trees data.pairs.max_target).
+        max_length: symbols per target at most (default: twice the source plus 10; of trees data.max_target).
     """
 
     size: Annotated[int, Meta(ge=1, title="beam")] = 5
@@ -135,7 +135,7 @@ RULES = {"rms": Rule(), "sgd": Rule(kind="sgd", lr=0.1, decay=0.0)}
 
 
 class CacheRule(Settings, frozen=True, kw_only=True):
-    """The cache of Grave et al. 2017, defaults as AWD-LSTM's on PTB (Merity et al. 2018, section 6).
+    """The cache of Grave et al. 2017, defaults as AWD-LSTM's on PTB (Merity et al. 2018, on pointer models).
 
         p(y) = (1 - weight) p_model(y) + weight p_cache(y)
         p_cache(y) ~ sum over the window's (h_i, x_{i+1}) of [x_{i+1} = y] exp(theta h_t . h_i)      (eqs 2, 3)
