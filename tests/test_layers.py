@@ -73,7 +73,7 @@ def layer_of(module):
 def table():
     """The table of docs/design.md."""
     rows = [f"| {', '.join(f'`{room}`' for room in rooms)} | {what} |" for rooms, what in LAYERS]
-    return "\n".join(["| rooms, lowest first | what they hold |", "|---|---|", *rows])
+    return "\n".join(["| packages and modules, lowest first | what they hold |", "|---|---|", *rows])
 
 
 def module_name(path):
