@@ -173,7 +173,14 @@ class Update:
             checkpoint.require_fit(path, state, saved, path.with_name("recipe.toml"))
 
     def restore(self, tensors: Mapping[str, Tensor], average_count: int) -> None:
-        """Continue from `tensors`, in the phase they belong to; `average_count` steps are in the average."""
+        """Continue from `tensors`, in the phase they belong to; `average_count` steps are in the average.
+
+        All of them are copied: those of a file begin at any address, on which the rounding of products depends.
+        """
+        tensors = {
+            name: tensor.clone() if name.startswith(("state/", "constraint/")) else tensor
+            for name, tensor in tensors.items()
+        }
         checkpoint.load_model(self.model, checkpoint.under("model/", tensors))
         self.optimiser.restore(checkpoint.under("optimiser/", tensors))
         if self.average is not None:
