@@ -205,6 +205,8 @@ class Trainer:
     def _write_train(self, lr: float, norm: Tensor) -> None:
         self._read_losses()
         self.guard.weights(self.progress.step)
+        if not self.progress.count:
+            return  # nothing counted yet, as in trees of single words
         constraint = self.update.constraint
         facts = {
             "lr": lr,
