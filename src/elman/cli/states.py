@@ -94,7 +94,7 @@ def begin(loaded: "TextRun", ids: list[int], saved: Saved | None) -> "tuple[list
 
     if "rule" in saved.facts:
         raise UserError(f"{saved.path}: saved by a stream that adapts; add --adapt to continue it")
-    leaves = (leaf.to(loaded.device, copy=True) for leaf in numbered(saved.tensors))
+    leaves = (leaf.to(loaded.device) for leaf in numbered(saved.tensors))
     return [*saved.facts["unread"], *ids], rebuild(loaded.begin(), leaves)
 
 

@@ -116,7 +116,7 @@ class AdaptiveStream:
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Continue from the tensors and facts of a state file; one without weights continues from the trained ones."""
-        self.state = rebuild(self.state, (leaf.to(self.model.device, copy=True) for leaf in numbered(tensors)))
+        self.state = rebuild(self.state, (leaf.to(self.model.device) for leaf in numbered(tensors)))
         weights = {name.removeprefix("weights/"): tensor for name, tensor in tensors.items() if "/" in name}
         with torch.no_grad():
             for name, parameter in self.model.named_parameters() if weights else ():
