@@ -16,12 +16,14 @@ from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.rtrl import RTRL, cost
 from elman.learning.single_step import OneStep
 from elman.learning.update import build_learner
+from elman.network import matmul
 from elman.network.build import build_model
 from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import build_contexts
 from elman.network.output.flat import Flat
 from elman.network.output.layer import OutputLayer
+from elman.network.precision import products_in
 from elman.network.state import detach, leaves
 from elman.objective.loss import Objective
 from elman.objective.penalties import activation
@@ -182,6 +184,23 @@ def test_pascanu_regulariser_by_its_definition(name):
             matrix[position] -= sign * tiny
     slope = weight * (values[0] - values[1]) / (2 * tiny)
     assert torch.allclose(found[index][position], slope, rtol=1e-5)
+
+
+@pytest.mark.parametrize("core", ["residual", "jordan"])
+@pytest.mark.parametrize("chosen", ["float32", "bf16"])
+def test_the_regulariser_of_large_products(core, chosen, monkeypatch):
+    """Its gradient is differentiated, which products by oneDNN or in bf16 are not; it is that of small products."""
+    kinds = {"residual": config.Residual(size=4), "jordan": config.Jordan(size=4)}
+    output = config.Output(contexts=config.Mixture(heads={1: 2}, size=3))
+    model = build_model(config.Model(encoder=config.Lookup(size=4), core=kinds[core], output=output), WORDS)
+    learner, batch = GradientNorm(WholeWindow(), 0.5), window()
+    wanted = gradients(learner, model, batch)
+    for limit in ("LEAST_ONEDNN", "LEAST_MULTIPLY_ADDS", "LEAST_ROWS"):
+        monkeypatch.setattr(matmul, limit, 1)
+    with products_in(chosen):
+        learner.check(model, ROWS)
+        found = gradients(learner, model, batch)
+    assert distance(found, wanted) < (0.1 if chosen == "bf16" else 1e-4)
 
 
 def test_costs_of_rtrl_and_a_network_too_big_for_it():
