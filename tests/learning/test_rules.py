@@ -203,6 +203,13 @@ def test_the_regulariser_of_large_products(core, chosen, monkeypatch):
     assert distance(found, wanted) < (0.1 if chosen == "bf16" else 1e-4)
 
 
+def test_gradients_are_added_without_a_warning(recwarn):
+    """Those of convolutions come in columns."""
+    learner = GradientNorm(WholeWindow(), 0.5)
+    gradients(learner, model_of(stack("mlstm-convolution")), window())
+    assert not recwarn.list
+
+
 def test_costs_of_rtrl_and_a_network_too_big_for_it():
     model = model_of(stack("elman-tanh", sizes=(4,)))
     weights = 4 * 3 + 4 * 4 + 8 + WORDS * 3
@@ -211,10 +218,11 @@ def test_costs_of_rtrl_and_a_network_too_big_for_it():
         RTRL(max_gb=1e-6).check(model, 2)
 
 
-def learner_of(core=None, **training):
+def learner_of(core=None, output=None, **training):
     recipe = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), **training)
     core = core or config.Stack(sizes=(4,))
-    return build_learner(recipe, config.Model(encoder=config.Lookup(size=4), core=core))
+    model = config.Model(encoder=config.Lookup(size=4), core=core, output=output or config.Output())
+    return build_learner(recipe, model)
 
 
 def test_recipes_build_their_learning_rules():
@@ -224,6 +232,10 @@ def test_recipes_build_their_learning_rules():
     assert isinstance(learner_of(penalties=config.Penalties(gradient_norm=0.1)).rule, WholeWindow)
     with pytest.raises(UserError, match=r"step by step, which model\.core\.weight_drop does not"):
         learner_of(config.Stack(sizes=(4,), weight_drop=0.5), rule=config.RTRL())
+    output = config.Output(contexts=config.Mixture(heads={1: 2}, size=4, dropout=0.5))
+    assert isinstance(learner_of(output=output, rule=config.RTRL()), RTRL)
+    with pytest.raises(UserError, match=r"step by step, which model\.output\.contexts\.dropout does not"):
+        learner_of(config.Jordan(size=4), output, rule=config.RTRL())
 
 
 def test_forcing_probabilities_follow_their_schedules():

@@ -134,7 +134,8 @@ def add_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor
     """Add gradients to `.grad`; None adds nothing."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         if gradient is not None:
-            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+            # In rows as the parameter has them; torch warns where more is added to a gradient in columns.
+            parameter.grad = gradient.contiguous() if parameter.grad is None else parameter.grad + gradient
 
 
 def flat(state: State) -> Tensor:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -255,7 +256,10 @@ def _require_single_steps(model: config.Model) -> None:
             f"{stepwise}, but a source is read as a whole: with model.source use the rule bptt without steps or"
             " attenuation, and gradient_norm = 0"
         )
-    for part, record in (("encoder", model.encoder), ("core", model.core)):
+    parts: list[tuple[str, msgspec.Struct]] = [("encoder", model.encoder), ("core", model.core)]
+    if isinstance(model.core, config.Jordan) and model.core.feedback == "output":
+        parts.append(("output.contexts", model.output.contexts))  # what is fed back
+    for part, record in parts:
         for name in record.__struct_fields__:
             if "drop" in name and getattr(record, name):
                 raise UserError(
