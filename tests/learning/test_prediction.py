@@ -180,6 +180,37 @@ def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, tmp_path, monk
     assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(tmp_path / "whole")
 
 
+class Stopping(Watcher):
+    """Ends training within the first branch."""
+
+    def __init__(self, stop):
+        self.stop = stop
+
+    def branch(self, done, steps):
+        self.stop.set()
+
+
+def test_a_branch_that_is_stopped_again_and_again_comes_before_the_validation_of_its_step(tmp_path):
+    """No step and no validation is done where training is stopped within the branch before them."""
+    how = {"validate_every": FIRST, "averaging": {"kind": "non-monotone", "interval": 1}}
+    whole = trainer_of(tmp_path / "whole", of_weights, **how)
+    whole.run()
+    stop = threading.Event()
+    for _ in range(3):
+        parts = trainer_of(tmp_path / "parts", of_weights, **how)
+        if stop.is_set():
+            parts.resume()
+        else:
+            parts.log.watchers = (Stopping(stop),)
+        assert parts._train(float("inf"), stop) is StopReason.INTERRUPTED
+        assert parts.progress.step == FIRST
+    resumed = trainer_of(tmp_path / "parts", of_weights, **how)
+    resumed.resume()
+    assert resumed.run() is StopReason.FINISHED
+    assert resumed.progress.branches == whole.progress.branches
+    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(tmp_path / "whole")
+
+
 def test_branches_that_are_too_short_or_too_late_predict_nothing(tmp_path):
     short = trainer_of(tmp_path / "short", epochs=4)
     short.run()

@@ -16,12 +16,14 @@ from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.rtrl import RTRL, cost
 from elman.learning.single_step import OneStep
 from elman.learning.update import build_learner
+from elman.network import matmul
 from elman.network.build import build_model
 from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import build_contexts
 from elman.network.output.flat import Flat
 from elman.network.output.layer import OutputLayer
+from elman.network.precision import products_in
 from elman.network.state import detach, leaves
 from elman.objective.loss import Objective
 from elman.objective.penalties import activation
@@ -184,6 +186,30 @@ def test_pascanu_regulariser_by_its_definition(name):
     assert torch.allclose(found[index][position], slope, rtol=1e-5)
 
 
+@pytest.mark.parametrize("core", ["residual", "jordan"])
+@pytest.mark.parametrize("chosen", ["float32", "bf16"])
+def test_the_regulariser_of_large_products(core, chosen, monkeypatch):
+    """Its gradient is differentiated, which products by oneDNN or in bf16 are not; it is that of small products."""
+    kinds = {"residual": config.Residual(size=4), "jordan": config.Jordan(size=4)}
+    output = config.Output(contexts=config.Mixture(heads={1: 2}, size=3))
+    model = build_model(config.Model(encoder=config.Lookup(size=4), core=kinds[core], output=output), WORDS)
+    learner, batch = GradientNorm(WholeWindow(), 0.5), window()
+    wanted = gradients(learner, model, batch)
+    for limit in ("LEAST_ONEDNN", "LEAST_MULTIPLY_ADDS", "LEAST_ROWS"):
+        monkeypatch.setattr(matmul, limit, 1)
+    with products_in(chosen):
+        learner.check(model, ROWS)
+        found = gradients(learner, model, batch)
+    assert distance(found, wanted) < (0.1 if chosen == "bf16" else 1e-4)
+
+
+def test_gradients_are_added_without_a_warning(recwarn):
+    """Those of convolutions come in columns."""
+    learner = GradientNorm(WholeWindow(), 0.5)
+    gradients(learner, model_of(stack("mlstm-convolution")), window())
+    assert not recwarn.list
+
+
 def test_costs_of_rtrl_and_a_network_too_big_for_it():
     model = model_of(stack("elman-tanh", sizes=(4,)))
     weights = 4 * 3 + 4 * 4 + 8 + WORDS * 3
@@ -192,10 +218,11 @@ def test_costs_of_rtrl_and_a_network_too_big_for_it():
         RTRL(max_gb=1e-6).check(model, 2)
 
 
-def learner_of(core=None, **training):
+def learner_of(core=None, output=None, **training):
     recipe = config.Training(epochs=1, optimiser=config.SGD(lr=1.0), **training)
     core = core or config.Stack(sizes=(4,))
-    return build_learner(recipe, config.Model(encoder=config.Lookup(size=4), core=core))
+    model = config.Model(encoder=config.Lookup(size=4), core=core, output=output or config.Output())
+    return build_learner(recipe, model)
 
 
 def test_recipes_build_their_learning_rules():
@@ -205,6 +232,10 @@ def test_recipes_build_their_learning_rules():
     assert isinstance(learner_of(penalties=config.Penalties(gradient_norm=0.1)).rule, WholeWindow)
     with pytest.raises(UserError, match=r"step by step, which model\.core\.weight_drop does not"):
         learner_of(config.Stack(sizes=(4,), weight_drop=0.5), rule=config.RTRL())
+    output = config.Output(contexts=config.Mixture(heads={1: 2}, size=4, dropout=0.5))
+    assert isinstance(learner_of(output=output, rule=config.RTRL()), RTRL)
+    with pytest.raises(UserError, match=r"step by step, which model\.output\.contexts\.dropout does not"):
+        learner_of(config.Jordan(size=4), output, rule=config.RTRL())
 
 
 def test_forcing_probabilities_follow_their_schedules():

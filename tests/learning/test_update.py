@@ -73,3 +73,26 @@ def test_state_is_carried_and_can_be_dropped():
     update.state = None
     update(batch, 0.0)
     torch.testing.assert_close(copies(leaves(update.state)), after_one)
+
+
+def test_what_is_restored_is_copied():
+    """The tensors of a file begin at any address, on which the rounding of products depends."""
+
+    class Keeping(Halving):
+        block = torch.ones(3)
+
+        def tensors(self):
+            return {"block": self.block}
+
+        def restore(self, tensors):
+            self.block = tensors["block"]
+
+    update = step_of()
+    update.constraint = Keeping(update.optimiser.parameters)
+    update.average = Average(update.optimiser.parameters)
+    update(window(), 0.1)
+    given = {name: tensor.clone() for name, tensor in update.tensors().items()}
+    update.restore(given, 1)
+    for name, tensor in update.tensors().items():
+        assert torch.equal(tensor, given[name]), name
+        assert tensor.data_ptr() != given[name].data_ptr(), name

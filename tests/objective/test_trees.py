@@ -43,6 +43,15 @@ def test_labels_of_constituents_or_of_all_nodes_count(all_nodes):
     assert loss.reduced(None).objective.item() == pytest.approx(loss.nll.item() / len(counted))
 
 
+def test_a_batch_without_labels_that_count_has_the_loss_0():
+    """Such as single words, which are no constituents."""
+    model, batch = tree_model(parser=False), batch_of([3, 1], all_nodes=False)
+    loss = tree_loss(model, batch._replace(mask=torch.zeros_like(batch.mask)), None).reduced(None)
+    loss.objective.backward()
+    assert loss.objective.item() == loss.num_counted.item() == 0
+    assert all(one.grad is None or not one.grad.any() for one in model.parameters())
+
+
 @pytest.mark.parametrize("kappa", [0.0, 0.3, 40.0])
 def test_the_hinge_is_the_augmented_score_above_the_right_one(kappa):
     model, batch = tree_model(), batch_of([5, 1, 3, 7])

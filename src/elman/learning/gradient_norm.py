@@ -14,6 +14,7 @@ from elman.errors import UserError
 from elman.learning.bptt import Learner
 from elman.learning.single_step import OneStep, add_gradients, differentiable, flat, in_parallel, over_window
 from elman.network.cores.core import Trace
+from elman.network.matmul import differentiable_twice
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, map_state
 from elman.objective.loss import Loss, Objective
@@ -79,7 +80,8 @@ def errors_back(
 
 def preservation(step: OneStep, symbols: Tensor, before: list[State], errors: list[State]) -> Tensor:
     """Omega, given the states before the steps that read symbols [T, B], and dE/dx after each step."""
-    graph = in_parallel(step, symbols, before)
+    with differentiable_twice():
+        graph = in_parallel(step, symbols, before)
     above = [torch.cat(parts) for parts in zip(*map(leaves, errors), strict=True)]
     inputs, (outputs, given) = list(leaves(graph.before)), differentiable(leaves(graph.after), above)
     below = torch.autograd.grad(outputs, inputs, given, create_graph=True, allow_unused=True, materialize_grads=True)

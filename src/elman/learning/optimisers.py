@@ -178,7 +178,8 @@ class Average:
     def restore(self, tensors: Mapping[str, Tensor], count: int) -> None:
         """Take back what `tensors` returned, an average of `count` steps."""
         self.count = count
-        self.values = [tensors[str(index)].to(value.device) for index, value in enumerate(self.values)]
+        for index, value in enumerate(self.values):
+            value.copy_(tensors[str(index)])
 
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:

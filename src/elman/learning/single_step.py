@@ -11,6 +11,7 @@ from elman.data.windows import Batch
 from elman.network.cores.core import Trace
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.layer import take_plain_steps
+from elman.network.matmul import differentiable_twice
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, map_state
 from elman.objective.loss import Loss, Objective
@@ -50,7 +51,8 @@ class OneStep(nn.Module):
         """
         first = map_state(lambda leaf: leaf.detach().requires_grad_(), self.core.begin(1))
         before = list(leaves(first))
-        _, state = self.advance(before[0].new_zeros(1, 1, self.core.dims[0]), first)
+        with differentiable_twice():
+            _, state = self.advance(before[0].new_zeros(1, 1, self.core.dims[0]), first)
         after = [leaf for leaf in leaves(state) if leaf.requires_grad]
         if not after:
             return False
@@ -132,7 +134,8 @@ def add_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor
     """Add gradients to `.grad`; None adds nothing."""
     for parameter, gradient in zip(parameters, gradients, strict=True):
         if gradient is not None:
-            parameter.grad = gradient if parameter.grad is None else parameter.grad + gradient
+            # In rows as the parameter has them; torch warns where more is added to a gradient in columns.
+            parameter.grad = gradient.contiguous() if parameter.grad is None else parameter.grad + gradient
 
 
 def flat(state: State) -> Tensor:

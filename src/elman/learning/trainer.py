@@ -135,12 +135,14 @@ class Trainer:
             nll = self._nll()
             self._event("untrained", f"{nll:.3f} nats per token", nll=nll)
         self._begin_fine_tuning_if_due()  # where it was added to a finished run
-        self._predict(deadline, stop)  # where training was stopped within a branch
+        done: list[None] = [None] if self._branch_is_due else []  # the last step, where a branch after it was stopped
         while not progress.finished:
-            for span in itertools.islice(self.course.spans(progress), progress.window, None):
-                self._step(span)
-                self._predict(deadline, stop)
-                if validate_every and progress.step % validate_every == 0:
+            spans = itertools.chain(done, itertools.islice(self.course.spans(progress), progress.window, None))
+            done = []
+            for span in spans:
+                if span is not None:
+                    self._step(span)
+                if self._predict(deadline, stop) and validate_every and progress.step % validate_every == 0:
                     self._validate()
                     if progress.finished:
                         break
@@ -179,17 +181,22 @@ class Trainer:
         phase = self.phase
         return rate(phase.schedule, phase.optimiser.lr, self._epoch(), phase.epochs, self.progress.by_epoch)
 
-    def _predict(self, deadline: float, stop: threading.Event) -> None:
-        """Take the branch that is due, where the end is predicted, and write what it shows."""
+    @property
+    def _branch_is_due(self) -> bool:
+        return self.training.predict_loss and prediction.due(self.progress, self._epoch() / self.phase.epochs)
+
+    def _predict(self, deadline: float, stop: threading.Event) -> bool:
+        """Take the branch that is due, and write what it shows; False where training has to stop within it."""
         progress, epochs = self.progress, self.phase.epochs
-        if not (self.training.predict_loss and prediction.due(progress, self._epoch() / epochs)):
-            return
+        if not self._branch_is_due:
+            return True
         place = prediction.Place(self._epoch() / epochs, progress.step, self._epoch(), self._rate())
         branching = prediction.Branching(self.update, self.course, self._nll, self.log.branch)
         with self.log.paused():
             taken = branching.take(place, progress, lambda: stop.is_set() or time.monotonic() > deadline, self.team)
         if taken:
             self._event("branch", **prediction.shown(progress.branches, epochs))
+        return taken
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
@@ -198,6 +205,8 @@ class Trainer:
     def _write_train(self, lr: float, norm: Tensor) -> None:
         self._read_losses()
         self.guard.weights(self.progress.step)
+        if not self.progress.count:
+            return  # nothing counted yet, as in trees of single words
         constraint = self.update.constraint
         facts = {
             "lr": lr,

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -173,7 +174,14 @@ class Update:
             checkpoint.require_fit(path, state, saved, path.with_name("recipe.toml"))
 
     def restore(self, tensors: Mapping[str, Tensor], average_count: int) -> None:
-        """Continue from `tensors`, in the phase they belong to; `average_count` steps are in the average."""
+        """Continue from `tensors`, in the phase they belong to; `average_count` steps are in the average.
+
+        All of them are copied: those of a file begin at any address, on which the rounding of products depends.
+        """
+        tensors = {
+            name: tensor.clone() if name.startswith(("state/", "constraint/")) else tensor
+            for name, tensor in tensors.items()
+        }
         checkpoint.load_model(self.model, checkpoint.under("model/", tensors))
         self.optimiser.restore(checkpoint.under("optimiser/", tensors))
         if self.average is not None:
@@ -248,7 +256,10 @@ def _require_single_steps(model: config.Model) -> None:
             f"{stepwise}, but a source is read as a whole: with model.source use the rule bptt without steps or"
             " attenuation, and gradient_norm = 0"
         )
-    for part, record in (("encoder", model.encoder), ("core", model.core)):
+    parts: list[tuple[str, msgspec.Struct]] = [("encoder", model.encoder), ("core", model.core)]
+    if isinstance(model.core, config.Jordan) and model.core.feedback == "output":
+        parts.append(("output.contexts", model.output.contexts))  # what is fed back
+    for part, record in parts:
         for name in record.__struct_fields__:
             if "drop" in name and getattr(record, name):
                 raise UserError(

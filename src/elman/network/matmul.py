@@ -9,7 +9,9 @@ Inside `precision.products_in("bf16")` the factors of large float32 products are
 those of products with a parameter to eight bits (`network/int8.py`), which have no gradient; every result is float32.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any
 
@@ -148,6 +150,19 @@ def sum_biases(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     return one + other
 
 
+_TWICE: ContextVar[bool] = ContextVar("linear is differentiated twice", default=False)
+
+
+@contextmanager
+def differentiable_twice() -> Iterator[None]:
+    """Within the block `linear` is torch's own, which has derivatives of any order, in float32."""
+    before = _TWICE.set(True)
+    try:
+        yield
+    finally:
+        _TWICE.reset(before)
+
+
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x weight^T + bias, [*, O], for x [*, I], weight [O, I] and bias [O] or None.
 
@@ -155,7 +170,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     rows = x.reshape(-1, x.shape[-1])
     own = _by_onednn(rows, weight) or _in_bf16(rows, weight) or int8.applies(weight)
-    if torch.is_autocast_enabled(x.device.type) or not own:
+    if torch.is_autocast_enabled(x.device.type) or _TWICE.get() or not own:
         return functional.linear(x, weight, bias)
     return _Linear.apply(rows, weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]
 

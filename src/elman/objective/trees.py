@@ -33,9 +33,10 @@ class TreeLoss(NamedTuple):
     hinge: Tensor
 
     def reduced(self, margin: config.Margin | None) -> Loss:
-        """Per label that counts; the reported NLL includes the hinge by its weight."""
+        """Per label that counts, 0 where none does; the reported NLL includes the hinge by its weight."""
         total = self.nll if margin is None else self.nll + margin.weight * self.hinge
-        return Loss(total / self.num_counted, total.detach(), self.num_counted, self.num_counted.new_zeros(()))
+        mean = total / self.num_counted.clamp(min=1)
+        return Loss(mean, total.detach(), self.num_counted, self.num_counted.new_zeros(()))
 
 
 def tree_loss(model: TreeModel, batch: Batch, margin: config.Margin | None) -> TreeLoss:

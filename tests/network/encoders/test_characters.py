@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from elman import config
 from elman.errors import UserError
 from elman.learning.optimisers import Optimiser
+from elman.network import matmul
 from elman.network.build import build_model
 from elman.network.encoders.spelling import Alphabet
+from elman.network.precision import products_in
 from reference import spelling
 from support import networks
 
@@ -228,3 +230,16 @@ def test_kept_vectors_follow_a_step_of_an_optimiser():
     with torch.inference_mode():
         assert not torch.allclose(encoder(x), before)
         torch.testing.assert_close(encoder(x)[0], encoder.encode_words([WORDS[0], WORDS[4]]))
+
+
+def test_kept_vectors_are_those_of_the_precision(encoder, monkeypatch):
+    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(matmul, "LEAST_ROWS", 1)
+    encoder.float()
+    symbols = torch.arange(len(WORDS)).unsqueeze(1)
+    with torch.no_grad():
+        exact = encoder(symbols)
+        with products_in("bf16"):
+            rounded = encoder(symbols)
+        assert not torch.equal(rounded, exact)
+        assert torch.equal(encoder(symbols), exact)

@@ -18,7 +18,7 @@ from elman.learning import checkpoint
 from elman.tasks.experiment import Experiment
 from elman.tasks.run import EvaluationOptions
 from elman.tasks.trees.run import TreeRun
-from support import treebank
+from support import text_runs, treebank
 from support.commands import refusal
 from support.interruption import StopAt
 
@@ -57,6 +57,18 @@ def test_an_interrupted_parser_is_the_same_run_bit_for_bit(bank, tmp_path):
     Experiment(made, tmp_path / "parts", data=bank, resume=True).train()
     whole, parts = (checkpoint.load(tmp_path / name / "model.safetensors")[0] for name in ("whole", "parts"))
     assert checkpoint.digest_of(whole) == checkpoint.digest_of(parts)
+
+
+def test_single_words_without_a_label_are_no_end_of_training(tmp_path):
+    """A batch of them has no loss, and no line of metrics while nothing was counted."""
+    path = treebank.write(tmp_path / "bank.ptb")
+    path.write_text("".join(f"(NN w{number})\n{tree}" for number, tree in enumerate(path.open())))
+    recipe = treebank.recipe(parser=False, epochs=1)
+    training = msgspec.structs.replace(recipe.training, batch_size=1, log_every=1)
+    Experiment(msgspec.structs.replace(recipe, training=training), tmp_path / "run", data=path).train()
+    losses = [one["loss"] for one in text_runs.metrics(tmp_path / "run") if one["kind"] == "train"]
+    assert 0 < len(losses) < 240 - 24
+    assert all(loss > 0 for loss in losses)
 
 
 def test_a_parser_learns_a_grammar(trained):

@@ -16,6 +16,7 @@ from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.encoders.spelling import Alphabet, Spellings
 from elman.network.initialisation import fill
 from elman.network.matmul import differentiable_once, keep, linear
+from elman.network.precision import Precision, chosen
 
 CARRY = -2.0
 """Where the bias of the gate begins: most is passed on unchanged at first (Kim et al. 2016, section 4.1)."""
@@ -23,8 +24,8 @@ CARRY = -2.0
 CHUNK = 4096
 """Number of words whose vectors are computed at once where no gradient is needed."""
 
-Version = list[tuple[int, int]]
-"""The address of every parameter, and how many times it was changed in place."""
+Version = tuple[Precision, list[tuple[int, int]]]
+"""The precision of products; the address of every parameter, and how many times it was changed in place."""
 
 
 class Kept:
@@ -52,7 +53,7 @@ class Characters(TokenEncoder):
     so it is applied after the maximum.
 
     The vectors of a window are computed once per distinct word. Without gradients those of the whole vocabulary are
-    computed once, and kept until a parameter changes.
+    computed once, and kept until a parameter, or the precision of products, changes.
     """
 
     def __init__(self, record: config.Characters, inputs: Inputs) -> None:
@@ -125,7 +126,7 @@ class Characters(TokenEncoder):
 
     def _all(self) -> Tensor:
         """The vectors of every symbol."""
-        version = [(parameter.data_ptr(), parameter._version) for parameter in self.parameters()]
+        version = chosen(), [(parameter.data_ptr(), parameter._version) for parameter in self.parameters()]
         spellings, size = self._spellings_at(self.weight.device), len(self.words)
         known = self._kept.get(version, lambda: self._chunked(0, size, spellings))
         if len(spellings.starts) == size:
