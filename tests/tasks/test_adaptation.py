@@ -355,6 +355,13 @@ def test_damaged_results(capsys, run):
     assert line == f"{run}/results.json: damaged; restore or remove the file"
 
 
+def test_a_loss_that_is_no_number_is_null_in_the_results(capsys, run):
+    row = answer(capsys, "evaluate", run, "--method", "dynamic", "--rule", "sgd", "--lr", "1e38", "--json")
+    assert row["nll"] is None
+    assert not {"NaN", "Infinity"} & set((run / "results.json").read_text().replace(",", " ").split())
+    assert json.loads((run / "results.json").read_text())[-1]["nll"] is None
+
+
 def test_monte_carlo_dropout_says_how_many_passes(capsys, run):
     static = json.loads((run / "results.json").read_text())[1]
     row, again, other = (
