@@ -74,6 +74,8 @@ class TestShakespeare:
         (tmp_path / "lines.txt").write_text("my lord , the king is dead\n" * 20)
         output(capsys, "analyze", "words", "shakespeare", "--data", tmp_path / "lines.txt", "--split", "all")
         assert (tmp_path / "cache/models/shakespeare/words.html").is_file()
+        output(capsys, "analyze", "dynamics", "shakespeare", "--trials", "1", "--steps", "2")
+        assert (tmp_path / "cache/models/shakespeare/dynamics.html").is_file()
         assert not (tmp_path / "shakespeare").exists()
 
     def test_scores_of_a_text(self, tmp_path, capsys):
