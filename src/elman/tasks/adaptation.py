@@ -33,6 +33,7 @@ from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
 from elman.formats import parse_json
 from elman.jobs import Advance
+from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network import precision
 from elman.network.model import LanguageModel
@@ -160,7 +161,11 @@ def record(run: Run, row: Result) -> None:
     """
     if not _is_writable(run.path):
         return
-    path = run.path / RESULTS
+    with waiting_for(run.path / RESULTS):  # another command may record its row meanwhile
+        _add(run.path / RESULTS, row)
+
+
+def _add(path: Path, row: Result) -> None:
     new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
     try:
