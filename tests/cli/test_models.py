@@ -69,6 +69,15 @@ class TestShakespeare:
         assert (tmp_path / "cache/models/shakespeare/report.html").is_file()
         assert "3,648,098" in (tmp_path / "cache/models/shakespeare/report.html").read_text()
 
+    def test_the_page_of_an_analysis_is_written_there_too(self, tmp_path, capsys):
+        """A folder of its name here would hide the model from then on."""
+        (tmp_path / "lines.txt").write_text("my lord , the king is dead\n" * 20)
+        output(capsys, "analyze", "words", "shakespeare", "--data", tmp_path / "lines.txt", "--split", "all")
+        assert (tmp_path / "cache/models/shakespeare/words.html").is_file()
+        output(capsys, "analyze", "dynamics", "shakespeare", "--trials", "1", "--steps", "2")
+        assert (tmp_path / "cache/models/shakespeare/dynamics.html").is_file()
+        assert not (tmp_path / "shakespeare").exists()
+
     def test_scores_of_a_text(self, tmp_path, capsys):
         (tmp_path / "lines.txt").write_text("my lord, the king is dead\n")
         assert "king" in output(capsys, "score", "shakespeare", tmp_path / "lines.txt")

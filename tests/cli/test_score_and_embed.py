@@ -167,6 +167,13 @@ def test_srilm(capsys, run, tmp_path):
     assert float(first["score"]) == pytest.approx(float(first["given_1"]) + float(first["log_prob"]), abs=1e-5)
 
 
+def test_a_score_that_is_not_finite_is_null_in_json(capsys, run, tmp_path):
+    (tmp_path / "nbest.tsv").write_text("u\t1e308\tw1\nu\t-1e308\tw2\n")
+    lines = output(capsys, "rescore", run, tmp_path / "nbest.tsv", "--given-weights", 100, "--all", "--json")
+    assert [json.loads(line)["score"] for line in lines.splitlines()] == [None, None]
+    assert "Infinity" not in lines
+
+
 def test_references_that_cannot_be_right_are_reported(capsys, run, tmp_path):
     (tmp_path / "nbest.tsv").write_text("u 1\tw1 w2\nu 1\tw3\n")
     arguments = ["rescore", run, tmp_path / "nbest.tsv", "--references", tmp_path / "references"]
@@ -188,6 +195,11 @@ def test_hypotheses_that_gain_by_unknown_words_are_reported(capsys, words_run, t
     for options, said in (((), False), (("--unknown", "exclude"), True)):
         assert main([*arguments, *options]) == 0
         assert ("log p leaves out the unknown words of 2 hypotheses" in capsys.readouterr().err) == said
+
+
+def test_a_hyphen_is_standard_output(capsys, run, text):
+    assert output(capsys, "score", run, text, "--out", "-") == output(capsys, "score", run, text)
+    assert "--out is --json; no such option" in complaint(capsys, "score", run, text, "--out", "--json")
 
 
 def test_embed_mistakes_are_one_line(capsys, run, text, tmp_path):

@@ -50,6 +50,15 @@ def test_wrong_srilm_files_are_named(tmp_path, text, message):
         read_srilm(tmp_path)
 
 
+def test_two_files_of_one_utterance_are_refused(tmp_path):
+    for name in ("dev/u.nbest", "test/u.nbest"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("-1 -1 1 a\n")
+    (tmp_path / "list").write_text(f"{tmp_path}/dev/u.nbest\n{tmp_path}/test/u.nbest\n")
+    with pytest.raises(UserError, match=r"test/u\.nbest: the utterance u is that of .*dev/u.nbest too; give each one"):
+        read_srilm(tmp_path / "list")
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(UserError, match="cannot be read"):
         read_srilm(tmp_path / "none")

@@ -93,6 +93,7 @@ def test_files_of_all_three_kinds(tmp_path):
     [
         ("a.jsonl", '{"sentence_good": "x"}\n', "a.jsonl:1: not a record with sentence_good and sentence_bad"),
         ("a.jsonl", '{"sentence_good": "x", "sentence_bad": null}\n', "a.jsonl:1: not a record with sentence_good"),
+        ("a.jsonl", '{"sentence_good": "x", "sentence_bad": " "}\n', "a.jsonl:1: sentence_bad is empty; write both"),
         ("a.jsonl", '["x", "y"]\n', "a.jsonl:1: not a record with sentence_good"),
         ("a.tsv", "one sentence\n", "a.tsv:1: found 'one sentence'; write good TAB bad"),
         ("a.tsv", "\n", "a.tsv: the file is empty"),

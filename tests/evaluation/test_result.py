@@ -1,11 +1,12 @@
 """The record of an evaluation: written without empty fields, read back as it was."""
 
 import json
+import math
 
 import msgspec
 import pytest
 
-from elman.evaluation.result import Estimate, OutputQuality, Result
+from elman.evaluation.result import RESULTS, Estimate, OutputQuality, Result, recorded_results
 
 MUSIC = Result(split="test", nll=3.5, perplexity=33.1, tokens=640, pieces=4, accuracy=0.5, context="whole pieces")
 OUTPUT = OutputQuality(
@@ -34,6 +35,13 @@ def test_fields_that_do_not_apply_are_not_written():
     assert written["output"]["measures"] == [
         {"name": "BLEU", "value": 20.0, "low": 18.0, "high": 22.0, "signature": ""}
     ]
+
+
+def test_a_loss_that_is_null_is_infinite(tmp_path):
+    row = {**MUSIC.as_dict(), "nll": None, "perplexity": None, "nrmse_by_column": {"x": None, "y": 1.0}}
+    (tmp_path / RESULTS).write_text(json.dumps([row]))
+    (found,) = recorded_results(tmp_path)
+    assert (found.nll, found.perplexity, found.nrmse_by_column) == (math.inf, math.inf, {"x": math.inf, "y": 1.0})
 
 
 @pytest.mark.parametrize("result", [MUSIC, msgspec.structs.replace(MUSIC, output=OUTPUT, method="static")])

@@ -150,6 +150,9 @@ def test_what_is_refused(words, tmp_path, capsys):
     assert "word 9, 'a', appears twice" in told(state, tmp_path / "twice.txt")
     (tmp_path / "bad.json").write_text("{}")
     assert "not a JSON list of words" in told(state, tmp_path / "bad.json")
+    for damaged in (b"every\tD\nlord\tN\n", b"R.", b"0", b"tt."):
+        path.write_bytes(damaged)
+        assert str(path) in refusal(capsys, "import", "fastai", path, "--vocabulary", words, "--out", tmp_path / "run")
     path.write_bytes(b"nothing")
     assert "damaged or" in refusal(capsys, "import", "fastai", path, "--vocabulary", words, "--out", tmp_path / "run")
     safe = tmp_path / "weights.safetensors"

@@ -43,6 +43,15 @@ def test_a_figure_states_of_how_many_runs_it_is(make_run):
     assert (cells[2].endswith(" (2 of 3)"), cells[3].endswith(" (2 of 3)")) == (False, True)
 
 
+@pytest.mark.parametrize(("nll", "shown"), [(None, "–"), (1e6, "1.01e+304")])
+def test_a_loss_that_is_null_or_vast_is_shown_in_short(make_run, tmp_path, nll, shown):
+    path = make_run("run", epochs=3)
+    rows = [row | {"nll": nll, "perplexity": nll and 1e304} for row in json.loads((path / "results.json").read_text())]
+    (path / "results.json").write_text(json.dumps(rows))
+    assert write(rows_of(read_folders([path])[0]), "markdown").splitlines()[2].split(" | ")[2:4] == [shown, shown]
+    assert main(["report", str(path), "--out", str(tmp_path / "page.html")]) == 0
+
+
 def test_csv_reads_back_unrounded(rows):
     first, other = csv.DictReader(io.StringIO(write(rows, "csv")))
     assert (first["name"], first["runs"], first["measure"]) == (TITLE, "3", "perplexity")

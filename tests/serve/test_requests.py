@@ -273,6 +273,7 @@ def test_requests_of_other_sites_are_refused(client):
     for headers in (
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "http://["},
         {"origin": "http://127.0.0.1:9999"},
         {"sec-fetch-site": "cross-site"},
     ):

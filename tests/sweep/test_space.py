@@ -148,7 +148,7 @@ def test_seeds_are_counted(first, more):
     assert parse_seeds(f"{first}-{first + more}") == tuple(range(first, first + more + 1))
 
 
-@pytest.mark.parametrize("text", ["", "a", "3-1", "1,1", "1-3,2", "1-", "-1", "0-999999"])
+@pytest.mark.parametrize("text", ["", "a", "3-1", "1,1", "1-3,2", "1-", "-1", "0-999999", "1-999999999"])
 def test_wrong_seeds_are_refused(text):
     with pytest.raises(UserError, match="--seeds"):
         parse_seeds(text)

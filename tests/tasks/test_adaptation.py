@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 from types import SimpleNamespace
 
 import msgspec
@@ -14,6 +15,7 @@ import elman
 from elman import config
 from elman.cli import main
 from elman.evaluation.dynamic import Rule, gradient_statistics
+from elman.evaluation.result import recorded_results
 from elman.learning import checkpoint
 from elman.network import precision
 from elman.tasks import adaptation
@@ -353,6 +355,31 @@ def test_damaged_results(capsys, run):
     (run / "results.json").write_text("[1]")
     line = complaint(capsys, "evaluate", run, "--method", "cache")
     assert line == f"{run}/results.json: damaged; restore or remove the file"
+
+
+def test_a_loss_that_is_no_number_is_null_in_the_results(capsys, run):
+    row = answer(capsys, "evaluate", run, "--method", "dynamic", "--rule", "sgd", "--lr", "1e38", "--json")
+    assert row["nll"] is None
+    assert not {"NaN", "Infinity"} & set((run / "results.json").read_text().replace(",", " ").split())
+    assert json.loads((run / "results.json").read_text())[-1]["nll"] is None
+
+
+def test_two_commands_at_once_keep_both_rows(run, monkeypatch):
+    """The second one reads the results only when the first has written its row."""
+    loaded, row = elman.load(run), recorded_results(run)[-1]
+    first, second = (msgspec.structs.replace(row, method=method) for method in ("dynamic", "cache"))
+    other = threading.Thread(target=adaptation.record, args=(loaded, second))
+
+    def write(path, text):
+        monkeypatch.undo()
+        other.start()
+        other.join(0.5)
+        adaptation.write_atomic(path, text)
+
+    monkeypatch.setattr(adaptation, "write_atomic", write)
+    adaptation.record(loaded, first)
+    other.join()
+    assert [one.method for one in recorded_results(run)][-2:] == ["dynamic", "cache"]
 
 
 def test_monte_carlo_dropout_says_how_many_passes(capsys, run):

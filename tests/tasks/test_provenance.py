@@ -33,7 +33,7 @@ KINDS = {"text": text, "music": music}
 @pytest.fixture(params=KINDS)
 def run(request, tmp_path):
     """A run that was trained on data given by --data, and that data."""
-    data, recipe = KINDS[request.param](tmp_path / "data")
+    data, recipe = KINDS[request.param](tmp_path / "the data")
     Experiment(recipe, tmp_path / "run", data=data).train()
     return tmp_path / "run", data
 
@@ -84,7 +84,7 @@ def test_data_that_has_changed_is_refused(run, capsys):
         with pytest.raises(UserError, match=rf"changed since.* was {was[:12]}|data\.digest is {was[:12]}"):
             refused()
     line = refusal(capsys, "evaluate", out)
-    assert line.endswith(f"restore it, or give --data {data} to use it as other data")
+    assert line.endswith(f"restore it, or give --data '{data}' to use it as other data")
     assert open_run(out).corpus(data).digest != was
     assert config.load_recipe(again(out, data=data) / "recipe.toml").data.digest != was
 

@@ -22,6 +22,7 @@ from elman.network.cores.stack import Layers
 from elman.network.state import leaves, map_state
 from elman.report.folder import RunFolder, read_folder
 from elman.report.metrics import Train
+from elman.tasks.hub import fetched
 from elman.tasks.open import open_run
 
 
@@ -87,14 +88,15 @@ def write_dynamics(
     folders: Sequence[Path], out: Path | None, device: torch.device, *, trials: int, steps: int, kick: float
 ) -> tuple[Path, list[Dynamics]]:
     """Measure the runs and write the page; raises UserError where a folder is not a run with recurrent layers."""
-    page = require_file_name(Path(folders[0]) / "dynamics.html" if out is None else out)
+    page = require_file_name(fetched(folders[0]) / "dynamics.html" if out is None else out)
     found = [examine(Path(folder), device, trials=trials, steps=steps, kick=kick) for folder in folders]
     return write(page, found), found
 
 
 def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick: float) -> Dynamics:
     """One run."""
-    run, written = open_run(folder, device), read_folder(folder)
+    place = fetched(folder)
+    run, written = open_run(place, device), read_folder(place)
     core = run.model.core
     if not isinstance(core, Layers):
         raise UserError(f"{folder}: its model has no recurrent layers, and so no state to follow")

@@ -1,6 +1,5 @@
 """elman analyze: what a model does, beyond its perplexity. Here the rank of its outputs and its mixtures."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,10 +9,10 @@ from cyclopts import Parameter
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common, SplitOptions, sources_of
 from elman.cli.help import family
-from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder, writable
+from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder, file_to_write
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
-from elman.files import is_stream, write_atomic
+from elman.files import is_stream, json_text, write_atomic
 
 if TYPE_CHECKING:
     from elman.analysis.mixture import MixtureReading
@@ -36,7 +35,7 @@ app.command("elman.cli.analyze_dynamics:stability", name="stability", help="Cert
 def outputs(
     *,
     activation: Strings = (),
-    out: Annotated[Path, Parameter(metavar="FILE", validator=writable)] = Path("outputs.html"),
+    out: Annotated[Path, Parameter(metavar="FILE", validator=file_to_write)] = Path("outputs.html"),
     as_json: AsJson = False,
 ) -> None:
     """What output functions make of a line of scores; needs no run.
@@ -148,7 +147,7 @@ def rank(
     write_rank_page(page, findings, f"the {split.split} split of {', or of '.join(sources)}")
     beside = None if is_stream(page) else page.with_suffix(".json")
     if beside is not None:
-        write_atomic(beside, json.dumps(records, ensure_ascii=False) + "\n")
+        write_atomic(beside, json_text(records) + "\n")
     brief = [{key: value for key, value in record.items() if key != "singular_values"} for record in records]
     facts = {"runs": brief, "report": str(page), "singular_values": None if beside is None else str(beside)}
     show.print_result(
@@ -212,8 +211,8 @@ def mixture(
 
     from elman.analysis import mixture
 
-    page = require_file_name(out or run / "mixture.html")
     loaded = common.open_text(run)
+    page = require_file_name(out or loaded.path / "mixture.html")
     reader = loaded.reader(texts.shown_name(file))
     text = loaded.reading(texts.read_lines(file, loaded.tokeniser.options), reader)
     items = list(text.items)

@@ -66,7 +66,9 @@ def words(
         names, states.means[chosen], states.counts[chosen].tolist(), method=method, metric=metric, groups=groups
     )
     distance = f"{metric} distance, {method}"
-    page = write_words_page(out or run / "words.html", found, run=str(run), text=source, level=name, distance=distance)
+    page = write_words_page(
+        out or loaded.path / "words.html", found, run=str(run), text=source, level=name, distance=distance
+    )
     facts = {
         "run": str(run),
         "text": source,
@@ -132,7 +134,7 @@ def trajectory(
     texts.report(reader)
     described = f"the first {len(windows.tokens):,} tokens of {source}"
     page = write_trajectories_page(
-        out or run / "trajectory.html", components, walks, run=str(run), level=name, text=described
+        out or loaded.path / "trajectory.html", components, walks, run=str(run), level=name, text=described
     )
     facts = {
         "run": str(run),
@@ -170,7 +172,7 @@ def letters(
     windows, source = _windows(loaded, split)
     with progress.counting(f"reading {source}") as advance:
         found = by_place(loaded, windows, advance)
-    page = write_letters_page(out or run / "letters.html", found, run=str(run), text=source)
+    page = write_letters_page(out or loaded.path / "letters.html", found, run=str(run), text=source)
     facts = {
         "run": str(run),
         "text": source,

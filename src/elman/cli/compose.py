@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from elman.cli import seeds, show
 from elman.cli.groups import Common
-from elman.cli.options import Natural, Positive, number, option, writable
+from elman.cli.options import Natural, Positive, file_to_write, number, option
 from elman.config.inference import Sampling
 from elman.errors import UserError
 
@@ -17,7 +17,7 @@ def compose(
     run: Path,
     /,
     *,
-    out: Annotated[Path, Parameter(metavar="FILE", validator=writable)],
+    out: Annotated[Path, Parameter(metavar="FILE", validator=file_to_write)],
     steps: Positive = 128,
     temperature: Annotated[float, option("temperature", Sampling())] = Sampling().temperature,
     seed: Natural | None = None,

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import show, streaming, texts
 from elman.cli.groups import Common
-from elman.cli.options import Positive, TextFile, TextRunFolder, writable
+from elman.cli.options import Positive, TextFile, TextRunFolder, file_to_write
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -22,7 +22,7 @@ def embed(
     file: TextFile | None = None,
     /,
     *,
-    out: Annotated[Path, Parameter(metavar="FILE", validator=writable)],
+    out: Annotated[Path, Parameter(metavar="FILE", validator=file_to_write)],
     layers: str | None = None,
     document: bool = False,
     vectors: Literal["input", "output"] | None = None,
@@ -45,8 +45,6 @@ def embed(
     """
     from elman.analysis.embedding import word2vec_text, word_vectors
 
-    if out.is_dir():
-        raise UserError(f"--out: {out} is a folder; give the name of a file")
     if vectors is not None:
         if file is not None or layers is not None or document or reading.as_is or shards.shard:
             raise UserError(

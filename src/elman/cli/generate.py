@@ -16,14 +16,14 @@ from elman.cli.mixing import MixtureOptions
 from elman.cli.options import (
     FreeText,
     Natural,
+    OutText,
     Positive,
-    TextFile,
     TextRunFolder,
+    file_to_write,
     group,
     option,
     record_of,
     refuse,
-    writable,
 )
 from elman.config.inference import Sampling
 from elman.errors import counted
@@ -62,18 +62,17 @@ class OutputOptions:
     """
 
     samples: Positive = 1
-    out: TextFile | None = None
+    out: OutText = None
     raw: bool = False
     interactive: bool = False
 
     @property
     def file(self) -> Path | None:
         """The file to write; None is standard output, as - is."""
-        return None if self.out in (None, "-") else Path(self.out)
+        return None if self.out == Path("-") else self.out
 
     def check(self, *, save_state: bool, adapt: bool, as_json: bool) -> None:
         """Raises UserError where the options do not fit together."""
-        writable(None, self.file)
         several = self.samples > 1
         others = {"--samples": several, "--out": self.file, "--raw": self.raw, "--adapt": adapt, "--json": as_json}
         if self.interactive:
@@ -92,7 +91,7 @@ def generate(
     output: OutputOptions = OutputOptions(),
     sampling: SamplingOptions = SamplingOptions(),
     state: Annotated[Path | None, Parameter(alias="--load-state", metavar="FILE")] = None,
-    save_state: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
+    save_state: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     adaptation: OnlineOptions = OnlineOptions(),
     mixture: MixtureOptions = MixtureOptions(),
     reading: texts.ReadingOptions = texts.ReadingOptions(),

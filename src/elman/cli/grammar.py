@@ -133,8 +133,8 @@ def agreement(
     """
     from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
 
-    page = require_file_name(out or run / "grammar.html")
     loaded = common.open_text(run)
+    page = require_file_name(out or loaded.path / "grammar.html")
     changes = {"complex": complex, "max_depth": max_depth}
     wanted = msgspec.structs.replace(
         options_of(loaded, grammar), **{key: value for key, value in changes.items() if value is not None}

@@ -10,7 +10,7 @@ from msgspec import Meta
 from elman.cli import progress, show
 from elman.cli.help import family
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import AsJson, Natural, Positive, group, number, writable
+from elman.cli.options import AsJson, Natural, Positive, file_to_write, group, number, writable
 from elman.errors import UserError
 from elman.files import making
 
@@ -192,7 +192,7 @@ def heads(
     lr: Annotated[float, number(float, Meta(gt=0))] = 3e-3,
     seed: Natural = 0,
     budget: Budget = 120.0,
-    out: Annotated[Path, Parameter(metavar="FILE", validator=writable)] = Path("heads.html"),
+    out: Annotated[Path, Parameter(metavar="FILE", validator=file_to_write)] = Path("heads.html"),
     as_json: AsJson = False,
 ) -> None:
     """Where the heads of a neural Turing machine look.

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.groups import Common
-from elman.cli.options import AsUnk, RunFolders, writable
+from elman.cli.options import AsUnk, RunFolders, file_to_write
 from elman.drawing.page import require_file_name
 from elman.errors import counted, notice
 from elman.files import write_atomic
@@ -42,7 +42,7 @@ def minimal_pairs(
     /,
     *,
     pairs: PairFiles,
-    items: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
+    items: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     unknown_as_unk: AsUnk = False,
     common: Common = Common(),
 ) -> None:

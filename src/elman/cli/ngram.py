@@ -12,7 +12,7 @@ from elman.cli import progress, score_rows, show, texts
 from elman.cli.help import family
 from elman.cli.mixing import read_ngram
 from elman.cli.ngram_text import ReadOptions, rows_of, sentences
-from elman.cli.options import AsJson, NonNegative, Positive, TextFile, given, group, number, refuse, writable
+from elman.cli.options import AsJson, NonNegative, Positive, TextFile, file_to_write, given, group, number, refuse
 from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = family("ngram", "Models are ARPA files, as of SRILM and KenLM too; a name that ends in .gz is compressed.")
 
 Model = Annotated[Path, Parameter(help="an n-gram model, an ARPA file", metavar="MODEL")]
-Out = Annotated[Path, Parameter(metavar="FILE", validator=writable)]
+Out = Annotated[Path, Parameter(metavar="FILE", validator=file_to_write)]
 Entropy = Annotated[NonNegative | None, Parameter(metavar="X")]
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -77,8 +78,8 @@ NonNegatives = Annotated[tuple[float, ...], number(float, Meta(ge=0), many=True)
 Reals = Annotated[tuple[float, ...], number(float, Meta(), many=True)]
 
 
-def _file_name(_: Any, value: str | None) -> None:
-    if value is not None and value.startswith("-") and value != "-":
+def _file_name(_: Any, value: str | Path | None) -> None:
+    if value is not None and str(value).startswith("-") and str(value) != "-":
         raise ValueError("no such option")
 
 
@@ -104,7 +105,17 @@ def writable(_: Any, value: Path | None) -> None:
         require_writable(value)
 
 
-OutFile = Annotated[Path | None, Parameter(name="--out", metavar="FILE", validator=writable)]
+def file_to_write(_: Any, value: Path | None) -> None:
+    """The validator of a file to write: as `writable`, and a folder is refused too."""
+    if value is not None and os.path.isdir(value):  # noqa: PTH112 - raises nothing
+        raise ValueError(f"it is a folder; give the name of a file, such as {value / 'NAME'}")
+    writable(_, value)
+
+
+OutFile = Annotated[Path | None, Parameter(name="--out", metavar="FILE", validator=file_to_write)]
+OutText = Annotated[OutFile, Parameter(allow_leading_hyphen=True, validator=(_file_name, file_to_write))]
+"""A file to write a text to; - is standard output."""
+
 AsJson = Annotated[bool, Parameter(name="--json", help="print the result as JSON on standard output")]
 AsUnk = Annotated[bool, Parameter(help="read unknown words as <unk>, also with a model that reads spelling")]
 Settable = Annotated[

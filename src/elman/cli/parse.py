@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common
-from elman.cli.options import FreeText, OutFile, TextFile, writable
+from elman.cli.options import FreeText, OutText, TextFile, file_to_write
 from elman.errors import UserError, counted
 from elman.files import replacing
 
@@ -36,9 +36,9 @@ def parse(
     given: bool = False,
     raw: bool = False,
     search: Literal["chart", "greedy"] | None = None,
-    vectors: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
-    page: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
-    out: OutFile = None,
+    vectors: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
+    page: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
+    out: OutText = None,
     common: Common = Common(),
 ) -> None:
     """Write the tree of every sentence in brackets, each word with the part of speech XX; ( ) as -LRB- -RRB-.

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import DataSource, Positive, Tracked, trackers_of_runs, writable
+from elman.cli.options import DataSource, Positive, Tracked, file_to_write, trackers_of_runs, writable
 from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def reproduce(
     arm: Annotated[list[str] | None, Parameter(metavar="LABEL")] = None,
     resume: bool = False,
     track: Tracked = None,
-    into: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
+    into: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     launching: LaunchOptions = LaunchOptions(),
     common: Common = Common(),
 ) -> int:

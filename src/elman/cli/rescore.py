@@ -1,6 +1,5 @@
 """elman rescore: choose among the n best hypotheses of a recogniser."""
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import texts
+from elman.cli import show, texts
 from elman.cli.groups import Machine, UnknownOptions
 from elman.cli.mixing import MixtureOptions
 from elman.cli.options import Positive, Real, Reals, Strings, TextFile, TextRunFolder, group
@@ -235,7 +234,7 @@ def _print(
             score = round(mix.score(one, log_probs[index]), 6)
             if as_json:
                 row = {"id": utterance, "rank": rank, "score": score, "log_prob": log_prob, "given": one.scores}
-                print(json.dumps(row | {"text": one.text}, ensure_ascii=False))
+                show.print_json(row | {"text": one.text})
             elif every:
                 print(utterance, rank, score, log_prob, *one.scores, one.text, sep="\t")
             else:

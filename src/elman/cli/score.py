@@ -14,7 +14,7 @@ from elman.cli import score_rows, states, streaming, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.groups import Machine, UnknownOptions
 from elman.cli.mixing import MixtureOptions, read_ngram
-from elman.cli.options import OutFile, Positive, TextFile, TextRunFolder, group, refuse, writable
+from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_to_write, group, refuse
 from elman.cli.score_rows import Row
 from elman.data.text.shards import WHOLE
 from elman.data.text.tally import Tally
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from elman.tasks.text.run import TextRun
 
 FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
-WrittenFile = Annotated[Path | None, Parameter(metavar="FILE", validator=writable)]
+WrittenFile = Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)]
 
 By = Literal["token", "word", "region", "sentence"]
 
@@ -97,7 +97,7 @@ def score(
     ngram_column: FileOption = None,
     load_state: FileOption = None,
     save_state: WrittenFile = None,
-    out: OutFile = None,
+    out: OutText = None,
     shards: streaming.ShardOptions = streaming.ShardOptions(),
     machine: Machine = Machine(),
 ) -> None:

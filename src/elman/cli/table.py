@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.groups import Common
-from elman.cli.options import RunFolders, writable
+from elman.cli.options import RunFolders, file_to_write
 from elman.errors import notice
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def table(
     *,
     format: Literal["markdown", "latex", "csv"] = "markdown",
     paired: Annotated[bool, Parameter(negative=())] = False,
-    out: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
+    out: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     common: Common = Common(),
 ) -> None:
     """A table of runs, one row for those that differ by their seed alone.

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common
-from elman.cli.options import FreeText, OutFile, TextFile
+from elman.cli.options import FreeText, OutText, TextFile
 from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def tag(
     given: bool = False,
     raw: bool = False,
     probabilities: bool = False,
-    out: OutFile = None,
+    out: OutText = None,
     common: Common = Common(),
 ) -> None:
     """Write the tag of every word: a word per line, a tab and its tag, a blank line after each sentence.

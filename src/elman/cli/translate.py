@@ -7,7 +7,17 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common, Machine
-from elman.cli.options import OutFile, PairRunFolder, Positive, TextFile, group, option, record_of, writable
+from elman.cli.options import (
+    OutFile,
+    OutText,
+    PairRunFolder,
+    Positive,
+    TextFile,
+    file_to_write,
+    group,
+    option,
+    record_of,
+)
 from elman.config.inference import Beam
 from elman.drawing.page import require_file_name
 from elman.errors import UserError, counted
@@ -100,8 +110,8 @@ def translate(
     run: PairRunFolder,
     /,
     *,
-    out: OutFile = None,
-    attention: Annotated[Path | None, Parameter(metavar="FILE", validator=writable)] = None,
+    out: OutText = None,
+    attention: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     options: SearchOptions,
     common: Common = Common(),
 ) -> None:
@@ -168,8 +178,8 @@ def attention(
     """
     from elman.analysis.attention import entropy, write_attention_page
 
-    page = require_file_name(out or run / "attention.html")
     loaded, result = search(run, options, common, "elman analyze attention")
+    page = require_file_name(out or loaded.path / "attention.html")
     found = result.best
     write_attention_page(page, f"{loaded.recipe.title} over {Path(result.name).name}", found, shown)
     pairs = [

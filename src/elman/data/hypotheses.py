@@ -164,9 +164,15 @@ def read_srilm(source: Path) -> list[Hypothesis]:
     header NBestList1.0 `(score) w1 w2 ...` in bytelogs, which give one; scores are converted to natural logarithms. An
     utterance has the name of its file without `.gz`, `.nbest`, `.score` or `.txt`.
 
-    Raises UserError where a file cannot be read or has another form.
+    Raises UserError where a file cannot be read or has another form, or two are of one utterance.
     """
-    found = [hypothesis for path in _files(source) for hypothesis in _hypotheses(path)]
+    files: dict[str, Path] = {}
+    for path in _files(source):
+        name = _utterance_of(path)
+        if name in files:
+            raise UserError(f"{path}: the utterance {name} is that of {files[name]} too; give each one file")
+        files[name] = path
+    found = [hypothesis for name, path in files.items() for hypothesis in _hypotheses(name, path)]
     if not found:
         raise UserError(f"{source}: no hypothesis; give a folder of n-best files or a list of them")
     for one in found:
@@ -190,8 +196,12 @@ def _lines(path: Path) -> list[str]:
     return decode(data, str(path)).splitlines()
 
 
-def _hypotheses(path: Path) -> Iterator[Hypothesis]:
-    name, lines = re.sub(r"(\.(gz|nbest|score|txt))+$", "", path.name), _lines(path)
+def _utterance_of(path: Path) -> str:
+    return re.sub(r"(\.(gz|nbest|score|txt))+$", "", path.name)
+
+
+def _hypotheses(name: str, path: Path) -> Iterator[Hypothesis]:
+    lines = _lines(path)
     header = lines[0].strip() if lines and lines[0].startswith("NBestList") else ""
     if header not in ("", "NBestList1.0"):
         raise UserError(f"{path}: {header}; give NBestList1.0 (nbest2-to-nbest1 makes it) or lines of plain scores")

@@ -65,6 +65,9 @@ def _blimp(path: Path) -> Iterator[Pair]:
             raise UserError(
                 f"{path}:{number}: not a record with sentence_good and sentence_bad; write one JSON object per line"
             ) from None
+        for key in ("sentence_good", "sentence_bad"):
+            if not raw[key].strip():
+                raise UserError(f"{path}:{number}: {key} is empty; write both sentences of the pair")
         plain = {key: value for key, value in raw.items() if isinstance(value, str | int | float)}
         yield Pair(
             record.sentence_good,

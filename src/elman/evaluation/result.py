@@ -1,5 +1,6 @@
 """The result of an evaluation: one record from the evaluation to results.json, `--json` and the report."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -120,12 +121,30 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return facts
 
 
+def rows_of(found: Any) -> list[Result]:
+    """The rows that a file of results holds, losses as of `with_infinite`.
+
+    Raises msgspec.ValidationError where they are none.
+    """
+    if isinstance(found, list):
+        found = [with_infinite(row) if isinstance(row, dict) else row for row in found]
+    return msgspec.convert(found, list[Result])
+
+
+def with_infinite(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its losses that are null, as JSON has no infinity, infinite."""
+    changed: dict[str, Any] = {key: math.inf for key in ("nll", "perplexity") if row.get(key, 0) is None}
+    if isinstance(by_column := row.get("nrmse_by_column"), dict):
+        changed["nrmse_by_column"] = {name: math.inf if one is None else one for name, one in by_column.items()}
+    return row | changed
+
+
 def recorded_results(folder: Path) -> list[Result]:
     """The results that a run folder holds, none where it has no file of them; raises UserError where it is damaged."""
     path = folder / RESULTS
     found = read_json(path) if path.is_file() else []
     try:
-        return msgspec.convert(found, list[Result])
+        return rows_of(found)
     except msgspec.ValidationError as error:
         raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
 

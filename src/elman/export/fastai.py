@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import msgspec
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -127,7 +126,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         read = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise UserError(f"{path}: {_PICKLED}") from None
-    except (SafetensorError, RuntimeError, OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # torch raises errors of many kinds where bytes are no pickle, or damaged
         raise UserError(f"{path}: not a file of weights ({first_line(error)})") from None
     inner = read.get("model", read) if isinstance(read, Mapping) else read  # Learner.save stores the optimiser beside
     if not isinstance(inner, Mapping) or not all(isinstance(one, Tensor) for one in inner.values()):

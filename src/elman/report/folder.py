@@ -20,7 +20,7 @@ from elman.drawing.heat_map import Word
 from elman.drawing.piano_roll import PianoRoll
 from elman.drawing.tags import TagDrawing
 from elman.errors import UserError
-from elman.evaluation.result import RESULTS, Result
+from elman.evaluation.result import RESULTS, Result, rows_of
 from elman.formats import SCALE, parse_json, parse_toml
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 from elman.tasks.hub import fetched
@@ -209,8 +209,8 @@ def read_folder(path: Path) -> RunFolder:
         metrics=with_model(read_metrics(metrics_file), saved),
         data=_read(path / "data.json", DataFacts | None, None),
         environment=_read(path / "environment.json", dict[str, Any], {}),
-        results=_read(path / RESULTS, list[Result], []),
-        baselines=_read(path / "baselines.json", list[Result], []),
+        results=_read_results(path / RESULTS),
+        baselines=_read_results(path / "baselines.json"),
         samples=_read_samples(path / "samples.json"),
         passage=_read(path / "surprisal.json", Passage, Passage()).sentence,
         vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.is_file() else None,
@@ -223,6 +223,12 @@ def _read(path: Path, kind: Any, missing: T) -> T:
         return missing
     with _damaged(path):
         return msgspec.convert(parse_json(path.read_bytes()), kind)
+
+
+def _read_results(path: Path) -> list[Result]:
+    found: Any = _read(path, Any, [])
+    with _damaged(path):
+        return rows_of(found)
 
 
 @contextmanager

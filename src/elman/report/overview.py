@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from elman.evaluation.statistics import Comparison, Spread, spread
 from elman.report.comparison import group_runs
 from elman.report.folder import RunFolder
-from elman.report.tables import MISSING, test_loss, valid_loss
+from elman.report.tables import MISSING, number, test_loss, valid_loss
 
 Format: TypeAlias = Literal["markdown", "latex", "csv"]
 
@@ -118,8 +118,8 @@ def _spread(value: Spread | None, digits: int, runs: int) -> str:
     """The figure, and of how many runs it is where some have none, or one that is not finite."""
     if value is None:
         return MISSING
-    deviation = "" if value.deviation is None else f" ± {value.deviation:,.{digits}f}"
-    return f"{value.mean:,.{digits}f}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
+    deviation = "" if value.deviation is None else f" ± {number(value.deviation, digits)}"
+    return f"{number(value.mean, digits)}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
 
 
 def _paired(row: Row) -> str:

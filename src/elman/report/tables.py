@@ -38,17 +38,21 @@ class GroupRows:
 
 
 def valid_loss(run: RunFolder) -> float | None:
-    """As evaluated after training, else the best one during training."""
+    """As evaluated after training, else the best one during training; infinite where it is so in nats."""
     result, best = run.result("valid"), run.metrics.best
     if result is not None:
-        return run.scale.of(result.nll)
+        return _loss_of(run, result)
     return run.scale.of(best.nll) if best is not None else None
 
 
 def test_loss(run: RunFolder) -> float | None:
-    """As evaluated after training."""
+    """As evaluated after training; infinite where it is so in nats."""
     result = run.result("test")
-    return run.scale.of(result.nll) if result is not None else None
+    return _loss_of(run, result) if result is not None else None
+
+
+def _loss_of(run: RunFolder, result: Result) -> float:
+    return run.scale.of(result.nll) if math.isfinite(result.nll) else math.inf
 
 
 def result_rows(run: RunFolder) -> list[ResultRow]:
@@ -189,7 +193,8 @@ def mean_and_deviation(value: Spread | None) -> str:
     """A mean and its standard deviation, or a dash."""
     if value is None:
         return MISSING
-    return f"{value.mean:,.2f}" if value.deviation is None else f"{value.mean:,.2f} ± {value.deviation:.2f}"
+    mean = number(value.mean, 2)
+    return mean if value.deviation is None else f"{mean} ± {number(value.deviation, 2)}"
 
 
 def trim_zeros(text: str) -> str:

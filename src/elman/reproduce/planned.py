@@ -1,13 +1,12 @@
 """What a reproduction needs: a training for every arm and seed, or a computation, and how far each is."""
 
-import math
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from elman.config.recipe import Recipe
-from elman.evaluation.result import RESULTS
+from elman.evaluation.result import RESULTS, with_infinite
 from elman.formats import read_json
 from elman.report.metrics import Metrics, read_metrics
 from elman.reproduce.arm import Computation
@@ -25,8 +24,7 @@ class Status(Enum):
 def rows_by_split(folder: Path) -> dict[str, dict[str, Any]]:
     """The rows of results.json that are not of an adapting model, by their split; a loss that is null is infinite."""
     rows = [row for row in read_json(folder / RESULTS) if row.get("method", "static") == "static"]
-    infinite = dict.fromkeys(("nll", "perplexity"), math.inf)
-    return {row["split"]: row | {key: infinite[key] for key in infinite if row.get(key, 0) is None} for row in rows}
+    return {row["split"]: with_infinite(row) for row in rows}
 
 
 UNTRAINED = Status.MISSING, Status.INTERRUPTED

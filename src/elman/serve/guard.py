@@ -94,7 +94,7 @@ class Guard:
         if not self._is_own(host):
             raise Refused(403, "this server has another name; use the address that it printed")
         origin = headers.get("origin")
-        if (origin is not None and urlsplit(origin).netloc != host) or (
+        if (origin is not None and _place_of(origin) != host) or (
             headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
         ):
             raise Refused(403, "requests of other sites are refused")
@@ -127,6 +127,14 @@ class Guard:
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self.token or "").encode())
+
+
+def _place_of(origin: str) -> str | None:
+    """The host and port of an origin; None where it is no address."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -179,9 +179,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
         if found is None or (last := int(found[2] or found[1])) < int(found[1]):
             raise UserError(f"--seeds {text}: write seeds as 1-5 or 1,2,7")
-        seeds += range(int(found[1]), last + 1)
-        if len(seeds) > 10_000:
+        more = range(int(found[1]), last + 1)
+        if len(seeds) + len(more) > 10_000:
             raise UserError(f"--seeds {text}: too many; 10,000 at most")
+        seeds += more
     if len(set(seeds)) < len(seeds):
         raise UserError(f"--seeds {text}: a seed is there twice")
     return tuple(seeds)

@@ -3,7 +3,6 @@
 A model that adapts to what it reads, by dynamic evaluation, the neural cache, or both; and Monte Carlo dropout.
 """
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -31,9 +30,10 @@ from elman.evaluation.dynamic import (
 from elman.evaluation.monte_carlo import dropout_log_probs
 from elman.evaluation.perplexity import score_of, sum_scores
 from elman.evaluation.result import RESULTS, Result
-from elman.files import write_atomic
+from elman.files import json_text, write_atomic
 from elman.formats import parse_json
 from elman.jobs import Advance
+from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network import precision
 from elman.network.model import LanguageModel
@@ -161,7 +161,11 @@ def record(run: Run, row: Result) -> None:
     """
     if not _is_writable(run.path):
         return
-    path = run.path / RESULTS
+    with waiting_for(run.path / RESULTS):  # another command may record its row meanwhile
+        _add(run.path / RESULTS, row)
+
+
+def _add(path: Path, row: Result) -> None:
     new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
     try:
@@ -176,7 +180,7 @@ def record(run: Run, row: Result) -> None:
             f" {row.tokens:,}: give --skip-first where the recipe has data.evaluation.skip_first, and nowhere else"
         )
         return
-    write_atomic(path, json.dumps([*others, new], indent=1, ensure_ascii=False) + "\n")
+    write_atomic(path, json_text([*others, new], indent=1) + "\n")
 
 
 def _is_writable(folder: Path) -> bool:

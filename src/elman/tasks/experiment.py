@@ -2,6 +2,7 @@
 
 import contextlib
 import platform
+import shlex
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -280,7 +281,7 @@ def _require_recorded_data(recipe: config.Recipe, task: Task) -> None:
         raise UserError(
             f"the {task.kind} of {task.source} has changed since the run of this recipe was trained on it (its digest"
             f" is {task.digest:.12}, data.digest is {recipe.data.digest:.12}); restore it, or accept it as it is"
-            f" now with --data {task.source}"
+            f" now with --data {shlex.quote(task.source)}"
         )
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -209,7 +210,8 @@ class Run(ABC):
                 self._require_own(self.saved)
             raise UserError(
                 f"{corpus.source}: changed since {self.path} was trained on it (its digest is {corpus.digest:.12}, it"
-                f" was {trained_on:.12}); restore it, or give --data {corpus.source} to use it as other data"
+                f" was {trained_on:.12}); restore it, or give --data {shlex.quote(corpus.source)} to use it as other"
+                " data"
             )
         return corpus
 

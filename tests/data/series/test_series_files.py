@@ -40,6 +40,12 @@ def test_columns_that_are_left_out_are_named(tmp_path, capsys):
     assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["1,5;2,5\n1,6;2,7\n", "1,5\t2\n1,6\t2,7\n", "a;b\n1,5;2,5\n"])
+def test_decimal_commas_are_no_delimiters(tmp_path, text):
+    with pytest.raises(UserError, match=r"no numeric column; the columns are .*; write decimal points, not commas"):
+        read_table(write(tmp_path / "a.csv", text), None)
+
+
 @pytest.mark.parametrize("missing", ["", "NA"])
 def test_a_column_whose_first_value_is_missing_is_not_left_out(tmp_path, missing):
     path = write(tmp_path / "a.csv", f"price,change\n1,{missing}\n2,1\n")

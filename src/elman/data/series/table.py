@@ -58,7 +58,8 @@ def _read_text_table(path: Path, columns: Columns) -> Table:
     if columns is None:
         chosen = _numeric([row for _, row in body], width)
         if not chosen:
-            raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
+            cure = "; write decimal points, not commas" if any(map(_has_decimal_comma, body[0][1])) else ""
+            raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}{cure}")
         if others := [names[index] or f"number {index}" for index in range(width) if index not in chosen]:
             notice(f"{path}: {counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
     else:
@@ -69,7 +70,13 @@ def _read_text_table(path: Path, columns: Columns) -> Table:
 
 
 def _delimiter(line: str) -> str | None:
-    """The delimiter of a table by its first line; None: white space."""
+    """The delimiter of a table by its first line; None: white space.
+
+    Tabs or semicolons between numbers are it, whatever commas the numbers have: those are decimal marks.
+    """
+    for mark in ("\t", ";"):
+        if mark in line and all(_has_decimal_comma(cell) or _number(cell) is not None for cell in line.split(mark)):
+            return mark
     counts = {mark: line.count(mark) for mark in ("\t", ";", ",")}
     best = max(counts, key=lambda mark: counts[mark])
     return best if counts[best] else None
@@ -107,6 +114,10 @@ def _number(cell: str) -> float | None:
         return float(cell)
     except ValueError:
         return None
+
+
+def _has_decimal_comma(cell: str) -> bool:
+    return cell.count(",") == 1 and _number(cell.replace(",", ".")) is not None
 
 
 def _index(column: str | int, names: Sequence[str], path: Path) -> int:
