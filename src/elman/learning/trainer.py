@@ -10,21 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from torch import Tensor
 
 from elman import config
 from elman.data.parts import WHOLE, Part, Summed
 from elman.data.windows import Span, Windows
 from elman.jobs import listening
-from elman.learning import checkpoint, prediction
-from elman.learning.checkpoint import CHECKPOINT, BestModel
+from elman.learning import prediction
+from elman.learning.checkpoint import CHECKPOINT
 from elman.learning.constraint import recurrent_spectrum
 from elman.learning.course import Course
-from elman.learning.guard import Guard
 from elman.learning.log import FollowersLog, Log
 from elman.learning.progress import Progress, averages_at_once, phases_of, record_validation
 from elman.learning.resumption import Changes, described, read_checkpoint
+from elman.learning.saving import Saver
 from elman.learning.schedules import rate
 from elman.learning.team import ALONE, Team
 from elman.learning.update import build_update
@@ -71,10 +70,9 @@ class Trainer:
         self.facts = facts | {"recipe": config.decisive(recipe)}
         self.phases = phases_of(recipe.training)
         self.update = build_update(recipe, model, team)
-        self.guard = Guard(folder, self.update)
         self.progress = Progress(averaging=averages_at_once(recipe.training))
         self.log = (Log if team.leads else FollowersLog)(folder / "metrics.jsonl", model.device)
-        self.best = BestModel(folder)
+        self.saver = Saver(folder, self.update, self.facts, team)
         self._begun = False
         wanted = recipe.training.log_spectrum
         self.logs_spectrum = self.update.constraint is not None if wanted is None else wanted
@@ -97,10 +95,7 @@ class Trainer:
         self.progress, self._begun = progress, True
         self._begin_phase()
         self.update.require(path, tensors, self.training.batch_size)
-        if self.team.leads:
-            self.best.restore()
-            if progress.best is not None:
-                self.best.require(self.facts)
+        self.saver.restore_best(progress)
         self.log.resume(progress)
         self.update.restore(tensors, progress.average_count)
         if not progress.finished:
@@ -200,11 +195,15 @@ class Trainer:
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
-        self.guard.losses(self.log.read(self.progress), self.progress.step)
+        self.saver.guard.losses(self.log.read(self.progress), self.progress.step)
+
+    def _check(self) -> None:
+        """As `_read_losses`, and raise Diverged where a weight is not finite."""
+        self._read_losses()
+        self.saver.guard.weights(self.progress.step)
 
     def _write_train(self, lr: float, norm: Tensor) -> None:
-        self._read_losses()
-        self.guard.weights(self.progress.step)
+        self._check()
         if not self.progress.count:
             return  # nothing counted yet, as in trees of single words
         constraint = self.update.constraint
@@ -223,13 +222,12 @@ class Trainer:
         """
         if self.progress.checked == self.progress.step:
             return self.progress.checks[-1]
-        self._read_losses()
-        self.guard.weights(self.progress.step)
+        self._check()
         nll, averaged = self._nll(), self.update.average is not None
         best = record_validation(self.progress, self.phase, nll, self._epoch())
         self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=averaged)
         if best:
-            self._save_best(nll)
+            self.saver.save_best(self.progress.step, self._epoch(), nll)
         if self.progress.averaging and not averaged:
             self.update.begin_averaging(self.phase)
             self._event("averaging", "the validation loss stopped falling")
@@ -244,22 +242,11 @@ class Trainer:
             whole = score(WHOLE)
             return whole.nll_sum / whole.count
 
-    def _save_best(self, nll: float, *, provisional: bool = False) -> None:
-        facts = {**self.facts, "step": self.progress.step, "epoch": self._epoch(), "valid_nll": nll}
-        if self.update.average is not None:
-            facts["averaged"] = True
-        if not self.team.leads:
-            return
-        self.guard.place()
-        with self.update.averaged():
-            self.best.save(self.model, facts, provisional=provisional)
-
     def _begin_fine_tuning_if_due(self) -> None:
         """Begin the next phase after the main one, from the best model, with a new optimiser and average."""
         if not self.progress.finished or self.progress.phase + 1 == len(self.phases):
             return
-        self.team.wait()  # for the first process to have written it
-        checkpoint.load_model(self.model, checkpoint.load(self.best.path)[0])
+        self.saver.load_best()
         self.progress.begin_next_phase()
         self._begin_phase()
         self._event("fine-tune", f"from the best model, of step {self.progress.best_step}")
@@ -285,7 +272,7 @@ class Trainer:
         best = math.isfinite(nll) and (before is None or nll < before)
         self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=self.update.average is not None)
         if best:
-            self._save_best(nll, provisional=True)
+            self.saver.save_best(self.progress.step, self._epoch(), nll, provisional=True)
         self._event("stop", f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}")
         return StopReason.OUT_OF_TIME
 
@@ -295,17 +282,9 @@ class Trainer:
         Raises UserError where the loss or a weight is not finite, the folder has been removed, or the weights of two
         processes differ.
         """
-        self._read_losses()
-        self.guard.weights(self.progress.step)
-        if self.team.size > 1:
-            self.team.require_same(checkpoint.digest_of(checkpoint.model_tensors(self.model)), "weights")
-        if self.team.leads:
-            self.guard.place()
+        self._check()
         self.log.saving(self.progress)
-        if self.update.average is not None:
-            self.progress.average_count = self.update.average.count
-        facts, tensors = {**self.facts, "progress": msgspec.to_builtins(self.progress)}, self.update.tensors()
-        return checkpoint.save(self.folder / CHECKPOINT, tensors, facts, parents=False) if self.team.leads else ""
+        return self.saver.save(self.progress)
 
     def _event(self, name: str, message: str, **facts: Any) -> None:
         self.log.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})

@@ -111,7 +111,7 @@ class Experiment:
         Raises UserError where another process trains in the folder or has begun a run there, or the loss is not finite.
         """
         self.trainer.log.watchers = tuple(watchers)
-        begun = self.resume and (self.trainer.best.exists or (self.out / CHECKPOINT).exists())
+        begun = self.resume and (self.trainer.saver.best.exists or (self.out / CHECKPOINT).exists())
         self.team.wait()  # until every process has looked at the folder
         with self.lock if self.team.leads else contextlib.nullcontext():
             if begun:
