@@ -19,7 +19,7 @@ _HOMES = {
     "Scored": "elman.tasks.interface",
     "Scorer": "elman.tasks.text.scorer",
     "Run": "elman.tasks.run",
-    "EvaluationOptions": "elman.tasks.run",
+    "EvaluationOptions": "elman.tasks.evaluating",
     "Sampling": "elman.decoding.sampling",
     "Experiment": "elman.tasks.experiment",
     "Recipe": "elman.config",

@@ -24,9 +24,9 @@ from elman.network.cells.build import build_cell
 from elman.network.cells.cell import Cell, LayerState, unroll
 from elman.network.cores.layer import Layer
 from elman.network.output.activation import Activation
+from elman.tasks.evaluating import DEFAULT
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run, task_of
-from elman.tasks.run import DEFAULT
 
 ROWS, STEPS, INPUTS, UNITS = 2, 5, 3, 4
 

@@ -10,8 +10,8 @@ import pytest
 import elman
 from elman.cli import main
 from elman.errors import UserError
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
-from elman.tasks.run import EvaluationOptions
 from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.commands import column, refusal, table

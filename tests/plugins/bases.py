@@ -13,7 +13,8 @@ from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
 from elman.network.build import build_model
-from elman.tasks.run import DEFAULT, AdaptationSource, Run
+from elman.tasks.evaluating import DEFAULT, AdaptationSource
+from elman.tasks.run import Run
 from elman.tasks.task import Size, Task, copy_weights, write_results
 
 

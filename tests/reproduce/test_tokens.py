@@ -13,7 +13,7 @@ from elman.reproduce.perplexity import PERPLEXITY
 from elman.reproduce.runs import Store, measured
 from elman.reproduce.tokens import NATS, TOKENS, by_block, compare, run_by_block, with_tokens
 from elman.reproduce.training import Machine, train
-from elman.tasks.run import EvaluationOptions
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.text.run import TextRun
 
 LOWER = lower("test perplexity", "a", "b")

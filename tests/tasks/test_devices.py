@@ -6,8 +6,8 @@ import torch
 from elman.config.inference import CacheRule, Rule, Sampling
 from elman.learning.trainer import StopReason
 from elman.tasks.adaptation import Method, method_figures, statistics
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
-from elman.tasks.run import EvaluationOptions
 from support import treebank
 from support.every_kind import KINDS
 from support.gpus import GPUS

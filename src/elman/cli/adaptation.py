@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from elman.evaluation.dynamic import Statistics
     from elman.network.model import LanguageModel
     from elman.tasks.adaptation import Method
-    from elman.tasks.run import EvaluationOptions, Run
+    from elman.tasks.evaluating import EvaluationOptions
+    from elman.tasks.run import Run
     from elman.tasks.text.run import TextRun
 
 

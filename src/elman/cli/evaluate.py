@@ -106,8 +106,8 @@ def evaluate(
     probabilities of several runs are averaged, with --mix those of each run and of n-gram models, with --method
     mc-dropout those of several passes of one run, each with masks of dropout as in training.
     """
+    from elman.tasks.evaluating import EvaluationOptions
     from elman.tasks.open import open_run
-    from elman.tasks.run import EvaluationOptions
 
     device = common.use()
     if not ensemble.ensemble:

@@ -18,10 +18,11 @@ from elman.files import json_text, replacing, sha256_file, write_atomic
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
 from elman.learning.packing import UNPACKED, Form
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.models import registry
 from elman.tasks.models.registry import Archive, Model
 from elman.tasks.open import open_run
-from elman.tasks.run import EvaluationOptions, Run
+from elman.tasks.run import Run
 
 KEPT = (".json", ".jsonl", ".model", ".tsv")
 """Endings of the files of a run that go with its model."""

@@ -38,7 +38,8 @@ from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network import precision
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.tasks.run import AdaptationSource, EvaluationOptions, Run
+from elman.tasks.evaluating import AdaptationSource, EvaluationOptions
+from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 
 Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]

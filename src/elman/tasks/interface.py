@@ -15,10 +15,11 @@ from elman.data.text.tokeniser import shown
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.learning.trainer import StopReason
+from elman.tasks.evaluating import DEFAULT, EvaluationOptions
 from elman.tasks.experiment import Experiment
 from elman.tasks.hub import fetched, named
 from elman.tasks.open import entitled, open_run
-from elman.tasks.run import DEFAULT, EvaluationOptions, Run
+from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 from elman.tasks.tracking.trackers import OFF, names_of, tracked
 

@@ -1,28 +1,23 @@
 """A run folder: the recipe, where the data came from, the best model, and what every kind of run can do with them."""
 
-import dataclasses
 import functools
 import math
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 import torch
-from msgspec import Meta
 
-from elman.config.inference import Settings
 from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import begins_names
 from elman.data.text.sources import one_text
-from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
-from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.files import json_text
 from elman.formats import parse_json
@@ -33,6 +28,7 @@ from elman.learning.progress import read_progress
 from elman.learning.resumption import recorded_recipe
 from elman.network.device import choose_device
 from elman.network.model import LanguageModel
+from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 
 
 class Inputs(Protocol):
@@ -44,47 +40,6 @@ class Inputs(Protocol):
     @property
     def digest(self) -> str:
         """Differs where the inputs differ."""
-
-
-class EvaluationOptions(Settings, frozen=True, kw_only=True):
-    """What is evaluated and how; a run refuses the options that its kind of data lacks.
-
-    Raises UserError where a number is out of range.
-
-    Attributes:
-        split: `train`, `valid` or `test`, of a text also `all`.
-        data: other data, encoded as that of the run was; None: the run's own.
-        streams: columns, pieces or pairs read side by side; None: one stream of text, else as many as suit.
-        warm_up: tokens that each column of a text reads, uncounted, before its part.
-        skip_first: do not count the first token of a text.
-        unknown_as_unk: read unknown words as `<unk>`, also by a model that reads spelling.
-        beam: of pairs, hypotheses kept; None: as the recipe says.
-        constrained: of pairs, search among trees alone; None: as the recipe says.
-        search: of parsers, how trees are searched for; None: as the recipe says.
-    """
-
-    split: str = "test"
-    data: str | Path | None = None
-    streams: Annotated[int, Meta(ge=1)] | None = None
-    warm_up: Annotated[int, Meta(ge=0)] = 0
-    skip_first: bool = False
-    unknown_as_unk: bool = False
-    beam: Annotated[int, Meta(ge=1)] | None = None
-    constrained: bool | None = None
-    search: Literal["chart", "greedy"] | None = None
-
-    def __post_init__(self) -> None:
-        self.check()
-
-    def require(self, kind: str, *allowed: str) -> None:
-        """Raise UserError where an option is set that runs on this kind of data lack."""
-        for field in msgspec.structs.fields(self):
-            if field.name not in ("split", "data", *allowed) and getattr(self, field.name) != field.default:
-                option = "unconstrained" if field.name == "constrained" else field.name.replace("_", "-")
-                raise UserError(f"--{option} does not belong to a run on {kind}; leave it out")
-
-
-DEFAULT = EvaluationOptions()
 
 
 class AnyCorpus(Protocol):
@@ -100,38 +55,6 @@ class AnyCorpus(Protocol):
 
 
 CorpusT = TypeVar("CorpusT", bound=AnyCorpus)
-
-
-@dataclasses.dataclass(frozen=True)
-class AdaptationSource:
-    """A split that a model reads in one column, from its beginning to its end, and may adapt to.
-
-    The state of a text is carried throughout; in music it starts afresh with every piece.
-
-    Attributes:
-        data, sha256, size: where it is from, its digest, and its tokens or steps.
-        beginning: the source that its first tokens or steps are, so many (None: all).
-        column: the run's model, which knows the words of the text, and windows of at most so many steps in one column.
-        statistics_windows: the windows over which gradient statistics are computed.
-        result: the result of a score.
-        discrete: symbols can recur, so that a cache is defined.
-        spelled: unknown words are read by their spelling.
-    """
-
-    data: str
-    sha256: str
-    size: int
-    beginning: Callable[[int | None], "AdaptationSource"]
-    column: Callable[[int], tuple[LanguageModel, PositionedWindows]]
-    statistics_windows: Callable[[], Windows]
-    result: Callable[[Score], Result]
-    discrete: bool = True
-    spelled: bool = False
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What distinguishes it from other sources, and from other ways to read it."""
-        return {"text": self.sha256, "tokens": self.size} | ({"spelled": True} if self.spelled else {})
 
 
 class _ModelFacts(msgspec.Struct):

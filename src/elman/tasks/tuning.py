@@ -24,8 +24,9 @@ from elman.jobs import processes
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network import precision
 from elman.tasks.adaptation import Method, method_figures, reader, statistics
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.open import open_run
-from elman.tasks.run import EvaluationOptions, Run
+from elman.tasks.run import Run
 
 RATES = {
     "rms": (tuple(rate * 1e-5 for rate in (3, 4, 5, 6, 7, 10)), (1e-3, 2e-3, 3e-3, 5e-3)),

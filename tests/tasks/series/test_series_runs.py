@@ -16,9 +16,9 @@ from elman.config.toml import find
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.tasks.adaptation import Method, method_figures
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_task
-from elman.tasks.run import EvaluationOptions
 from elman.tasks.series.evaluation import autoregression, baseline_prediction, lagged, nrmse, persistence
 from elman.tasks.series.run import SeriesRun
 from support.commands import refusal

@@ -12,8 +12,8 @@ from elman.cli import main
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.learning import checkpoint
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
-from elman.tasks.run import EvaluationOptions
 from elman.tasks.tags.run import BASELINE, NETWORK, TagRun
 from support import tagged
 from support.commands import refusal

@@ -15,8 +15,8 @@ from elman.errors import UserError
 from elman.evaluation.brackets import tree_measures
 from elman.evaluation.result import Result
 from elman.learning import checkpoint
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
-from elman.tasks.run import EvaluationOptions
 from elman.tasks.trees.run import TreeRun
 from support import text_runs, treebank
 from support.commands import refusal

@@ -10,7 +10,7 @@ from elman.reproduce.claim import Claim, ClaimMeasure
 from elman.reproduce.claims.output import MIXTURES, SINGLES
 from elman.reproduce.comparison import lower, times
 from elman.tasks.adaptation import Method, method_figures, statistics
-from elman.tasks.run import EvaluationOptions
+from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.text.run import TextRun
 from elman.tasks.tuning import Tuning
 

@@ -22,7 +22,8 @@ from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
-from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
+from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
+from elman.tasks.run import Run
 
 
 @torch.inference_mode()

@@ -20,7 +20,8 @@ from elman.network.encoders.values import StandardisedValues
 from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Density, Rescaled
 from elman.network.state import select
-from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
+from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
+from elman.tasks.run import Run
 from elman.tasks.series.evaluation import predict, prediction_result
 
 HOTTEST = 1e6

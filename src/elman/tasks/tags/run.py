@@ -19,7 +19,8 @@ from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
-from elman.tasks.run import DEFAULT, EvaluationOptions, Run
+from elman.tasks.evaluating import DEFAULT, EvaluationOptions
+from elman.tasks.run import Run
 
 NETWORK, BASELINE = "this network", "most frequent tag"
 """What is measured, in results."""

@@ -35,7 +35,8 @@ from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.state import State
-from elman.tasks.run import DEFAULT, AdaptationSource, EvaluationOptions, Run
+from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
+from elman.tasks.run import Run
 
 
 class TextRun(Run):

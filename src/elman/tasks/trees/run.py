@@ -28,7 +28,8 @@ from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
-from elman.tasks.run import DEFAULT, EvaluationOptions, Run
+from elman.tasks.evaluating import DEFAULT, EvaluationOptions
+from elman.tasks.run import Run
 
 
 class Parse(NamedTuple):
