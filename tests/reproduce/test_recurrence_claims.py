@@ -8,9 +8,10 @@ from elman.network.build import build_model
 from elman.reproduce import claims as registry
 from elman.reproduce.arm import recipe_of
 from elman.reproduce.claims import equal_time, recurrences, sizes
-from elman.reproduce.claims.recurrences import CHARACTERS, GRAMMAR, LSTM, MUSIC, RECURRENCES, WORDS
+from elman.reproduce.claims.recurrences import CHARACTERS, GRAMMAR, MUSIC, WORDS
 from elman.reproduce.comparison import together
 from elman.reproduce.grid import trial_recipes
+from elman.reproduce.recurrent_networks import LSTM, RECURRENCES
 
 SETTINGS = {
     "recurrences-on-words": (WORDS, 2000),

@@ -12,8 +12,9 @@ from elman import config
 from elman.network.build import build_model
 from elman.reproduce import arm as arms_module
 from elman.reproduce import claims as registry
+from elman.reproduce import recurrent_networks
 from elman.reproduce.arm import Computation, Source, recipe_of
-from elman.reproduce.claims import recurrences, sizes
+from elman.reproduce.claims import sizes
 from elman.reproduce.comparison import together
 from elman.reproduce.grid import trial_recipes
 from support.commands import refusal
@@ -158,7 +159,7 @@ PUBLISHED = {
     },
     **{
         f"recurrences-on-{data}": {
-            metric: {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES}
+            metric: {label: 100.0 if label == "LSTM" else 104.0 for label in recurrent_networks.RECURRENCES}
         }
         for data, metric in (
             ("words", "test perplexity"),
@@ -168,7 +169,7 @@ PUBLISHED = {
         )
     },
     "recurrences-in-equal-time": {
-        "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES}
+        "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrent_networks.RECURRENCES}
     },
     "recurrences-by-size": {
         "test perplexity": {

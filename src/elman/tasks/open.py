@@ -13,7 +13,7 @@ from elman.config.text import TextData
 from elman.config.toml import set_keys
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import look, name_of
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command
 from elman.tasks.hub import fetched
 from elman.tasks.music.task import MusicTask

@@ -12,7 +12,7 @@ from elman.config.network import Lookup
 from elman.config.recipe import Recipe
 from elman.config.training import Training
 from elman.data.parts import WHOLE, Part
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score

@@ -6,11 +6,11 @@ import random
 import pytest
 
 from elman.config.text import TextOptions
-from elman.data.text import preparation
+from elman.data.text import block_reading, preparation
+from elman.data.text.block_reading import BlockReader
 from elman.data.text.blocks import blocks, read
 from elman.data.text.files import Files
 from elman.data.text.passages import passages
-from elman.data.text.preparation import BlockReader
 from elman.data.text.sources import Section
 from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS
@@ -103,7 +103,7 @@ def test_several_processes_find_what_one_finds(tmp_path, monkeypatch):
     reader = BlockReader(section, options)
     cut = list(blocks(section, options, size=10_000))
     alone = [reader.count(block) for block in cut]
-    together = list(preparation._by_all(iter(cut), "count", (section, options, None), 2))
+    together = list(block_reading._by_all(iter(cut), "count", (section, options, None), 2))
     assert [found for _, found in together] == alone
     assert [stop for stop, _ in together] == list(itertools.accumulate(len(block.data) for block in cut))
 

@@ -8,8 +8,8 @@ import pytest
 
 from elman.config.text import TextOptions
 from elman.data.kinds import look
+from elman.data.text import block_reading, preparation, word_counts
 from elman.data.text import cache as store
-from elman.data.text import preparation, word_counts
 from elman.data.text.corpus import open_corpus
 from elman.data.text.files import Files
 from elman.data.text.sources import find_sections
@@ -66,7 +66,7 @@ def test_the_layout_of_one_billion_word(benchmark, tmp_path):
 def test_what_is_encoded_once_serves_every_form_of_the_text(benchmark, monkeypatch):
     folder, plain = benchmark
     whole = open_corpus(plain, WORDS)
-    monkeypatch.setattr(preparation, "blocks", None)
+    monkeypatch.setattr(block_reading, "blocks", None)
     same(open_corpus(folder, WORDS), whole)
 
 
@@ -144,13 +144,13 @@ def test_counts_that_do_not_fit_are_those_of_the_whole_text(tmp_path, monkeypatc
     path.write_text(TEXT + "once\ttwice \\n\n" + "".join(f"x{n} x{n % 50}\n" for n in range(400)))
     whole = open_corpus(path, options, cache=tmp_path / "a").vocabulary
     monkeypatch.setattr(word_counts, "WORDS", 20)
-    monkeypatch.setattr(preparation, "blocks", lambda *a: _small(*a))
+    monkeypatch.setattr(block_reading, "blocks", lambda *a: _small(*a))
     found = open_corpus(path, options, cache=tmp_path / "b").vocabulary
     assert found == whole
     assert not list((tmp_path / "b").rglob("counting"))
 
 
-_blocks = preparation.blocks
+_blocks = block_reading.blocks
 
 
 def _small(section, options, start=None):
@@ -172,7 +172,7 @@ def test_counting_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
             read.append(block.start)
             yield block
 
-    monkeypatch.setattr(preparation, "blocks", killed)
+    monkeypatch.setattr(block_reading, "blocks", killed)
     with pytest.raises(KeyboardInterrupt):
         open_corpus(path, WORDS, cache=tmp_path / "b")
     same(open_corpus(path, WORDS, cache=tmp_path / "b"), whole)
@@ -194,7 +194,7 @@ def test_encoding_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             yield block
 
-    monkeypatch.setattr(preparation, "blocks", killed)
+    monkeypatch.setattr(block_reading, "blocks", killed)
     target = tmp_path / "train.int32"
     ask = (section, "", whole.vocabulary, WORDS, target, None)
     with pytest.raises(KeyboardInterrupt):
@@ -215,19 +215,19 @@ def test_encoding_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
 
 
 def test_the_number_of_processes(monkeypatch):
-    monkeypatch.delenv(preparation.JOBS, raising=False)
-    assert preparation.num_jobs() == 1
-    monkeypatch.setenv(preparation.JOBS, "auto")
-    assert preparation.num_jobs() >= 1
-    monkeypatch.setenv(preparation.JOBS, "many")
+    monkeypatch.delenv(block_reading.JOBS, raising=False)
+    assert block_reading.num_jobs() == 1
+    monkeypatch.setenv(block_reading.JOBS, "auto")
+    assert block_reading.num_jobs() >= 1
+    monkeypatch.setenv(block_reading.JOBS, "many")
     with pytest.raises(UserError, match="ELMAN_JOBS is 'many'"):
-        preparation.num_jobs()
+        block_reading.num_jobs()
 
 
 def test_all_processes_together_fill_the_cache_once(benchmark, tmp_path, monkeypatch):
     folder, plain = benchmark
-    monkeypatch.setenv(preparation.JOBS, "2")
-    monkeypatch.setattr(preparation, "LEAST", 1000)  # the training text alone
+    monkeypatch.setenv(block_reading.JOBS, "2")
+    monkeypatch.setattr(block_reading, "LEAST", 1000)  # the training text alone
     same(open_corpus(folder, WORDS, cache=tmp_path / "a"), open_corpus(plain, WORDS, cache=tmp_path / "b"))
     with store.alone(tmp_path / "a"):
         pass

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from elman.data.catalog import pianoroll, pronunciations, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, did_you_mean
 from elman.files import cache_folder, sha256_file, write_atomic
 

@@ -15,8 +15,9 @@ import msgspec
 
 from elman.config.text import TextOptions
 from elman.data.text import subwords as subword_models
+from elman.data.text.block_reading import Progress
 from elman.data.text.passages import clean
-from elman.data.text.preparation import Counts, Progress, count_words
+from elman.data.text.preparation import Counts, count_words
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import BYTES, read_lines

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text import cache as store
+from elman.data.text.block_reading import Progress
 from elman.data.text.files import plain_name
 from elman.data.text.passages import TokenCounts, stop_after
-from elman.data.text.preparation import Counts, Progress, encode
+from elman.data.text.preparation import Counts, encode
 from elman.data.text.sources import Corpus, Found, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser

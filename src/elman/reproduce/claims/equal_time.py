@@ -2,7 +2,8 @@
 
 from elman.reproduce.arm import Arm
 from elman.reproduce.claim import Claim
-from elman.reproduce.claims.recurrences import LSTM, RECURRENCES, SOURCE, WORD_TOKENS, WORDS, no_better
+from elman.reproduce.claims.recurrences import SOURCE, WORD_TOKENS, WORDS, no_better
+from elman.reproduce.recurrent_networks import LSTM, RECURRENCES
 
 SECONDS = WORDS.seconds
 

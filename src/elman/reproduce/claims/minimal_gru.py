@@ -1,8 +1,9 @@
 """Whether gates that do not read the state make training faster, at what quality: minGRU beside the GRU."""
 
 from elman.reproduce.claim import Claim
-from elman.reproduce.claims.recurrences import WORDS, Recurrence
+from elman.reproduce.claims.recurrences import WORDS
 from elman.reproduce.comparison import lower, no_higher
+from elman.reproduce.recurrent_networks import Recurrence
 from elman.reproduce.speed import TRAINING
 
 GRU_BLOCKS, MINIMAL_BLOCKS = "GRU, blocks", "minGRU, blocks"

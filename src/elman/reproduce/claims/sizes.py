@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from elman.reproduce.arm import Arm
 from elman.reproduce.claim import Claim
-from elman.reproduce.claims.recurrences import LSTM, RECURRENCES, SOURCE, WORDS
+from elman.reproduce.claims.recurrences import SOURCE, WORDS
 from elman.reproduce.comparison import no_higher
+from elman.reproduce.recurrent_networks import LSTM, RECURRENCES
 from elman.reproduce.speed import PARAMETERS
 
 SIZES = {

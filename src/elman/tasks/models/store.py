@@ -11,7 +11,7 @@ import msgspec
 
 from elman.data.archives import Archive
 from elman.data.catalog.download import download
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, notice
 from elman.files import cache_folder, explain, remove_abandoned, sha256_file, write_atomic
 from elman.formats import parse_json

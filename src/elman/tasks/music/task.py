@@ -16,7 +16,7 @@ from elman.data.music.pitches import Pitches
 from elman.data.music.tune import TEMPO
 from elman.data.music.windows import PieceWindows
 from elman.data.parts import WHOLE, ColumnsOf, Part
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.drawing.piano_roll import PianoRoll
 from elman.evaluation.perplexity import Score, evaluate
 from elman.evaluation.result import Result

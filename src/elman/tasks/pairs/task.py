@@ -11,7 +11,7 @@ from elman.config.recipe import Recipe
 from elman.data.pairs.corpus import PairWindows, open_pairs, say_held_out
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.parts import WHOLE, Part
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result, target_accuracy

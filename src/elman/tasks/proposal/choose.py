@@ -13,8 +13,8 @@ from elman.data.catalog.prepare import info, is_known, locate, locate_data, loca
 from elman.data.kinds import Look, look, name_of
 from elman.data.pairs.files import find_files, read_pairs
 from elman.data.tags.corpus import read_sentences
+from elman.data.text.block_reading import Progress
 from elman.data.text.facts import TextFacts, text_facts
-from elman.data.text.preparation import Progress
 from elman.data.text.sources import find_sections, require_all
 from elman.errors import UserError
 from elman.files import cache_folder

@@ -13,7 +13,7 @@ from elman.config.series import SeriesData
 from elman.data.catalog.prepare import info
 from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.series.corpus import Columns, SeriesTrainingWindows, SeriesWindows, open_series
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score, evaluate

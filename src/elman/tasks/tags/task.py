@@ -12,7 +12,7 @@ from elman.config.tags import TagData
 from elman.data.parts import WHOLE, Part
 from elman.data.sentences import SentenceWindows
 from elman.data.tags.corpus import TagSymbols, gather, open_tags
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.drawing.tags import TagDrawing
 from elman.evaluation.chunks import require_nervaluate
 from elman.evaluation.perplexity import Score

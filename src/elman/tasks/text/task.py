@@ -16,8 +16,8 @@ from elman.data.grammar.sample import grammar_folder
 from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.starting_small import training_windows
 from elman.data.text import subwords
+from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import open_corpus
-from elman.data.text.preparation import Progress
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol

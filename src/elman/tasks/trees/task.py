@@ -12,7 +12,7 @@ from elman.config.recipe import Recipe
 from elman.config.trees import TreeData
 from elman.data.parts import WHOLE, Part
 from elman.data.sentences import SentenceWindows
-from elman.data.text.preparation import Progress
+from elman.data.text.block_reading import Progress
 from elman.data.trees.corpus import TreeSymbols, open_trees
 from elman.data.trees.shape import tree_of
 from elman.errors import UserError
