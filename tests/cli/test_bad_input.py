@@ -207,9 +207,9 @@ def test_init_from_another_network(capsys, recipe, corpus, run, tmp_path):
 def test_score_of_bad_text(capsys, trained, tmp_path):
     file = tmp_path / "text.txt"
     file.write_bytes(b"")
-    assert refusal(capsys, "score", trained, file) == f"elman: {file}: the file is empty; give a text to score"
+    assert refusal(capsys, "score", trained, file) == f"elman: {file}: the file is empty; give a file with text"
     file.write_bytes(b"\n\n")
-    assert refusal(capsys, "score", trained, file) == f"elman: {file}: only blank lines; give a text to score"
+    assert refusal(capsys, "score", trained, file) == f"elman: {file}: only blank lines; give a file with text"
     file.write_bytes(b"w1 \xff")
     assert refusal(capsys, "score", trained, file).startswith(f"elman: {file}: not UTF-8 at byte 3 (0xff)")
 

@@ -296,8 +296,9 @@ def test_a_token_opens_the_server(services):
             bare.post("/api/score", json={"text": "a"}, headers={"cookie": 'elman-token="\x01'}),
         ):
             assert "token" in refusal(wrong, 401)
-        bearer = {"authorization": "Bearer the-token"}
-        assert bare.post("/api/score", json={"text": "to"}, headers=bearer).status_code == 200
+        for scheme, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401)):
+            given = {"authorization": f"{scheme} the-token"}
+            assert bare.post("/api/score", json={"text": "to"}, headers=given).status_code == status
         opened = bare.get("/?token=the-token", follow_redirects=False)
         assert (opened.status_code, opened.headers["location"]) == (303, "/")
         cookie = opened.headers["set-cookie"]

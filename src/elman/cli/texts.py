@@ -204,7 +204,7 @@ def _any_bytes(text: TextOptions | None) -> bool:
 def _require_text(name: str, *, found: bool, size: int) -> None:
     if not found:
         what = "only blank lines" if size else "the file is empty"
-        raise UserError(f"{shown_name(name)}: {what}; give a text to score")
+        raise UserError(f"{shown_name(name)}: {what}; give a file with text")
 
 
 def shown_name(name: str) -> str:
