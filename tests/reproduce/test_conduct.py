@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from elman.cli import main
+from elman.errors import UserError
 from elman.reproduce import claims as registry
 from elman.reproduce import conduct, cost, plan, training
 from elman.reproduce.arm import Arm, Computation, Measurement
@@ -182,6 +184,40 @@ def test_several_claims_are_trained_side_by_side(experiment, corpus, tmp_path, m
     assert shown.err.count("training into") == 2
     assert main([*command, "--json"]) == 0
     assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["toy-claim", "second-claim"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "sizes"),
+    [(1, [[0], [9], [20], [3], [12], [1]]), (2, [[0, 9, 20], [3, 12, 1]]), (3, [[0, 9, 20], [3, 12, 1]])],
+)
+def test_claims_are_trained_together_in_batches(jobs, sizes):
+    """One by one with one job; otherwise so many that there are eight runs for every job."""
+    plans = [SimpleNamespace(waiting=[None] * size) for size in (0, 9, 20, 3, 12, 1)]
+    found = list(conduct.batches(plans, jobs))
+    assert [[len(one.waiting) for one in batch] for batch in found] == sizes
+
+
+@pytest.mark.slow
+def test_all_trains_claims_together_and_reports_a_failure_with_its_claim(
+    experiment, corpus, tmp_path, monkeypatch, capsys
+):
+    inline.use(monkeypatch)
+    second = dataclasses.replace(experiment, name="second-claim", arms=experiment.arms[::-1])
+    monkeypatch.setattr(registry, "CLAIMS", {one.name: one for one in (experiment, second)})
+    together = conduct.train_together
+    batches = []
+
+    def failing(plans, *others):
+        batches.append([one.claim.name for one in plans])
+        if len(plans) > 1:
+            raise UserError("a run failed")
+        return together(plans, *others)
+
+    monkeypatch.setattr(conduct, "train_together", failing)
+    command = ["reproduce", "all", "--data", str(corpus), "--out", str(tmp_path / "out"), "--threads", "1", "--quick"]
+    assert main([*command, "--jobs", "2"]) == 0
+    assert batches == [["toy-claim", "second-claim"], ["toy-claim"], ["second-claim"]]
+    assert capsys.readouterr().out.count("-claim: indicates") == 2
 
 
 @pytest.mark.slow

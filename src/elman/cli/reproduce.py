@@ -67,7 +67,7 @@ def reproduce(
         return _list(common.as_json)
     from elman.reproduce.arm import scale_of
     from elman.reproduce.claims import choose
-    from elman.reproduce.conduct import conduct, train_together
+    from elman.reproduce.conduct import batches, conduct, train_together
     from elman.reproduce.plan import plan, total_minutes
     from elman.reproduce.runs import Store
     from elman.reproduce.training import Machine as Pool
@@ -102,13 +102,15 @@ def reproduce(
                 plans.append(plan(claim, store, chosen, seeds, pool))
                 console.print(_planned(plans[-1]))
         console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {launch.at_once} in parallel")
-        if len(names) > 1:
-            plans = train_together(plans, store, pool, console.print)
-        for planned in plans:
-            with attempt(planned.claim.name):
-                outcomes.append(conduct(planned, store, pool, console.print))
-                if not common.as_json:
-                    _print(outcomes[-1])
+        for batch in [plans] if len(names) > 1 else batches(plans, launch.at_once):
+            if len(batch) > 1:
+                with contextlib.suppress(UserError):  # each claim below reports its own
+                    train_together(batch, store, pool, console.print)
+            for planned in batch:
+                with attempt(planned.claim.name):
+                    outcomes.append(conduct(planned, store, pool, console.print))
+                    if not common.as_json:
+                        _print(outcomes[-1])
     except Stopped:
         console.print("stopped and saved; the same command continues")
         return 130

@@ -1,7 +1,7 @@
 """A reproduction of a claim, from its plan to its verdict."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -51,6 +51,23 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
     write_claim_page(page, planned, made, measurements, verdicts)
     write_record(store.out / f"{planned.name}.json", made)
     return Reproduction(planned, measurements, verdicts, verdict, made, page)
+
+
+RUNS_PER_JOB = 8
+"""So many runs for every job are trained together: jobs that wait for the last ones then lose little time."""
+
+
+def batches(plans: Sequence[Plan], jobs: int) -> Iterator[list[Plan]]:
+    """Plans to train together, in their order: few, so that verdicts come early, but enough to keep the jobs busy."""
+    batch, waiting = list[Plan](), 0
+    for planned in plans:
+        batch.append(planned)
+        waiting += len(planned.waiting)
+        if jobs == 1 or waiting >= RUNS_PER_JOB * jobs:
+            yield batch
+            batch, waiting = [], 0
+    if batch:
+        yield batch
 
 
 def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: Tell) -> list[Plan]:

@@ -108,7 +108,9 @@ class Guard:
                 return answer
             return None
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        if (scheme.lower() == "bearer" and self._is_token(bearer.strip())) or self._is_token(_cookie(headers.get("cookie", ""))):
+        if (scheme.lower() == "bearer" and self._is_token(bearer.strip())) or self._is_token(
+            _cookie(headers.get("cookie", ""))
+        ):
             return None
         raise Refused(401, "the token is missing or wrong; use the whole address that the server printed")
 
