@@ -107,10 +107,9 @@ class Guard:
                 answer.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
                 return answer
             return None
-        scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        if (scheme.lower() == "bearer" and self._is_token(bearer.strip())) or self._is_token(
-            _cookie(headers.get("cookie", ""))
-        ):
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        bearer = given.strip() if scheme.lower() == "bearer" else ""
+        if self._is_token(bearer) or self._is_token(_cookie(headers.get("cookie", ""))):
             return None
         raise Refused(401, "the token is missing or wrong; use the whole address that the server printed")
 
