@@ -76,6 +76,8 @@ class TestShakespeare:
         assert (tmp_path / "cache/models/shakespeare/words.html").is_file()
         output(capsys, "analyze", "dynamics", "shakespeare", "--trials", "1", "--steps", "2")
         assert (tmp_path / "cache/models/shakespeare/dynamics.html").is_file()
+        output(capsys, "analyze", "rank", "shakespeare", "--data", tmp_path / "lines.txt", "--split", "all")
+        assert (tmp_path / "cache/models/shakespeare/rank.html").is_file()
         assert not (tmp_path / "shakespeare").exists()
 
     def test_scores_of_a_text(self, tmp_path, capsys):

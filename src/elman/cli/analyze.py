@@ -105,8 +105,9 @@ def rank(
     from elman.analysis.rank import find_rank, spectrum
     from elman.analysis.rank_page import verdict, write_rank_page
     from elman.evaluation.perplexity import reading
+    from elman.tasks.hub import fetched
 
-    page = require_file_name(out or (runs[0] / "rank.html" if len(runs) == 1 else Path("rank.html")))
+    page = require_file_name(out or (fetched(runs[0]) / "rank.html" if len(runs) == 1 else Path("rank.html")))
     findings: dict[str, Finding] = {}
     records = []
     for label, folder in _labels(list(runs)).items():

@@ -214,7 +214,6 @@ def heads(
         out: the page
     """
     from elman.data.classic import classic_task
-    from elman.drawing.page import require_file_name
     from elman.laboratory.heads import look, machine_of, verdict, write_heads
     from elman.laboratory.networks import build_network
     from elman.laboratory.trial import Trial, train_trial
@@ -224,7 +223,6 @@ def heads(
     shown = tested or trained
     _require_spans(chosen, span=trained, tested=shown)
     machine_of(build_network(chosen, cell, 1), cell)
-    require_file_name(out)
     trial = Trial(
         task=task, cell=cell, span=trained, size=size, columns=columns, lr=lr, seed=seed, budget=budget, check_every=100
     )

@@ -12,7 +12,6 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.options import AsUnk, RunFolders, file_to_write
-from elman.drawing.page import require_file_name
 from elman.errors import counted, notice
 from elman.files import write_atomic
 
@@ -58,8 +57,6 @@ def minimal_pairs(
     from elman.evaluation.minimal_pairs import accuracies, by_field
     from elman.tasks.text.minimal_pairs import item_rows
 
-    if items is not None:
-        require_file_name(items)
     read = read_pairs(pairs)
     found: list[dict[str, Any]] = []
     tables: list[show.Table] = []

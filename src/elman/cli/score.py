@@ -18,7 +18,6 @@ from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_t
 from elman.cli.score_rows import Row
 from elman.data.text.shards import WHOLE
 from elman.data.text.tally import Tally
-from elman.drawing.page import require_file_name
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -135,10 +134,8 @@ def score(
         refuse([one for one, value in whole.items() if value], "is for whole texts; leave it out, or --shard")
         if unknown.unknown == "spread" and unknown.unknown_types is None:
             raise UserError("--shard: --unknown spread counts the types of the whole text; give --unknown-types")
-    if html is not None:
-        if by != "word":
-            raise UserError("--html shows words; add --by word")
-        require_file_name(html)
+    if html is not None and by != "word":
+        raise UserError("--html shows words; add --by word")
     loaded = machine.open_text(run)
     mixture.join(loaded)
     beside = None if ngram_column is None else read_ngram(ngram_column)

@@ -125,10 +125,9 @@ def translate(
     """
     from elman.analysis.attention import write_attention_page
 
-    page = None if attention is None else require_file_name(attention)
-    loaded, found = search(run, options, common, None if page is None else "--attention")
-    if page is not None:
-        write_attention_page(page, f"{loaded.recipe.title} over {Path(found.name).name}", found.best, SHOWN)
+    loaded, found = search(run, options, common, None if attention is None else "--attention")
+    if attention is not None:
+        page = write_attention_page(attention, f"{loaded.recipe.title} over {Path(found.name).name}", found.best, SHOWN)
         progress.log().print(f"report: {page}")
     if common.as_json:
         rows = enumerate(zip(found.lines, found.targets, strict=True))
@@ -177,9 +176,10 @@ def attention(
         out: the page (default: RUN/attention.html)
     """
     from elman.analysis.attention import entropy, write_attention_page
+    from elman.tasks.hub import fetched
 
+    page = require_file_name(out or fetched(run) / "attention.html")
     loaded, result = search(run, options, common, "elman analyze attention")
-    page = require_file_name(out or loaded.path / "attention.html")
     found = result.best
     write_attention_page(page, f"{loaded.recipe.title} over {Path(result.name).name}", found, shown)
     pairs = [

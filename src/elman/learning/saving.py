@@ -63,7 +63,7 @@ class Saver:
         if self.update.average is not None:
             progress.average_count = self.update.average.count
         facts, tensors = {**self.facts, "progress": msgspec.to_builtins(progress)}, self.update.tensors()
-        if not self.team.leads:
+        if not self.team.leads:  # every process asks for the tensors
             return ""
         self.guard.place()
         return checkpoint.save(self.folder / CHECKPOINT, tensors, facts, parents=False)

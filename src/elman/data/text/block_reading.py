@@ -31,6 +31,11 @@ JOBS = "ELMAN_JOBS"
 LEAST = 1 << 25
 """Bytes of a text from which on other processes are started for it."""
 
+SUMS = ("characters", "num_bytes", "num_words", "unseparated")
+"""Sums over passages, by name."""
+
+_PLAIN = ("words", "line", "none", "keep")
+
 FoundT = TypeVar("FoundT")
 
 
@@ -111,12 +116,6 @@ class BlockReader:
         if self.options.lowercase:
             tokens = [token.lower() for token in tokens]
         return tokens, {**sums, "unseparated": unseparated(text), "lines": len(lines)}
-
-
-SUMS = ("characters", "num_bytes", "num_words", "unseparated")
-"""Sums over passages, by name."""
-
-_PLAIN = ("words", "line", "none", "keep")
 
 
 _reader: BlockReader | None = None

@@ -54,9 +54,9 @@ class ByTruncation(Projector):
             bounds = torch.linalg.svdvals(matrix)
         else:
             step = matrix - self.previous
-            even, _ = spectral.scaled(step)
+            even, unit = spectral.scaled(step)
             start = even.t() @ (even @ spectral.sketch(matrix.shape[1], 8, matrix))
-            bounds = self.bounds + size_of(step, self.norm)
+            bounds = self.bounds + unit * size_of(even, self.norm)
         if self.other is not None:
             copy = self.other.previous
             self.other._project(matrix.clone() if copy is None or step is None else copy + step)
@@ -95,9 +95,8 @@ class ByTruncation(Projector):
 
 def size_of(step: Tensor, norm: StepNorm) -> float:
     """The Frobenius norm of a step, or a proved bound of its spectral norm."""
-    even, unit = spectral.scaled(step)
-    whole = even.norm().item()
-    return unit * (whole if norm == "frobenius" else min(whole, spectral.proved_norm(even, whole)))
+    whole = step.norm().item()
+    return whole if norm == "frobenius" else min(whole, spectral.proved_norm(step, whole))
 
 
 def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 20) -> Triplets:
