@@ -45,7 +45,7 @@ def test_penalties_add_and_are_not_in_the_reported_nll():
     plain, _ = Objective()(model, batch, model.begin(ROWS))
     both = (*PENALTIES, partial(balance_columns, 0.1))
     loss, _ = Objective(both)(model, batch, model.begin(ROWS))
-    torch.testing.assert_close(loss.penalty, sum(penalise(trace, contexts) for penalise in both).detach())
+    torch.testing.assert_close(loss.penalty, sum(penalise(trace, contexts, batch) for penalise in both).detach())
     torch.testing.assert_close(loss.nll_sum, plain.nll_sum)
     assert plain.penalty == 0
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from elman import config
+from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning.update import build_update
 from elman.network.build import build_model
@@ -13,48 +14,75 @@ from elman.network.output.contexts import Contexts
 from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
 from reference import penalties as reference
 
+STEPS, ROWS = 5, 3
+MASK = torch.tensor([[1, 1, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0], [1, 0, 0]]).bool()
+"""Of columns that end early, and one with a gap, whose neighbours are no pair."""
 
-def given(steps=5, uniform=False):
-    levels = tuple(torch.randn(steps, 3, width, dtype=torch.float64, requires_grad=True) for width in (2, 4))
-    raw = tuple(torch.randn(steps, 3, width, dtype=torch.float64, requires_grad=True) for width in (2, 4))
-    scores = torch.zeros(steps, 3, 6) if uniform else 2 * torch.randn(steps, 3, 6)
+
+def given(steps=STEPS, uniform=False):
+    levels = tuple(torch.randn(steps, ROWS, width, dtype=torch.float64, requires_grad=True) for width in (2, 4))
+    raw = tuple(torch.randn(steps, ROWS, width, dtype=torch.float64, requires_grad=True) for width in (2, 4))
+    scores = torch.zeros(steps, ROWS, 6) if uniform else 2 * torch.randn(steps, ROWS, 6)
     prior = scores.double().requires_grad_().log_softmax(-1)
-    return Trace(levels, raw), Contexts(torch.randn(steps, 3, 6, 4), prior)
+    return Trace(levels, raw), Contexts(torch.randn(steps, ROWS, 6, 4), prior)
 
 
-def test_activation_penalty_reads_the_dropped_top():
+def window(steps=STEPS, mask=None):
+    symbols = torch.zeros(steps, ROWS, dtype=torch.long)
+    return Batch(symbols, symbols, mask)
+
+
+@pytest.mark.parametrize("mask", [None, MASK])
+def test_activation_penalty_reads_the_dropped_top(mask):
     trace, contexts = given()
-    expected = reference.activation(trace.levels[-1].detach().numpy(), 2.0)
-    np.testing.assert_allclose(activation(2.0, trace, contexts).item(), expected)
+    expected = reference.activation(trace.levels[-1].detach().numpy(), 2.0, mask)
+    np.testing.assert_allclose(activation(2.0, trace, contexts, window(mask=mask)).item(), expected)
 
 
-def test_temporal_penalty_reads_the_top_before_dropout():
+@pytest.mark.parametrize("mask", [None, MASK])
+def test_temporal_penalty_reads_the_top_before_dropout(mask):
     trace, contexts = given()
-    expected = reference.temporal_activation(trace.raw[-1].detach().numpy(), 1.5)
-    np.testing.assert_allclose(temporal_activation(1.5, trace, contexts).item(), expected)
+    expected = reference.temporal_activation(trace.raw[-1].detach().numpy(), 1.5, mask)
+    np.testing.assert_allclose(temporal_activation(1.5, trace, contexts, window(mask=mask)).item(), expected)
 
 
 def test_temporal_penalty_of_one_step_is_nothing():
-    assert temporal_activation(1.0, *given(steps=1)).item() == 0.0
+    assert temporal_activation(1.0, *given(steps=1), window(1)).item() == 0.0
 
 
+@pytest.mark.parametrize("mask", [None, MASK])
 @pytest.mark.parametrize("penalty", [balance_columns, balance])
-def test_balance_penalty_in_both_forms(penalty):
+def test_balance_penalty_in_both_forms(penalty, mask):
     trace, contexts = given()
     prior = contexts.log_prior.exp().detach().numpy()
     form = reference.balance_columns if penalty is balance_columns else reference.balance_minibatch
-    np.testing.assert_allclose(penalty(0.3, trace, contexts).item(), form(prior, 0.3))
+    counts = None if mask is None else mask.numpy()
+    np.testing.assert_allclose(penalty(0.3, trace, contexts, window(mask=mask)).item(), form(prior, 0.3, counts))
 
 
+@pytest.mark.parametrize("mask", [None, MASK])
 @pytest.mark.parametrize("penalty", [balance_columns, balance])
-def test_equal_use_of_the_components_costs_nothing(penalty):
-    assert abs(penalty(1.0, *given(uniform=True)).item()) < 1e-15
+def test_equal_use_of_the_components_costs_nothing(penalty, mask):
+    assert abs(penalty(1.0, *given(uniform=True), window(mask=mask)).item()) < 1e-15
 
 
 @pytest.mark.parametrize("penalty", [balance_columns, balance])
 def test_one_component_of_one_column_costs_nothing(penalty):
     trace, _ = given()
-    assert penalty(1.0, trace, Contexts(torch.zeros(5, 1, 1, 4), torch.zeros(5, 1, 1))).item() == 0.0
+    contexts = Contexts(torch.zeros(5, 1, 1, 4), torch.zeros(5, 1, 1))
+    assert penalty(1.0, trace, contexts, window().columns(slice(1))).item() == 0.0
+
+
+@pytest.mark.parametrize("penalty", [activation, temporal_activation, balance_columns, balance])
+def test_padding_costs_nothing_and_has_no_gradient(penalty):
+    """Where no step counts at all, too."""
+    trace, contexts = given()
+    for mask in (MASK, torch.zeros_like(MASK)):
+        found = penalty(1.0, trace, contexts, window(mask=mask))
+        read = (trace.top, trace.raw[-1], contexts.log_prior)
+        gradients = torch.autograd.grad(found, read, allow_unused=True) if found.requires_grad else []
+        assert all((gradient[~mask] == 0).all() for gradient in gradients if gradient is not None)
+        assert mask.any() or found == 0
 
 
 STACK = config.Stack(sizes=(4,))
@@ -84,7 +112,7 @@ def test_a_step_along_the_balance_gradient_evens_the_components(penalty):
     trace, _ = given()
 
     def cost(scores):
-        return penalty(1.0, trace, Contexts(scores, scores.log_softmax(-1)))
+        return penalty(1.0, trace, Contexts(scores, scores.log_softmax(-1)), window())
 
     (gradient,) = torch.autograd.grad(cost(scores), scores)
     assert cost(scores - 0.01 * gradient) < cost(scores)

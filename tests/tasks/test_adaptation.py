@@ -171,6 +171,18 @@ def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     assert len(done) == 5
 
 
+def test_two_tunings_at_once_keep_the_points_of_both(run, monkeypatch):
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1, 0.2), (0.0,)), "rms": ((1e-4,), (1e-3,))})
+    monkeypatch.setattr("elman.tasks.tuning.STRIDES", 0)
+    monkeypatch.setattr("elman.tasks.tuning.method_figures", lambda *_: SimpleNamespace(nll=1.0))
+    monkeypatch.setattr("elman.tasks.tuning.Tuning._statistics", lambda *_: None)
+    first, second = Tuning(open_run(run), 50), Tuning(open_run(run), 50)
+    first.best(Method(rule=Rule(kind="sgd")))
+    second.best(Method(rule=Rule(kind="rms")))
+    kept = [(point["rule"]["kind"], point["rule"]["lr"]) for point in json.loads((run / "tuning.json").read_text())]
+    assert sorted(kept) == [("rms", 1e-4), ("sgd", 0.1), ("sgd", 0.2)]
+
+
 @pytest.fixture
 def counted(monkeypatch):
     """One point of a grid, and how often a point was computed."""

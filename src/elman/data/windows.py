@@ -33,22 +33,31 @@ class Source(NamedTuple):
         return Source(self.symbols[:, rows], self.mask[:, rows])
 
 
+def pairs_of(mask: Tensor) -> Tensor:
+    """Which pairs of neighbouring steps both count, bool [T - 1, B], of a mask [T, B]."""
+    return mask[1:] & mask[:-1]
+
+
 class Whole(NamedTuple):
-    """The batch that some columns are a part of: its targets that count, an integer tensor, and its columns."""
+    """The batch that some columns are a part of: its targets that count, an integer tensor, and its columns.
+
+    `pairs`: the pairs of neighbouring steps of a column that both count, an integer tensor.
+    """
 
     counted: Tensor
     columns: int
+    pairs: Tensor
 
     @classmethod
     def of(cls, batch: "Batch") -> "Whole":
         """That of a batch which is not a part of another."""
-        steps = batch.targets.shape[:2]
-        counted = torch.tensor(steps.numel(), device=batch.targets.device) if batch.mask is None else batch.mask.sum()
-        return cls(counted, batch.num_columns)
+        mask = batch.targets.new_ones(batch.targets.shape[:2], dtype=torch.bool) if batch.mask is None else batch.mask
+        return cls(mask.sum(), batch.num_columns, pairs_of(mask).sum())
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Whole":
         """The same on another device."""
-        return Whole(self.counted.to(device, non_blocking=non_blocking), self.columns)
+        counted, pairs = (tensor.to(device, non_blocking=non_blocking) for tensor in (self.counted, self.pairs))
+        return Whole(counted, self.columns, pairs)
 
 
 class Batch(NamedTuple):

@@ -57,8 +57,9 @@ class Objective:
             reduced = counted * (1.0 / (batch.targets.shape[1] if whole is None else whole.columns))
         objective, each = model.output.nll(contexts, batch.targets, reduced)
         nll_sum = (each * counted).sum()
-        each_penalty = [*(of(trace, contexts) for of in self.penalties), *(of(model) for of in self.of_weights)]
-        penalty = sum(each_penalty, objective.new_zeros(())) * batch.share
+        on_activations = [of(trace, contexts, batch) for of in self.penalties]
+        on_weights = [of(model) * batch.share for of in self.of_weights]
+        penalty = sum([*on_activations, *on_weights], objective.new_zeros(()))
         return Loss(objective + penalty, nll_sum, count, penalty.detach())
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from elman import config
+from elman.data.windows import Batch, pairs_of
 from elman.errors import UserError
 from elman.network.cores.core import Trace
 from elman.network.cores.stack import layers_of, slope_of, stack_of
@@ -21,8 +22,11 @@ from elman.network.output.contexts import Contexts, Mixture
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of
 
-Penalty: TypeAlias = Callable[[Trace, Contexts], Tensor]
-"""A scalar computed from the activations over one window, weight included."""
+Penalty: TypeAlias = Callable[[Trace, Contexts, Batch], Tensor]
+"""A scalar computed from the activations over one window at positions that count, weight included.
+
+Of columns that are a part of a batch it is their share of the batch's.
+"""
 
 WeightPenalty: TypeAlias = Callable[[LanguageModel], Tensor]
 """A scalar computed from the weights alone, weight included."""
@@ -50,42 +54,70 @@ def require_fit(weights: config.Penalties, model: LanguageModel) -> None:
         )
 
 
-def activation(alpha: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
+def activation(alpha: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
     """AR: alpha * mean(h^2) of the last level after dropout (Merity et al. 2017)."""
-    return alpha * trace.top.square().mean()
+    squares = trace.top.square()
+    if batch.mask is None:
+        return alpha * squares.mean() * batch.share
+    return alpha * _mean(squares, batch.mask, None if batch.whole is None else batch.whole.counted)
 
 
-def temporal_activation(beta: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
-    """TAR: beta * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); zero for one step."""
+def temporal_activation(beta: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
+    """TAR: beta * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); zero for one step.
+
+    A pair of steps counts if both do.
+    """
     last = trace.raw[-1]
     if len(last) < 2:
         return last.new_zeros(())
-    return beta * (last[1:] - last[:-1]).square().mean()
+    squares = (last[1:] - last[:-1]).square()
+    if batch.mask is None:
+        return beta * squares.mean() * batch.share
+    return beta * _mean(squares, pairs_of(batch.mask), None if batch.whole is None else batch.whole.pairs)
 
 
-def balance_columns(weight: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
+def _mean(values: Tensor, mask: Tensor, count: Tensor | None) -> Tensor:
+    """Of values [T, B, D] where the mask [T, B] is true, by the count of a whole batch if it is given; 0 of none."""
+    total = (values.mean(-1) * mask).sum()
+    return total / (mask.sum() if count is None else count).clamp(min=1)
+
+
+def balance_columns(weight: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
     """As `balance`, in the form of the published code, with which a weight of 0.001 was tuned.
 
     It is (S - 1) * unbiased variance over the [batch, component] sums over time, divided by their squared mean; zero
-    for one component.
+    for one component. Columns in which not every step counts have means over those that do, so that columns of
+    different lengths do not vary by their lengths.
     """
-    sums = contexts.log_prior.exp().sum(0)
-    if sums.shape[-1] == 1:
+    sums = _component_weights(contexts, batch)
+    if batch.mask is not None:
+        counted = batch.mask.sum(0)
+        sums = sums[counted > 0] / counted[counted > 0].unsqueeze(-1)
+    if sums.shape[-1] == 1 or sums.numel() == 0:
         return sums.new_zeros(())
-    return weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square()
+    return weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square() * batch.share
 
 
-def balance(weight: float, trace: Trace, contexts: Contexts) -> Tensor:  # noqa: ARG001
+def balance(weight: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
     """The squared coefficient of variation of the S component weights summed over the whole minibatch, times `weight`.
 
     Takase et al. 2018, eqs 12-13, as printed; zero when all components are used equally.
     """
-    return weight * squared_variation(contexts.log_prior.exp().sum(0).sum(0))
+    return weight * squared_variation(_component_weights(contexts, batch).sum(0)) * batch.share
+
+
+def _component_weights(contexts: Contexts, batch: Batch) -> Tensor:
+    """Of every column [B, S], summed over the steps that count."""
+    weights = contexts.log_prior.exp()
+    return (weights if batch.mask is None else weights * batch.mask.unsqueeze(-1)).sum(0)
 
 
 def squared_variation(sums: Tensor) -> Tensor:
-    """The squared coefficient of variation, (std / mean)^2, of the summed weights [S] (Takase et al. 2018, eq. 13)."""
-    return sums.var(unbiased=False) / sums.mean().square()
+    """The squared coefficient of variation, (std / mean)^2, of the summed weights [S] (Takase et al. 2018, eq. 13).
+
+    Zero where all are zero, as where no step counts.
+    """
+    return sums.var(unbiased=False) / sums.mean().square().clamp(min=torch.finfo(sums.dtype).tiny)
 
 
 def fixed_point_hinge(weight: float, margin: float, model: LanguageModel) -> Tensor:

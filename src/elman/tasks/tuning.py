@@ -21,6 +21,7 @@ from elman.evaluation.dynamic import Statistics
 from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import processes
+from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network import precision
 from elman.tasks.adaptation import Method, method_figures, reader, statistics
@@ -165,8 +166,13 @@ class Tuning:
         self.kept[self._key(method)] = nll if math.isfinite(nll) else math.inf
 
     def _write(self) -> None:
-        rows = [json.loads(key) | {"nll": nll if math.isfinite(nll) else "diverged"} for key, nll in self.kept.items()]
-        write_atomic(self.path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+        """Write the points found here beside those that another tuning of the run has written meanwhile."""
+        with waiting_for(self.path):
+            self.kept = _kept(self.path) | self.kept
+            rows = [
+                json.loads(key) | {"nll": nll if math.isfinite(nll) else "diverged"} for key, nll in self.kept.items()
+            ]
+            write_atomic(self.path, "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
 
     def _least(self, methods: Sequence[Method]) -> Method:
         best = min(methods, key=lambda method: self.kept[self._key(method)])
