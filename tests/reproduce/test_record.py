@@ -13,6 +13,7 @@ from elman.reproduce.grid import Trial
 from elman.reproduce.plan import Plan
 from elman.reproduce.record import mean_course, read_record, record, write_record
 from elman.reproduce.runs import PlannedRun
+from elman.reproduce.summary_page import remarks
 from support import claims, text_runs
 
 
@@ -67,13 +68,15 @@ def test_figures_that_are_not_finite_are_null(tmp_path):
     assert again.comparisons[0].judgement["mean"] is None
 
 
-def test_minutes_and_versions_are_those_of_the_runs(tmp_path):
+def test_minutes_versions_and_processors_are_those_of_the_runs(tmp_path):
     """Seed 2 is one run of both arms, and the first run has no log."""
     folders = {"one": tmp_path / "one", "two": tmp_path / "two", "shared": tmp_path / "shared"}
     claims.write_log(folders["two"], [2.0, 1.0], seconds=30.0)
     claims.write_log(folders["shared"], [2.0, 1.0, 0.5], seconds=60.0)
     (folders["two"] / "environment.json").write_text(json.dumps({"elman": "0.1.0"}))
-    (folders["shared"] / "environment.json").write_text(json.dumps({"elman": "0.1.1", "commit": "abc"}))
+    (folders["shared"] / "environment.json").write_text(
+        json.dumps({"elman": "0.1.1", "commit": "abc", "processor": "a GPU"})
+    )
     planned = {name: PlannedRun(name, text_runs.recipe(), folder) for name, folder in folders.items()}
     runs = {"a": [planned["one"], planned["shared"]], "b": [planned["two"], planned["shared"]]}
     one = made(tmp_path, runs, [1.0, 1.1])
@@ -82,6 +85,8 @@ def test_minutes_and_versions_are_those_of_the_runs(tmp_path):
     assert one.training == {str(folders["two"]): 1.0, str(folders["shared"]): 3.0}
     assert one.minutes == 4.0
     assert one.versions == ["0.1.0", "0.1.1, commit abc"]
+    assert one.processors == ["a GPU"]
+    assert " ".join(remarks(one)).endswith("4.0 minutes, by a GPU. Trained by elman 0.1.0, 0.1.1, commit abc.")
 
 
 def test_trials_are_recorded_and_their_minutes_count(tmp_path):

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
         verdict: the words after the name in the last line of the command, `answer` what they amount to.
         minutes: of all trainings, trials included; None where nothing was trained.
         versions: of elman, by which the runs were trained.
+        processors: the processors and GPUs that trained them.
     """
 
     name: str
@@ -107,6 +108,7 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     minutes: float | None = None
     versions: list[str] = []
+    processors: list[str] = []
     report: str
 
     @property
@@ -132,6 +134,7 @@ def record(
     """The record of a reproduction that is judged; `page` is where its page will be."""
     claim, scale = planned.claim, planned.scale
     trained = [one for each in planned.runs.values() for one in each if isinstance(one, PlannedRun)]
+    environments = [_environment(run.folder) for run in trained]
     made = ClaimRecord(
         name=claim.name,
         claim=claim.sentence,
@@ -149,7 +152,8 @@ def record(
         comparisons=[_comparison(one) for one in verdicts],
         answer=verdict.answer,
         verdict=verdict.line,
-        versions=sorted({version for run in trained for version in _versions(run.folder)}),
+        versions=sorted({_version(found) for found in environments if "elman" in found}),
+        processors=sorted({found["processor"] for found in environments if "processor" in found}),
         report=str(page),
     )
     return msgspec.structs.replace(made, minutes=sum(made.training.values()) if trained else None)
@@ -197,12 +201,16 @@ def _minutes(run: PlannedRun) -> float | None:
     return None if (found := run.metrics) is None or not math.isfinite(found.seconds) else found.seconds / 60
 
 
-def _versions(folder: Path) -> Iterator[str]:
-    """The version of elman by which a run was trained, with the commit where its folder names one."""
+def _environment(folder: Path) -> dict[str, Any]:
+    """What a run was trained with; nothing where it is not known."""
     path = folder / "environment.json"
-    facts = read_json(path) if path.is_file() else {}
-    if "elman" in facts:
-        yield facts["elman"] + (f", commit {facts['commit']}" if "commit" in facts else "")
+    return dict(read_json(path)) if path.is_file() else {}
+
+
+def _version(environment: Mapping[str, Any]) -> str:
+    """The version of elman, with the commit where it is named."""
+    commit = f", commit {environment['commit']}" if "commit" in environment else ""
+    return f"{environment['elman']}{commit}"
 
 
 def write_record(path: Path, made: ClaimRecord) -> None:

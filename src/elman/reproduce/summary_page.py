@@ -80,10 +80,11 @@ def _section(made: ClaimRecord) -> Section:
 
 
 def remarks(made: ClaimRecord) -> list[str]:
-    """Notes, seeds, minutes and versions, as far as there are any."""
+    """Notes, seeds, minutes, processors and versions, as far as there are any."""
     facts = [made.planned]
     if made.minutes is not None:
-        facts.append(f"Training: {made.minutes:.1f} minutes.")
+        by = f", by {', '.join(made.processors)}" if made.processors else ""
+        facts.append(f"Training: {made.minutes:.1f} minutes{by}.")
     if made.versions:
         facts.append(f"Trained by elman {', '.join(made.versions)}.")
     return [*([made.notes] if made.notes else []), " ".join(facts)]
