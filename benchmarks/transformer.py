@@ -6,23 +6,17 @@ Only the table [data] of the recipe is used. Pre-norm layers (torch.nn.Transform
 vectors, AdamW with a warm-up and a cosine over the time that is left, random windows of the training text, matrix
 products in bf16 under autocast. Evaluation reads windows that overlap by half and counts every token once, the first
 ones of the text with the context there is. The time runs from before the text is read to the last update. Prints a JSON
-line.
+line; with `--out FOLDER` it is validated every minute, which takes time too.
 """
 
 import argparse
-import json
 import math
-import time
-from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from elman.config.toml import load_recipe
-from elman.network.device import use_large_pages
-from elman.tasks.open import open_task
+import peers
 
 WARM_UP = 0.05
 
@@ -52,8 +46,9 @@ class Transformer(nn.Module):
         return functional.linear(self.layers(hidden, mask, is_causal=True), self.vectors.weight, self.bias)
 
 
-def train(model: Transformer, tokens: Tensor, begun: float, options: argparse.Namespace) -> int:
+def train(model: Transformer, text: peers.Text, clock: peers.Clock, options: argparse.Namespace) -> int:
     """Train until the minutes are over; the number of steps."""
+    tokens = text.splits["train"]
     matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
     others = [parameter for parameter in model.parameters() if parameter.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": options.weight_decay}, {"params": others, "weight_decay": 0.0}]
@@ -61,7 +56,7 @@ def train(model: Transformer, tokens: Tensor, begun: float, options: argparse.Na
     generator, steps = torch.Generator().manual_seed(options.seed), 0
     offsets = torch.arange(options.context + 1)
     model.train()
-    while (share := (time.monotonic() - begun) / (60 * options.minutes)) < 1:
+    while (share := clock.share) < 1:
         rate = options.lr * min(share / WARM_UP, 0.5 * (1 + math.cos(math.pi * share)))
         for group in optimiser.param_groups:
             group["lr"] = max(rate, 1e-2 * options.lr)
@@ -75,6 +70,9 @@ def train(model: Transformer, tokens: Tensor, begun: float, options: argparse.Na
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         steps += 1
+        if clock.due():
+            clock.keep(nats(model, text.splits["valid"], text.first, options.context))
+            model.train()
     return steps
 
 
@@ -102,12 +100,7 @@ def nats(model: Transformer, tokens: Tensor, first: int, context: int, batch: in
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("recipe", type=Path, help="whose table [data] says how the text is read")
-    parser.add_argument("--data", required=True)
-    parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--seed", type=int, default=1)
+    parser = peers.arguments((__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", type=int, default=256)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--heads", type=int, default=4)
@@ -117,29 +110,13 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--weight-decay", type=float, default=0.1)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
-    use_large_pages()
-    begun = time.monotonic()
-    task = open_task(load_recipe(options.recipe), options.data)
-    splits = {
-        name: torch.from_numpy(np.array(task.corpus.split(name).tokens)).long() for name in ("train", "valid", "test")
-    }
-    model = Transformer(len(task.inputs), options)
-    steps = train(model, splits["train"], begun, options)
-    seconds = time.monotonic() - begun
-    first = task.inputs.eos
-    found = {name: nats(model, splits[name], first, options.context) for name in ("valid", "test")}
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    tokens = steps * options.batch * options.context
-    row = {
-        "parameters": parameters,
-        "steps": steps,
-        "tokens": tokens,
-        "seconds": round(seconds, 1),
-        "threads": options.threads,
-    }
-    print(json.dumps(row | found | {f"{name} perplexity": math.exp(value) for name, value in found.items()}))
+    text = peers.read(options)
+    clock = peers.Clock(text.begun, options)
+    model = Transformer(text.symbols, options)
+    steps = train(model, text, clock, options)
+    seconds = clock.seconds
+    found = {name: nats(model, text.splits[name], text.first, options.context) for name in ("valid", "test")}
+    clock.tell(model, steps, steps * options.batch * options.context, seconds, found)
 
 
 if __name__ == "__main__":
