@@ -13,8 +13,8 @@ VNNI = torch.cpu._is_vnni_supported()
 
 def by_integers(x: np.ndarray, w: np.ndarray, levels: int) -> np.ndarray:
     rows = np.abs(w).max(axis=1, keepdims=True) / 127
-    scale = np.abs(x).max() / levels
-    return scale * (np.rint(x / scale).astype(int) @ np.rint(w / rows).astype(int).T) * rows.T
+    scales = np.abs(x).max(axis=1, keepdims=True) / levels
+    return scales * (np.rint(x / scales).astype(int) @ np.rint(w / rows).astype(int).T) * rows.T
 
 
 def drawn(rows: int, inputs: int, outputs: int) -> tuple[torch.Tensor, nn.Parameter, torch.Tensor]:
@@ -42,6 +42,15 @@ def test_the_product_is_that_of_rounded_integers(rows, inputs, vnni, monkeypatch
         ):
             assert found.dtype == torch.float32
             np.testing.assert_allclose(found.numpy() - without, exact, rtol=1e-4, atol=1e-4)
+
+
+def test_a_row_does_not_depend_on_those_beside_it():
+    x, w, bias = drawn(4, 64, 12)
+    x[1] *= 100
+    with torch.no_grad(), precision.products_in("int8"):
+        for given in (None, bias):
+            alone = torch.cat([matmul.multiply(row[None], w, given) for row in x])
+            assert torch.equal(matmul.multiply(x, w, given), alone)
 
 
 def test_a_changed_parameter_is_rounded_again_and_zeros_stay_zero():

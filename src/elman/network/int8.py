@@ -1,14 +1,14 @@
 """Products with weights of eight bits, for running a trained model one token at a time.
 
 With few rows a product takes as long as reading its weights, and those of eight bits are a quarter. Every row of
-W [O, I] has a scale, s_o = max_i |w_oi| / 127; x is rounded to eight bits as it comes, with one scale for all of it;
-sums are integers, and the result is float32:
+W [O, I] has a scale, s_o = max_i |w_oi| / 127; so has every row of x, which is rounded to eight bits as it comes, so
+that no row depends on those beside it; sums are integers, and the result is float32:
 
-    y_no = s_x s_o sum_i round(x_ni / s_x) round(w_oi / s_o)
+    y_no = r_n s_o sum_i round(x_ni / r_n) round(w_oi / s_o),    r_n = max_i |x_ni| / 127
 
 The relative error of a product is about one per cent (normally distributed numbers; `elman evaluate RUN
---precision int8` tells what a model loses). A parameter is rounded and laid out on
-first use, and again after it changes.
+--precision int8` tells what a model loses). A parameter is rounded and laid out on first use, and again after it
+changes.
 """
 
 from collections.abc import MutableMapping
@@ -55,11 +55,12 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None) -> Tensor:
     if found is None or found.version != factor._version:
         found = _ROUNDED[factor] = Rounded(factor)
     levels = _levels()
-    scale = max(float(x.abs().amax()), 1e-30) / levels
-    rounded = (x / scale).round_().add_(levels + 1).to(torch.uint8)
-    return torch.ops.onednn.qlinear_pointwise(
-        rounded, scale, levels + 1, found.packed, found.scales, found.zeros, bias, 1.0, 0, torch.float32, "none", [], ""
+    scales = x.abs().amax(1, keepdim=True).clamp_(min=1e-30).div_(levels)
+    rounded = (x / scales).round_().add_(levels + 1).to(torch.uint8)
+    product = torch.ops.onednn.qlinear_pointwise(
+        rounded, 1.0, levels + 1, found.packed, found.scales, found.zeros, None, 1.0, 0, torch.float32, "none", [], ""
     )
+    return product.mul_(scales) if bias is None else torch.addcmul(bias, product, scales, out=product)
 
 
 def _levels() -> int:
