@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elman.analysis.mixture import effective_number, read_mixture
-from elman.data.windows import EvaluationWindows
+from elman.data.windows import Batch, EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import token_log_probs
 from elman.network.output.contexts import Contexts
@@ -48,7 +48,8 @@ def test_components_are_named_by_layer():
 def test_variation_is_that_of_the_balance_penalty(model):
     found = read_mixture(model, TOKENS, 0)
     contexts = Contexts(torch.zeros(1), torch.from_numpy(np.log(found.prior)).unsqueeze(1))
-    assert found.variation**2 == pytest.approx(float(balance(1.0, None, contexts)))
+    symbols = torch.zeros(len(found.prior), 1, dtype=torch.long)
+    assert found.variation**2 == pytest.approx(float(balance(1.0, None, contexts, Batch(symbols, symbols))))
 
 
 def test_effective_number_lies_between_one_and_all():
