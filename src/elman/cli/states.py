@@ -80,7 +80,8 @@ def load(path: Path, loaded: "TextRun") -> Saved:
     known = {"vocabulary": loaded.vocabulary.digest, "recipe": loaded.recipe.title, "model": _digest(loaded)}
     if "unread" not in facts or any(facts.get(name) != value for name, value in known.items()):
         raise UserError(f"{path}: the state of another model; it was saved from {facts.get('run', 'elsewhere')}")
-    return Saved(path, tensors, facts)
+    # Views of the file lie at any address, and a product may depend on that in its last bit.
+    return Saved(path, {name: tensor.clone() for name, tensor in tensors.items()}, facts)
 
 
 def begin(loaded: "TextRun", ids: list[int], saved: Saved | None) -> "tuple[list[int], State]":
