@@ -96,6 +96,7 @@ def measured(seed: int, options: argparse.Namespace) -> dict[str, Any]:
 def draw(out: Path, picture: Path) -> None:
     """Validation figures against seconds of training, a line for each run in `out`."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import ScalarFormatter
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -105,6 +106,9 @@ def draw(out: Path, picture: Path) -> None:
             [row["seconds"] for row in rows], [row["perplexity"] for row in rows], "o-", label=metrics.parent.name
         )
     axes.set(xscale="log", yscale="log", xlabel="seconds of training", ylabel="validation perplexity")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(ScalarFormatter())
+        axis.set_minor_formatter(ScalarFormatter())
     axes.legend(frameon=False, fontsize="small")
     figure.savefig(picture)
 
