@@ -1,4 +1,4 @@
-"""What the peers of the race share: a recipe's text as tensors, validations by the second, the row of results."""
+"""What the peers of the race share: a recipe's text as tensors, validations by the minute, the row of results."""
 
 import argparse
 import json
@@ -16,16 +16,14 @@ from elman.network.device import use_large_pages
 from elman.tasks.open import open_task
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """RECIPE, whose table [data] says how the text is read, and the options of every peer."""
-    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("recipe", type=Path, help="whose table [data] says how the text is read")
     parser.add_argument("--data", required=True)
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a folder for the validations, which `race.py --curve` draws")
-    return parser
 
 
 class Text(NamedTuple):

@@ -109,9 +109,9 @@ def averaged(network: nn.Module, optimiser: torch.optim.Optimizer, work: Callabl
 
 
 def main() -> None:
-    folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("folder", type=Path, help="a checkout of salesforce/awd-lstm-lm")
-    parser = peers.arguments((__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="a checkout of salesforce/awd-lstm-lm")
+    peers.add_arguments(parser)
     parser.add_argument("--size", type=int, default=400)
     parser.add_argument("--hidden", type=int, default=1150)
     parser.add_argument("--layers", type=int, default=3)
@@ -122,9 +122,7 @@ def main() -> None:
     )
     for name, value in (("dropout", 0.4), ("dropouth", 0.25), ("dropouti", 0.4), ("dropoute", 0.1), ("wdrop", 0.5)):
         parser.add_argument(f"--{name}", type=float, default=value)
-    first, others = folder.parse_known_args()
-    options = parser.parse_args(others)
-    options.folder = first.folder
+    options = parser.parse_args()
     text = peers.read(options)
     np.random.seed(options.seed)
     clock, peer = peers.Clock(text.begun, options), Published(text, options)

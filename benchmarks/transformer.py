@@ -100,7 +100,8 @@ def nats(model: Transformer, tokens: Tensor, first: int, context: int, batch: in
 
 
 def main() -> None:
-    parser = peers.arguments((__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    peers.add_arguments(parser)
     parser.add_argument("--size", type=int, default=256)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--heads", type=int, default=4)

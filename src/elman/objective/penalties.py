@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.data.windows import Batch, pairs_of
+from elman.data.windows import Batch, Whole, pairs_of
 from elman.errors import UserError
 from elman.network.cores.core import Trace
 from elman.network.cores.stack import layers_of, slope_of, stack_of
@@ -59,7 +59,7 @@ def activation(alpha: float, trace: Trace, contexts: Contexts, batch: Batch) -> 
     squares = trace.top.square()
     if batch.mask is None:
         return alpha * squares.mean() * batch.share
-    return alpha * _mean(squares, batch.mask, None if batch.whole is None else batch.whole.counted)
+    return alpha * _mean(squares, batch.mask, (batch.whole or Whole.of(batch)).counted)
 
 
 def temporal_activation(beta: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
@@ -73,13 +73,12 @@ def temporal_activation(beta: float, trace: Trace, contexts: Contexts, batch: Ba
     squares = (last[1:] - last[:-1]).square()
     if batch.mask is None:
         return beta * squares.mean() * batch.share
-    return beta * _mean(squares, pairs_of(batch.mask), None if batch.whole is None else batch.whole.pairs)
+    return beta * _mean(squares, pairs_of(batch.mask), (batch.whole or Whole.of(batch)).pairs)
 
 
-def _mean(values: Tensor, mask: Tensor, count: Tensor | None) -> Tensor:
-    """Of values [T, B, D] where the mask [T, B] is true, by the count of a whole batch if it is given; 0 of none."""
-    total = (values.mean(-1) * mask).sum()
-    return total / (mask.sum() if count is None else count).clamp(min=1)
+def _mean(values: Tensor, mask: Tensor, count: Tensor) -> Tensor:
+    """The share in a mean over so many positions of those of values [T, B, D] where the mask [T, B] is true."""
+    return (values.mean(-1) * mask).sum() / count.clamp(min=1)
 
 
 def balance_columns(weight: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
