@@ -9,6 +9,10 @@ with its state carried over (static), and with --adapt also that of the test wit
 evaluation, tuned on the validation split. The last line has the medians over seeds; a run that took longer than its
 minutes is marked. Runs that are complete are not trained again. `--curve PICTURE` draws validation perplexity against
 seconds for the runs in --out.
+
+With `--networks N` a seed is an ensemble of N networks, whose probabilities are averaged: they train side by side on a
+share of the threads each, one after the other where there are more networks than threads, and the seconds are those of
+the slowest of these rows. Their own seeds are N (seed - 1) + 1 to N seed.
 """
 
 import argparse
@@ -18,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -59,12 +65,12 @@ def train(recipe: str, settings: list[str], data: str, out: Path, options: argpa
     }
 
 
-def adapted(out: Path, threads: int) -> float:
-    """Of the test, with cache and dynamic evaluation tuned on validation text."""
-    command = ["evaluate", str(out), "--method", "dynamic+cache", "--tune", "--threads", str(threads), "--json"]
+def evaluated(outs: list[Path], split: str, threads: int, *options: str) -> float:
+    """The figure of a split by `elman evaluate`."""
+    command = ["evaluate", *map(str, outs), "--split", split, *options, "--threads", str(threads), "--json"]
     found = subprocess.run([sys.executable, "-m", "elman", *command], check=True, stdout=subprocess.PIPE, text=True)
     rows = json.loads(found.stdout)
-    return _value(out, next(row for row in (rows if isinstance(rows, list) else [rows]) if row["split"] == "test"))
+    return _value(outs[0], next(row for row in (rows if isinstance(rows, list) else [rows]) if row["split"] == split))
 
 
 def _figure(out: Path, split: str) -> float:
@@ -73,24 +79,59 @@ def _figure(out: Path, split: str) -> float:
 
 
 def _value(out: Path, row: dict[str, Any]) -> float:
-    """Perplexity, or bits per character where tokens are characters."""
-    characters = 'tokenisation = "characters"' in (out / "recipe.toml").read_text()
-    return round(row["bits_per_character" if characters else "perplexity"], 4)
+    """Perplexity; bits per character where tokens are characters; nats per step of music."""
+    data = tomllib.loads((out / "recipe.toml").read_text())["data"]
+    if data["kind"] == "music":
+        return round(row["nll"], 4)
+    return round(row["bits_per_character" if data["tokenisation"] == "characters" else "perplexity"], 4)
 
 
 def measured(seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """The row of a seed, trained in a fresh process with an empty cache."""
-    out = options.out / f"{Path(options.recipe).stem}-{seed}"
-    kept = out / ROW
-    if not kept.is_file():
-        with tempfile.TemporaryDirectory() as cache:
-            command = [sys.executable, __file__, *sys.argv[1:], "--entry", str(seed)]
-            subprocess.run(command, check=True, env={**os.environ, "ELMAN_CACHE": cache}, stdout=sys.stderr)
-    row = json.loads(kept.read_text())
+    """The row of a seed: of its network, or of its ensemble of networks."""
+    seeds = range(options.networks * (seed - 1) + 1, options.networks * seed + 1)
+    lanes = min(options.networks, options.threads)
+    with ThreadPoolExecutor(lanes) as pool:
+        shares = pool.map(lambda lane: [trained(one, options) for one in seeds[lane::lanes]], range(lanes))
+        rows = list(shares)
+    outs = [folder(one, options) for one in seeds]
+    row = rows[0][0] if options.networks == 1 else together(rows, outs, options.threads)
     if options.adapt and "adapted" not in row:
-        row["adapted"] = adapted(out, options.threads)
-        kept.write_text(json.dumps(row))
+        row["adapted"] = evaluated(outs, "test", options.threads, "--method", "dynamic+cache", "--tune")
+        (outs[0] / ROW).write_text(json.dumps(row))
     return row | ({"over": True} if row["seconds"] > 60 * options.minutes else {})
+
+
+def folder(seed: int, options: argparse.Namespace) -> Path:
+    """Of the run of a seed."""
+    return options.out / f"{Path(options.recipe).stem}-{seed}"
+
+
+def trained(seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """The row of one network, trained in a fresh process with an empty cache."""
+    kept = folder(seed, options) / ROW
+    if not kept.is_file():
+        threads = max(1, options.threads // options.networks)
+        with tempfile.TemporaryDirectory() as cache:
+            command = [sys.executable, __file__, *sys.argv[1:], "--entry", str(seed), "--threads", str(threads)]
+            subprocess.run(command, check=True, env={**os.environ, "ELMAN_CACHE": cache}, stdout=sys.stderr)
+    return json.loads(kept.read_text())
+
+
+def together(lanes: list[list[dict[str, Any]]], outs: list[Path], threads: int) -> dict[str, Any]:
+    """The row of an ensemble, of the rows of its networks by lane."""
+    rows = [row for lane in lanes for row in lane]
+    sums = {key: sum(row[key] for row in rows) for key in ("parameters", "steps", "processor_seconds")}
+    return {
+        "run": f"{outs[0].name} to {outs[-1].name}",
+        "networks": len(rows),
+        **sums,
+        "seconds": max(sum(row["seconds"] for row in lane) for lane in lanes),
+        "peak_gflops": rows[0]["peak_gflops"],
+        "threads": threads,
+        "single valid": [row["valid"] for row in rows],
+        "single test": [row["test"] for row in rows],
+        **{split: evaluated(outs, split, threads, "--ensemble") for split in ("valid", "test")},
+    }
 
 
 def draw(out: Path, picture: Path) -> None:
@@ -122,12 +163,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--out", type=Path, default=Path("runs/race"))
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of the recipe")
-    parser.add_argument("--adapt", action="store_true", help="also with cache and dynamic evaluation")
+    parser.add_argument("--networks", type=int, default=1, help="networks of an ensemble, trained side by side")
+    parser.add_argument("--adapt", action="store_true", help="also with cache and dynamic evaluation, of one network")
     parser.add_argument("--curve", type=Path, help="draw the runs in --out into this picture")
     parser.add_argument("--entry", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.adapt and options.networks > 1:
+        parser.error("--adapt is of one network; leave out --networks")
     if options.entry is not None:
-        out = options.out / f"{Path(options.recipe).stem}-{options.entry}"
+        out = folder(options.entry, options)
         settings = ["training.precision=auto", *options.set, f"seed={options.entry}"]
         (row,) = [train(options.recipe, settings, options.data, out, options)]
         (out / ROW).write_text(json.dumps(row))
