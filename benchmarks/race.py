@@ -12,7 +12,9 @@ seconds for the runs in --out.
 
 With `--networks N` a seed is an ensemble of N networks, whose probabilities are averaged: they train side by side on a
 share of the threads each, one after the other where there are more networks than threads, and the seconds are those of
-the slowest of these rows. Their own seeds are N (seed - 1) + 1 to N seed.
+the slowest of these rows. Their own seeds are N (seed - 1) + 1 to N seed. `--ngram ORDER` adds the test figure of a
+mixture with a Kneser-Ney model of the same training text, whose weight is found on the validation split (`mixed`), and
+the seconds that counting took (`counting`), which come on top.
 """
 
 import argparse
@@ -73,6 +75,18 @@ def evaluated(outs: list[Path], split: str, threads: int, *options: str) -> floa
     return _value(outs[0], next(row for row in (rows if isinstance(rows, list) else [rows]) if row["split"] == split))
 
 
+def mixed(outs: list[Path], options: argparse.Namespace) -> dict[str, float]:
+    """The figure of the test by networks and counts together, and the seconds of counting."""
+    from elman.tasks.text.ensemble import own_counts
+    from elman.tasks.text.run import TextRun
+
+    begun = time.monotonic()
+    own_counts(TextRun(outs[0]), options.ngram)
+    seconds = round(time.monotonic() - begun, 1)
+    how = [*([] if len(outs) == 1 else ["--ensemble"]), "--mix", f"{options.ngram}-gram"]
+    return {"mixed": evaluated(outs, "test", options.threads, *how), "counting": seconds}
+
+
 def _figure(out: Path, split: str) -> float:
     rows = json.loads((out / "results.json").read_text())
     return _value(out, next(row for row in rows if row["split"] == split))
@@ -98,7 +112,10 @@ def measured(seed: int, options: argparse.Namespace) -> dict[str, Any]:
     if options.adapt and "adapted" not in row:
         row["adapted"] = evaluated(outs, "test", options.threads, "--method", "dynamic+cache", "--tune")
         (outs[0] / ROW).write_text(json.dumps(row))
-    return row | ({"over": True} if row["seconds"] > 60 * options.minutes else {})
+    if options.ngram:
+        row |= mixed(outs, options)
+    over = row["seconds"] + row.get("counting", 0) > 60 * options.minutes
+    return row | ({"over": True} if over else {})
 
 
 def folder(seed: int, options: argparse.Namespace) -> Path:
@@ -164,6 +181,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/race"))
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of the recipe")
     parser.add_argument("--networks", type=int, default=1, help="networks of an ensemble, trained side by side")
+    parser.add_argument("--ngram", type=int, metavar="ORDER", help="also mixed with a Kneser-Ney model of this order")
     parser.add_argument("--adapt", action="store_true", help="also with cache and dynamic evaluation, of one network")
     parser.add_argument("--curve", type=Path, help="draw the runs in --out into this picture")
     parser.add_argument("--entry", type=int, help=argparse.SUPPRESS)
@@ -179,7 +197,7 @@ def main() -> None:
     rows = [measured(seed, options) for seed in options.seeds]
     for row in rows:
         print(json.dumps(row), flush=True)
-    figures = [key for key in ("seconds", "valid", "test", "adapted") if key in rows[0]]
+    figures = [key for key in ("seconds", "valid", "test", "mixed", "adapted") if key in rows[0]]
     print(
         json.dumps({"recipe": options.recipe} | {f"median {key}": median(row[key] for row in rows) for key in figures})
     )

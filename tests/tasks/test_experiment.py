@@ -285,7 +285,7 @@ def test_command_line_from_training_to_scoring(corpus, tmp_path, capsys):
     assert sum(info["blocks"].values()) == info["parameters"]
     assert main(["compare", str(out), str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["difference"] == 0
-    assert main(["evaluate", str(out), str(out), "--ensemble", "--ngram", "3", "--json"]) == 0
+    assert main(["evaluate", str(out), str(out), "--ensemble", "--mix", "3-gram=0.5", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["perplexity"] > 1
 
 

@@ -1,5 +1,6 @@
 """elman evaluate: perplexity of a split, of music nats per step; of pairs, trees and tags other measures too."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -15,7 +16,6 @@ from elman.cli.options import (
     AsUnk,
     Natural,
     NonNegatives,
-    Positive,
     RunFolders,
     TextRunFolder,
     given,
@@ -52,12 +52,10 @@ class EnsembleOptions:
 
     Attributes:
         ensemble: average the probabilities of the runs.
-        ngram: add a Kneser-Ney model of this order.
-        weights: one weight per member, the n-gram model last (default: equal).
+        weights: one weight per run (default: equal); with --mix they share what the n-gram models leave.
     """
 
     ensemble: bool = False
-    ngram: Positive | None = None
     weights: NonNegatives = ()
 
 
@@ -155,23 +153,21 @@ def _ensemble(
 ) -> Result:
     from elman.config.text import TextEvaluation
     from elman.evaluation.perplexity import score_of, text_result
-    from elman.tasks.text.ensemble import StreamModel, ensemble_log_probs, member_log_probs, own_counts
+    from elman.tasks.text.ensemble import StreamModel, ensemble_log_probs, member_log_probs
 
     runs = [machine.open_text(folder) for folder in folders]
-    members = len(runs) + (ensemble.ngram is not None)
-    if ensemble.weights and len(ensemble.weights) != members:
-        raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {members} members")
+    if ensemble.weights and len(ensemble.weights) != len(runs):
+        raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {len(runs)} runs")
     if ensemble.weights and not sum(ensemble.weights):
-        raise UserError("--weights: all are 0; give a member a weight above 0")
+        raise UserError("--weights: all are 0; give a run a weight above 0")
     split.say_part(runs[0])
     corpus = runs[0].corpus(split.data)
     split.say_others(runs)
     reader = next((one for one in runs if one.reads_spelling), runs[0])
     chosen = reader.split(corpus, split.split, known_only=text.unknown_as_unk)
-    counts: list[StreamModel] = [] if ensemble.ngram is None else [own_counts(runs[0], ensemble.ngram)]
-    counts += mixture.models(runs[0])
+    counts: Sequence[StreamModel] = mixture.models(runs[0])
     rules = TextEvaluation(streams=split.streams, warm_up=text.warm_up, skip_first=text.skip_first)
-    weights = list(ensemble.weights) or [1.0] * members
+    weights = list(ensemble.weights) or [1.0] * len(runs)
     if mixture.mix:
         if ensemble.weights and mixture.parts()[1] is None:
             raise UserError("--weights: EM finds all weights; give --mix its weights too, or leave --weights out")
@@ -184,8 +180,7 @@ def _ensemble(
 
         weights = mixture.weights(weights, on_valid)
     log_probs = ensemble_log_probs(runs, chosen, counts, weights, rules)
-    names = [*map(str, folders), *([f"Kneser-Ney {ensemble.ngram}-gram"] if ensemble.ngram else [])]
-    names += map(str, mixture.parts()[0])
+    names = [*map(str, folders), *mixture.parts()[0]]
     return msgspec.structs.replace(
         text_result(score_of(log_probs), chosen.counted(skip_first=rules.skip_first)),
         run=" + ".join(names),

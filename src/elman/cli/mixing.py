@@ -1,5 +1,6 @@
 """--mix: n-gram models as a part of the model that evaluates, scores, rescores and generates."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,15 +22,18 @@ if TYPE_CHECKING:
 LEAST = 1e-9
 """The smallest weight of a part of a mixture."""
 
+COUNTED = re.compile(r"([1-9]\d?)-gram")
+"""A model of the training text of a run, read as one running stream, as the network reads it."""
+
 
 @group("Mixture", 5)
 class MixtureOptions:
     """n-gram models that are mixed with the network.
 
     Attributes:
-        mix: an n-gram model in ARPA form, and = with its weight; may be repeated. The network has the rest of the
-            weight. Without weights those that are best on the valid split are found by EM and printed on standard
-            error.
+        mix: an n-gram model in ARPA form, or as 5-gram a Kneser-Ney model of the run's training text, counted when it
+            is asked for; and = with its weight. May be repeated. The network has the rest of the weight. Without
+            weights those that are best on the valid split are found by EM and printed on standard error.
     """
 
     mix: Annotated[tuple[str, ...], Parameter(metavar="NGRAM[=W]")] = ()
@@ -39,19 +43,19 @@ class MixtureOptions:
         if self.mix:
             refuse(names, "does not belong to --mix; leave one of the two out")
 
-    def parts(self) -> tuple[list[Path], list[float] | None]:
-        """The files, and their weights if they are given; raises UserError where the weights are impossible."""
+    def parts(self) -> tuple[list[str], list[float] | None]:
+        """The names of the models, and their weights if given; raises UserError where the weights are impossible."""
         found = [_parsed(one) for one in self.mix]
         given = [weight for _, weight in found if weight is not None]
         if given and len(given) < len(found):
             raise UserError("--mix: give every n-gram model a weight, or none, and they are found on the valid split")
         if sum(given) >= 1:
             raise UserError(f"--mix: the weights sum to {sum(given):g}; leave the network a part of 1")
-        return [path for path, _ in found], given or None
+        return [name for name, _ in found], given or None
 
     def models(self, run: "TextRun") -> "list[AlignedNGram]":
         """The n-gram models over the vocabulary of a run."""
-        return [aligned(path, run) for path in self.parts()[0]]
+        return [_model(name, run) for name in self.parts()[0]]
 
     def weights(self, shares: Sequence[float], members: "Callable[[], list[np.ndarray]]") -> list[float]:
         """The weights of runs that have these shares of the rest, and of the n-gram models.
@@ -60,14 +64,14 @@ class MixtureOptions:
         """
         from elman.evaluation.ngram.weights import best_weights
 
-        paths, given = self.parts()
+        names, given = self.parts()
         if given is not None:
             return [(1 - sum(given)) * share / sum(shares) for share in shares] + given
         log_probs = members()
         found = [max(LEAST, weight) for weight in best_weights(log_probs)]
         of_runs = found[: len(shares)]
         text = [f"network {weight:.4f}" for weight in of_runs]
-        text += [f"{path} {weight:.4f}" for path, weight in zip(paths, found[len(shares) :], strict=True)]
+        text += [f"{name} {weight:.4f}" for name, weight in zip(names, found[len(shares) :], strict=True)]
         print(f"mixture: {', '.join(text)} (EM on {len(log_probs[0]):,} tokens, valid)", file=sys.stderr)
         return found
 
@@ -110,15 +114,26 @@ def aligned(path: Path, run: "TextRun") -> "AlignedNGram":
     return found
 
 
-def _parsed(text: str) -> tuple[Path, float | None]:
-    """The file and the weight of NGRAM or NGRAM=W."""
+def _model(name: str, run: "TextRun") -> "AlignedNGram":
+    """The n-gram model of a file, or where there is no such file that of `COUNTED`, over the vocabulary of a run."""
+    counted = COUNTED.fullmatch(name)
+    if counted is None or Path(name).is_file():
+        return aligned(Path(name), run)
+    from elman.tasks.text.ensemble import own_counts
+
+    with progress.counting(f"counting {name}s"):
+        return own_counts(run, int(counted[1]))
+
+
+def _parsed(text: str) -> tuple[str, float | None]:
+    """The name and the weight of NGRAM or NGRAM=W."""
     name, equals, number = text.rpartition("=")
     if not equals or Path(text).is_file():
-        return Path(text), None
+        return text, None
     try:
         weight = float(number)
     except ValueError:
         raise UserError(f"--mix {text}: expected a weight after =, such as {name}=0.2") from None
     if not 0 < weight < 1:
         raise UserError(f"--mix {text}: the weight must be above 0 and below 1")
-    return Path(name), weight
+    return name, weight

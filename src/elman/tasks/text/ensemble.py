@@ -9,15 +9,15 @@ import numpy.typing as npt
 from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
 from elman.errors import UserError
-from elman.evaluation.ngram import kneser_ney
-from elman.evaluation.ngram.table import BackoffTable
+from elman.evaluation.ngram.alignment import AlignedNGram
+from elman.evaluation.ngram.model import train
 from elman.evaluation.perplexity import ONE_STREAM, average_probabilities, reading, token_log_probs
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
 
 class StreamModel(Protocol):
-    """A model over the words of a vocabulary, such as `BackoffTable` and `AlignedNGram`."""
+    """A model over the words of a vocabulary, such as `AlignedNGram`."""
 
     def log_prob(self, tokens: npt.NDArray[Any], history: Sequence[int] = ()) -> npt.NDArray[np.float64]:
         """The log-probability (nats) of each token, [n]; `history` precedes the first."""
@@ -56,9 +56,13 @@ def member_log_probs(
     return [*networks, *(model.log_prob(split.tokens, [runs[0].first]) for model in counts)]
 
 
-def own_counts(run: TextRun, order: int) -> BackoffTable:
-    """A Kneser-Ney model of the training text of a run, read as one running stream as the network reads it."""
-    return kneser_ney.train(run.corpus().split("train").tokens, len(run.vocabulary), order)
+def own_counts(run: TextRun, order: int) -> AlignedNGram:
+    """A Kneser-Ney model of the training text of a run, read as one running stream as the network reads it.
+
+    Raises UserError where two words of the vocabulary have one spelling in an n-gram file.
+    """
+    model = train(run.corpus().split("train").tokens, run.vocabulary, order, stream=True)
+    return AlignedNGram(model, run.vocabulary, f"{order}-gram")
 
 
 def run_log_probs(
