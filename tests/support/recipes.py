@@ -35,6 +35,7 @@ WORDS = {
     "text/characters": 3_000,
     "shakespeare/characters": 65,
     "shakespeare/minutes-5-characters": 65,
+    "shakespeare/minutes-20-characters": 65,
     "shakespeare/rtrl": 65,
     "headlines": 6_000,
     "translation": 8_000,
