@@ -141,6 +141,17 @@ def test_one_running_stream(capsys, run, tmp_path):
     assert found["nll"] == pytest.approx(wanted["nll"], abs=1e-5)
 
 
+def test_a_file_is_read_though_it_is_named_as_counts_are(capsys, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ngram(capsys, "train", "--like", run, "--order", "1", "--stream", "--out", "3-gram")
+    of_file, same, counted = (
+        json.loads(output(capsys, "evaluate", run, "--mix", f"{name}=0.5", "--json"))["nll"]
+        for name in ("3-gram", tmp_path / "3-gram", "1-gram")
+    )
+    assert of_file == same
+    assert of_file == pytest.approx(counted, abs=1e-5)
+
+
 def test_a_vocabulary_of_the_most_frequent_words(capsys, text, tmp_path):
     out = tmp_path / "model.arpa"
     ngram(capsys, "train", text, "--max-vocabulary", "4", "--out", out)
