@@ -8,9 +8,10 @@ import pytest
 
 from elman.cli import main
 from elman.data.text.corpus import open_corpus
+from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.ngram.alignment import AlignedNGram
 from elman.evaluation.ngram.arpa import read_arpa
-from elman.tasks.text.ensemble import run_log_probs
+from elman.tasks.text.ensemble import ensemble_log_probs, run_log_probs
 from elman.tasks.text.run import TextRun
 from support.commands import column, output, refusal, table, trained
 
@@ -132,13 +133,17 @@ def test_pruning(capsys, text, tmp_path):
 
 
 def test_one_running_stream(capsys, run, tmp_path):
-    """The n-grams of the run's own text, counted for the mixture, are those of the file."""
+    """The n-grams of the run's own text are the baseline of the run, from a file as well as counted for the mixture."""
     file = tmp_path / "stream.arpa"
     ngram(capsys, "train", "--like", run, "--order", "3", "--stream", "--out", file)
     assert ngram(capsys, "info", file)["reads"] == "one running stream"
-    wanted = json.loads(output(capsys, "evaluate", run, "--mix", "3-gram=0.75", "--json"))
-    found = json.loads(output(capsys, "evaluate", run, "--mix", f"{file}=0.75", "--json"))
-    assert found["nll"] == pytest.approx(wanted["nll"], abs=1e-5)
+    opened = TextRun(run)
+    baseline = kneser_ney.train(opened.corpus().split("train").tokens, len(opened.vocabulary), 3)
+    test = opened.split(opened.corpus(), "test")
+    wanted = -ensemble_log_probs([opened], test, [baseline], [1.0, 3.0]).mean()
+    for mixed in ("3-gram=0.75", f"{file}=0.75"):
+        found = json.loads(output(capsys, "evaluate", run, "--mix", mixed, "--json"))
+        assert found["nll"] == pytest.approx(wanted, abs=1e-5)
 
 
 def test_a_file_is_read_though_it_is_named_as_counts_are(capsys, run, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from elman.tasks.text.run import TextRun
 
 
 class StreamModel(Protocol):
-    """A model over the words of a vocabulary, such as `AlignedNGram`."""
+    """A model over the words of a vocabulary, such as `BackoffTable` and `AlignedNGram`."""
 
     def log_prob(self, tokens: npt.NDArray[Any], history: Sequence[int] = ()) -> npt.NDArray[np.float64]:
         """The log-probability (nats) of each token, [n]; `history` precedes the first."""
