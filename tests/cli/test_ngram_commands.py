@@ -282,7 +282,8 @@ def test_generate(capsys, run, arpa, tmp_path):
 @pytest.mark.parametrize(
     ("mix", "line"),
     [
-        (("none.arpa",), "none.arpa: cannot be read"),
+        (("none.arpa",), "none.arpa: no such file"),
+        (("0-gram",), "give an ARPA file, or 1-gram to 99-gram"),
         (("ARPA=1.5",), "above 0 and below 1"),
         (("ARPA=much",), "expected a weight after ="),
         (("ARPA=0.5", "ARPA"), "give every n-gram model a weight, or none"),

@@ -6,6 +6,9 @@ from msgspec import Meta
 
 from elman.config.record import Positive, Record, Reporting, restricted
 
+OCTAVE = 12
+"""Semitones."""
+
 
 class MusicOptions(Record, frozen=True, kw_only=True):
     """How music becomes frames.
@@ -28,7 +31,8 @@ class MusicEvaluation(Record, frozen=True, kw_only=True):
 class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="music"):
     """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another.
 
-    `digest` is that of the data which a run was trained on.
+    `digest` is that of the data which a run was trained on. `transpose`: in every epoch each training piece is moved by
+    a random interval of at most so many semitones up or down, within the pitches; held-out pieces never are.
     """
 
     encoders: ClassVar[tuple[str, ...]] = ("frames",)
@@ -44,6 +48,7 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
 
     corpus: str | None = None
     digest: str | None = None
+    transpose: Annotated[int, Meta(ge=0, le=OCTAVE)] = 0
     evaluation: MusicEvaluation = MusicEvaluation()
 
     @property

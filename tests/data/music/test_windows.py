@@ -64,6 +64,50 @@ def test_orders_differ_by_epoch_and_repeat_by_seed():
     assert not all(torch.equal(a, b) for a, b in zip(first, later, strict=False))
 
 
+def read(windows, epoch):
+    """The targets and inputs of an epoch by place in the stream, untouched by the order of reading."""
+    inputs, targets = np.zeros_like(windows.frames), np.zeros_like(windows.frames)
+    for span in windows.spans(epoch):
+        batch, at = windows._window(span)
+        for place, before, after in zip(
+            at[batch.mask], batch.inputs[batch.mask], batch.targets[batch.mask], strict=True
+        ):
+            inputs[place], targets[place] = before, after
+    return inputs, targets
+
+
+def test_a_piece_moves_by_one_interval_in_an_epoch_and_never_out_of_the_pitches():
+    frames = np.zeros((9, 12), np.uint8)
+    lengths = np.array([4, 3, 2])
+    frames[0, 5], frames[1, 6], frames[3, [4, 7]] = 1, 1, 1  # may move 4 up or down: asked 3
+    frames[4, 0], frames[5, 10] = 1, 1  # may move 1 up; the last piece is silent
+    windows = PieceWindows(frames, lengths, 2, 3, seed=5, transpose=3)
+    found = {0: set(), 1: set(), 2: set()}
+    for epoch in range(60):
+        inputs, targets = read(windows, epoch)
+        for piece, rows in enumerate((slice(0, 4), slice(4, 7), slice(7, 9))):
+            moved = [by for by in range(-3, 4) if (np.roll(frames[rows], by, axis=1) == targets[rows]).all()]
+            assert moved
+            assert (inputs[rows][1:] == targets[rows][:-1]).all()
+            assert not inputs[rows][0].any()
+            found[piece].add(tuple(moved))
+    assert found[0] == {(by,) for by in range(-3, 4)}
+    assert found[1] == {(0,), (1,)}
+    assert found[2] == {tuple(range(-3, 4))}
+
+
+def test_transposition_belongs_to_training_and_keeps_the_order_of_pieces():
+    frames, lengths = music(range(3, 12))
+    frames[:, [0, -1]] = 0
+    plain, moved = (PieceWindows(frames, lengths, 3, 4, seed=2, transpose=by) for by in (0, 1))
+    for epoch in range(2):
+        for first, second in zip(plain.spans(epoch), moved.spans(epoch), strict=True):
+            assert torch.equal(plain.batch(first).mask, moved.batch(second).mask)
+            assert torch.equal(plain.batch(first).targets.sum(-1), moved.batch(second).targets.sum(-1))
+    assert not torch.equal(plain.batch(plain.spans(0)[0]).targets, moved.batch(moved.spans(0)[0]).targets)
+    assert (read(PieceWindows(frames, lengths, 3, 4, transpose=6), 0)[1] == frames).all()
+
+
 @pytest.mark.parametrize("choice", ["bernoulli", "nade"])
 @pytest.mark.parametrize(("columns", "length"), [(1, 50), (1, 3), (3, 4), (5, 7)])
 def test_padding_and_neighbours_never_change_a_pieces_nll(choice, columns, length):

@@ -19,11 +19,12 @@ Integers = npt.NDArray[np.int64]
 
 
 class _Layout(NamedTuple):
-    """What each column reads in each window: the first step, the number of steps, and whether a piece begins."""
+    """What a column reads in each window: the first step, the number of steps, whether a piece begins, its interval."""
 
     first: Integers
     steps: Integers
     fresh: npt.NDArray[np.bool_]
+    interval: Integers
 
 
 class PieceWindows:
@@ -35,12 +36,23 @@ class PieceWindows:
 
     The pieces follow one another in `frames`, uint8 [n, P], with `lengths` steps each; windows have at most `length`
     steps. The seed draws a new order of pieces for every epoch; without one the longest is first, which pads least, or
-    in one column, which needs no padding, they keep their order.
+    in one column, which needs no padding, they keep their order. With a seed each piece is moved, anew in every epoch,
+    by an interval of at most `transpose` semitones up or down, all intervals that keep its notes within the P pitches
+    being equally likely.
 
     Raises UserError where there are fewer pieces than columns and a seed is set (training).
     """
 
-    def __init__(self, frames: Roll, lengths: Integers, columns: int, length: int, *, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        frames: Roll,
+        lengths: Integers,
+        columns: int,
+        length: int,
+        *,
+        seed: int | None = None,
+        transpose: int = 0,
+    ) -> None:
         if seed is not None and columns > len(lengths):
             raise UserError(
                 f"pieces to train on: {len(lengths)}, fewer than training.batch_size = {columns}; set it lower (--set"
@@ -48,6 +60,7 @@ class PieceWindows:
             )
         self.frames, self.lengths, self.length, self.seed = frames, lengths, length, seed
         self.starts = np.cumsum(lengths) - lengths
+        self.intervals = _intervals(frames, self.starts, transpose) if seed is not None and transpose else None
         self.streams = min(columns, len(lengths))
         self._layout = functools.lru_cache(maxsize=1)(self._lay)
 
@@ -70,21 +83,28 @@ class PieceWindows:
         return map(self._window, self.spans(0))
 
     def _window(self, span: Span) -> tuple[Batch, Tensor]:
-        first, count, fresh = (part[span.start // self.length] for part in self._layout(span.epoch))
+        first, count, fresh, interval = (part[span.start // self.length] for part in self._layout(span.epoch))
         steps = np.arange(span.length)[:, None]
         mask = steps < count
         at = np.where(mask, first + steps, 0)
         known = mask & ~(fresh & (steps == 0))
         inputs = self.frames[np.where(known, at - 1, 0)] * known[..., None]
         targets = self.frames[at] * mask[..., None]
+        for column in np.flatnonzero(interval):
+            for part in (inputs, targets):
+                part[:, column] = np.roll(part[:, column], interval[column], axis=-1)
         batch = Batch(*(torch.from_numpy(part) for part in (inputs, targets, mask, fresh)))  # type: ignore[arg-type]
         return batch, torch.from_numpy(np.where(mask, at, -1))
 
     def _lay(self, epoch: int) -> _Layout:
         """Each piece goes to the column that ends first; depends on the seed and the epoch's number alone."""
         order = np.arange(len(self.lengths)) if self.streams == 1 else np.argsort(-self.lengths, kind="stable")
+        intervals = np.zeros(len(self.lengths), np.int64)
         if self.seed is not None:
-            order = np.random.default_rng([self.seed, epoch]).permutation(len(self.lengths))
+            random = np.random.default_rng([self.seed, epoch])
+            order = random.permutation(len(self.lengths))
+            if self.intervals is not None:
+                intervals = random.integers(*self.intervals, endpoint=True)
         done = [(0, column) for column in range(self.streams)]
         places = []
         for piece in order:
@@ -92,11 +112,20 @@ class PieceWindows:
             places.append((piece, window, column))
             heapq.heappush(done, (window + math.ceil(self.lengths[piece] / self.length), column))
         shape = (max(window for window, _ in done), self.streams)
-        layout = _Layout(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.bool_))
+        numbers = (np.zeros(shape, np.int64) for _ in range(3))
+        layout = _Layout(next(numbers), next(numbers), np.zeros(shape, np.bool_), next(numbers))
         for piece, window, column in places:
             steps = np.arange(0, self.lengths[piece], self.length)
             rows = slice(window, window + len(steps))
             layout.first[rows, column] = self.starts[piece] + steps
             layout.steps[rows, column] = np.minimum(self.lengths[piece] - steps, self.length)
             layout.fresh[window, column] = True
+            layout.interval[rows, column] = intervals[piece]
         return layout
+
+
+def _intervals(frames: Roll, starts: Integers, most: int) -> tuple[Integers, Integers]:
+    """For each piece the lowest and the highest interval of at most `most` semitones that keeps its notes in place."""
+    used = np.maximum.reduceat(frames, starts).astype(bool)
+    below, above = used.argmax(1), used[:, ::-1].argmax(1)
+    return -np.minimum(most, below), np.minimum(most, above)

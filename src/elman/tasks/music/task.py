@@ -56,10 +56,11 @@ class MusicTask(Task):
         return Size(_STEPS.get(name) or published["train"], _PITCHES.get(name) or published["vocabulary"])
 
     def windows(self, max_extra: int | None) -> PieceWindows:  # noqa: ARG002 - windows of pieces are never random
-        """The training pieces, in another order each epoch."""
+        """The training pieces, in another order and, where the recipe asks for it, other keys each epoch."""
         pieces, training = self.corpus.split("train"), self.recipe.training
         columns, length = training.batch_size, training.window.length
-        return PieceWindows(pieces.frames, pieces.lengths, columns, length, seed=self.recipe.seed)
+        seed, transpose = self.recipe.seed, self.data.transpose
+        return PieceWindows(pieces.frames, pieces.lengths, columns, length, seed=seed, transpose=transpose)
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
         """Nats over the steps of whole pieces, in columns."""
