@@ -36,7 +36,7 @@ class PieceWindows:
 
     The pieces follow one another in `frames`, uint8 [n, P], with `lengths` steps each; windows have at most `length`
     steps. The seed draws a new order of pieces for every epoch; without one the longest is first, which pads least, or
-    in one column, which needs no padding, they keep their order. With a seed each piece is moved, afresh in every epoch,
+    in one column, which needs no padding, they keep their order. With a seed each piece is moved, in every epoch again,
     by an interval of at most `transpose` semitones up or down, all intervals that keep its notes within the P pitches
     being equally likely.
 
