@@ -282,7 +282,7 @@ def test_generate(capsys, run, arpa, tmp_path):
 @pytest.mark.parametrize(
     ("mix", "line"),
     [
-        (("none.arpa",), "none.arpa: no such file"),
+        (("none.arpa",), "none.arpa: cannot be read"),
         (("0-gram",), "give an ARPA file, or 1-gram to 99-gram"),
         (("ARPA=1.5",), "above 0 and below 1"),
         (("ARPA=much",), "expected a weight after ="),

@@ -118,9 +118,7 @@ def _model(name: str, run: "TextRun") -> "AlignedNGram":
     """The n-gram model of a file, or where there is no such file that of `COUNTED`, over the vocabulary of a run."""
     counted = COUNTED.fullmatch(name)
     if counted is None and not Path(name).exists():
-        raise UserError(
-            f"--mix {name}: no such file; give an ARPA file, or 1-gram to 99-gram for one of the run's text"
-        )
+        raise UserError(f"--mix {name}: cannot be read (no such file); give an ARPA file, or 1-gram to 99-gram")
     if counted is None or Path(name).is_file():
         return aligned(Path(name), run)
     from elman.tasks.text.ensemble import own_counts

@@ -77,15 +77,16 @@ def read(windows, epoch):
 
 
 def test_a_piece_moves_by_one_interval_in_an_epoch_and_never_out_of_the_pitches():
-    frames = np.zeros((9, 12), np.uint8)
-    lengths = np.array([4, 3, 2])
+    frames = np.zeros((11, 12), np.uint8)
+    lengths = np.array([4, 3, 2, 2])
     frames[0, 5], frames[1, 6], frames[3, [4, 7]] = 1, 1, 1  # may move 4 up or down: asked 3
-    frames[4, 0], frames[5, 10] = 1, 1  # may move 1 up; the last piece is silent
+    frames[4, 0], frames[5, 10] = 1, 1  # may move 1 up; the third piece is silent
+    frames[9, 2], frames[10, 11] = 1, 1  # may move 2 down
     windows = PieceWindows(frames, lengths, 2, 3, seed=5, transpose=3)
-    found = {0: set(), 1: set(), 2: set()}
+    found = [set() for _ in lengths]
     for epoch in range(60):
         inputs, targets = read(windows, epoch)
-        for piece, rows in enumerate((slice(0, 4), slice(4, 7), slice(7, 9))):
+        for piece, rows in enumerate((slice(0, 4), slice(4, 7), slice(7, 9), slice(9, 11))):
             moved = [by for by in range(-3, 4) if (np.roll(frames[rows], by, axis=1) == targets[rows]).all()]
             assert moved
             assert (inputs[rows][1:] == targets[rows][:-1]).all()
@@ -94,6 +95,7 @@ def test_a_piece_moves_by_one_interval_in_an_epoch_and_never_out_of_the_pitches(
     assert found[0] == {(by,) for by in range(-3, 4)}
     assert found[1] == {(0,), (1,)}
     assert found[2] == {tuple(range(-3, 4))}
+    assert found[3] == {(-2,), (-1,), (0,)}
 
 
 def test_transposition_belongs_to_training_and_keeps_the_order_of_pieces():

@@ -58,9 +58,9 @@ class PieceWindows:
                 f"pieces to train on: {len(lengths)}, fewer than training.batch_size = {columns}; set it lower (--set"
                 f" training.batch_size={len(lengths)}), or use more pieces"
             )
-        self.frames, self.lengths, self.length, self.seed = frames, lengths, length, seed
+        self.frames, self.lengths, self.length = frames, lengths, length
+        self.seed, self.transpose = seed, transpose
         self.starts = np.cumsum(lengths) - lengths
-        self.intervals = _intervals(frames, self.starts, transpose) if seed is not None and transpose else None
         self.streams = min(columns, len(lengths))
         self._layout = functools.lru_cache(maxsize=1)(self._lay)
 
@@ -103,8 +103,8 @@ class PieceWindows:
         if self.seed is not None:
             random = np.random.default_rng([self.seed, epoch])
             order = random.permutation(len(self.lengths))
-            if self.intervals is not None:
-                intervals = random.integers(*self.intervals, endpoint=True)
+            if self.transpose:
+                intervals = random.integers(*_intervals(self.frames, self.starts, self.transpose), endpoint=True)
         done = [(0, column) for column in range(self.streams)]
         places = []
         for piece in order:
@@ -112,8 +112,8 @@ class PieceWindows:
             places.append((piece, window, column))
             heapq.heappush(done, (window + math.ceil(self.lengths[piece] / self.length), column))
         shape = (max(window for window, _ in done), self.streams)
-        numbers = (np.zeros(shape, np.int64) for _ in range(3))
-        layout = _Layout(next(numbers), next(numbers), np.zeros(shape, np.bool_), next(numbers))
+        first, count, interval = (np.zeros(shape, np.int64) for _ in range(3))
+        layout = _Layout(first, count, np.zeros(shape, np.bool_), interval)
         for piece, window, column in places:
             steps = np.arange(0, self.lengths[piece], self.length)
             rows = slice(window, window + len(steps))
