@@ -67,24 +67,26 @@ def train(recipe: str, settings: list[str], data: str, out: Path, options: argpa
     }
 
 
-def evaluated(outs: list[Path], split: str, threads: int, *options: str) -> float:
-    """The figure of a split by `elman evaluate`."""
-    command = ["evaluate", *map(str, outs), "--split", split, *options, "--threads", str(threads), "--json"]
+def evaluated(outs: list[Path], split: str, threads: int, *options: str) -> dict[str, Any]:
+    """The row of a split by `elman evaluate`; several networks are averaged."""
+    together = ["--ensemble"] if len(outs) > 1 else []
+    command = ["evaluate", *map(str, outs), "--split", split, *together, *options, "--threads", str(threads), "--json"]
     found = subprocess.run([sys.executable, "-m", "elman", *command], check=True, stdout=subprocess.PIPE, text=True)
     rows = json.loads(found.stdout)
-    return _value(outs[0], next(row for row in (rows if isinstance(rows, list) else [rows]) if row["split"] == split))
+    return next(row for row in (rows if isinstance(rows, list) else [rows]) if row["split"] == split)
 
 
 def mixed(outs: list[Path], options: argparse.Namespace) -> dict[str, float]:
-    """The figure of the test by networks and counts together, and the seconds of counting."""
+    """The figure of the test by networks and counts together, by the networks alone, and the seconds of counting."""
     from elman.tasks.text.ensemble import own_counts
     from elman.tasks.text.run import TextRun
 
     begun = time.monotonic()
     own_counts(TextRun(outs[0]), options.ngram)
     seconds = round(time.monotonic() - begun, 1)
-    how = [*([] if len(outs) == 1 else ["--ensemble"]), "--mix", f"{options.ngram}-gram"]
-    return {"mixed": evaluated(outs, "test", options.threads, *how), "counting": seconds}
+    row = evaluated(outs, "test", options.threads, "--mix", f"{options.ngram}-gram")
+    networks = row["members"][-2]
+    return {"test": _value(outs[0], networks), "mixed": _value(outs[0], row), "counting": seconds}
 
 
 def _figure(out: Path, split: str) -> float:
@@ -110,10 +112,13 @@ def measured(seed: int, options: argparse.Namespace) -> dict[str, Any]:
     outs = [folder(one, options) for one in seeds]
     row = rows[0][0] if options.networks == 1 else together(rows, outs, options.threads)
     if options.adapt and "adapted" not in row:
-        row["adapted"] = evaluated(outs, "test", options.threads, "--method", "dynamic+cache", "--tune")
+        found = evaluated(outs, "test", options.threads, "--method", "dynamic+cache", "--tune")
+        row["adapted"] = _value(outs[0], found)
         (outs[0] / ROW).write_text(json.dumps(row))
     if options.ngram:
         row |= mixed(outs, options)
+    elif options.networks > 1:
+        row["test"] = _value(outs[0], evaluated(outs, "test", options.threads))
     over = row["seconds"] + row.get("counting", 0) > 60 * options.minutes
     return row | ({"over": True} if over else {})
 
@@ -147,7 +152,7 @@ def together(lanes: list[list[dict[str, Any]]], outs: list[Path], threads: int) 
         "threads": threads,
         "single valid": [row["valid"] for row in rows],
         "single test": [row["test"] for row in rows],
-        **{split: evaluated(outs, split, threads, "--ensemble") for split in ("valid", "test")},
+        "valid": _value(outs[0], evaluated(outs, "valid", threads)),
     }
 
 

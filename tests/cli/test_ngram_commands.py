@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from elman.data.text.corpus import open_corpus
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.ngram.alignment import AlignedNGram
 from elman.evaluation.ngram.arpa import read_arpa
-from elman.tasks.text.ensemble import ensemble_log_probs, run_log_probs
+from elman.evaluation.perplexity import average_probabilities
+from elman.learning import checkpoint
+from elman.tasks.text.ensemble import member_log_probs, run_log_probs
 from elman.tasks.text.run import TextRun
 from support.commands import column, output, refusal, table, trained
 
@@ -140,7 +143,7 @@ def test_one_running_stream(capsys, run, tmp_path):
     opened = TextRun(run)
     baseline = kneser_ney.train(opened.corpus().split("train").tokens, len(opened.vocabulary), 3)
     test = opened.split(opened.corpus(), "test")
-    wanted = -ensemble_log_probs([opened], test, [baseline], [1.0, 3.0]).mean()
+    wanted = -average_probabilities(member_log_probs([opened], test, [baseline]), [1.0, 3.0]).mean()
     for mixed in ("3-gram=0.75", f"{file}=0.75"):
         found = json.loads(output(capsys, "evaluate", run, "--mix", mixed, "--json"))
         assert found["nll"] == pytest.approx(wanted, abs=1e-5)
@@ -208,6 +211,27 @@ def test_evaluate(capsys, run, arpa):
     together = json.loads(output(capsys, "evaluate", run, run, "--ensemble", "--mix", f"{arpa}=0.3", "--json"))
     assert together["nll"] == pytest.approx(found["nll"], rel=1e-6)
     assert together["settings"]["weights"] == [0.35, 0.35, 0.3]
+
+
+def test_each_model_of_a_mixture_is_evaluated_alone_too(capsys, run, arpa, tmp_path):
+    network_log_probs, counts_log_probs = members(run, arpa)
+    network, counts = -network_log_probs.mean(), -counts_log_probs.mean()
+    alone = json.loads(output(capsys, "evaluate", run, "--json"))
+    found = json.loads(output(capsys, "evaluate", run, "--mix", f"{arpa}=0.3", "--json"))["members"]
+    assert [row["run"] for row in found] == [str(run), str(arpa)]
+    assert [row["nll"] for row in found] == pytest.approx([network, counts], rel=1e-6)
+    assert found[0]["bits_per_character"] == pytest.approx(alone["bits_per_character"], rel=1e-6)
+    other = shutil.copytree(run, tmp_path / "other")
+    tensors, facts = checkpoint.load(other / "model.safetensors")
+    checkpoint.save(other / "model.safetensors", {name: 0.5 * value for name, value in tensors.items()}, facts)
+    both = [network_log_probs, members(other, arpa)[0]]
+    mixed = ("evaluate", run, other, "--ensemble", "--weights", "3", "1", "--mix", f"{arpa}=0.3")
+    found = json.loads(output(capsys, *mixed, "--json"))["members"]
+    assert [row["run"] for row in found] == [str(run), str(other), f"{run} + {other}", str(arpa)]
+    networks = -np.log(0.75 * np.exp(both[0]) + 0.25 * np.exp(both[1])).mean()
+    assert [row["nll"] for row in found] == pytest.approx([network, -both[1].mean(), networks, counts], rel=1e-6)
+    lines = output(capsys, *mixed).splitlines()
+    assert [sum(f" {math.exp(nll):.2f} " in line for line in lines) for nll in (network, networks, counts)] == [1, 1, 1]
 
 
 def test_weights_are_found_on_the_valid_split(capsys, run, arpa):

@@ -6,10 +6,11 @@ import torch
 
 from elman.evaluation.edits import edit_distance
 from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.perplexity import average_probabilities
 from elman.reproduce.channel import Channel, Confusion
 from elman.reproduce.claims.counts import MEASURE, Models, against_counts, hear, lines_of
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.ensemble import ensemble_log_probs, own_counts
+from elman.tasks.text.ensemble import member_log_probs, own_counts
 from elman.tasks.text.rescoring import Mix
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -36,7 +37,7 @@ def test_perplexities_are_those_of_the_run_the_counts_and_their_interpolation(fo
 
     def perplexity_of(ngram, weights):
         counts = [] if ngram is None else [own_counts(run, ngram)]
-        return np.exp(-ensemble_log_probs([run], split, counts, weights).mean())
+        return np.exp(-average_probabilities(member_log_probs([run], split, counts), weights).mean())
 
     assert found["perplexity, network"] == pytest.approx(perplexity_of(None, None), rel=1e-5)
     assert found["perplexity, 5-gram"] == pytest.approx(perplexity_of(3, [0.0, 1.0]), rel=1e-5)

@@ -140,7 +140,7 @@ def evaluate(
     title = f"{' and '.join(sources)}, context {rows[0].context}, {rows[0].method}"
     if adaptation.method == "mc-dropout" and rows[0].settings is not None:
         title += " ({samples} passes, seed {seed}, masks held for {length} steps)".format(**rows[0].settings)
-    show.print_figures(title, "run", [(str(row.run), row) for row in rows])
+    show.print_figures(title, "run", [(str(one.run), one) for row in rows for one in (*(row.members or ()), row)])
 
 
 def _ensemble(
@@ -152,8 +152,8 @@ def _ensemble(
     machine: Machine,
 ) -> Result:
     from elman.config.text import TextEvaluation
-    from elman.evaluation.perplexity import score_of, text_result
-    from elman.tasks.text.ensemble import StreamModel, ensemble_log_probs, member_log_probs
+    from elman.evaluation.perplexity import average_probabilities, score_of, text_result
+    from elman.tasks.text.ensemble import StreamModel, member_log_probs
 
     runs = [machine.open_text(folder) for folder in folders]
     if ensemble.weights and len(ensemble.weights) != len(runs):
@@ -179,17 +179,26 @@ def _ensemble(
             return member_log_probs(runs, valid, counts, runs[0].data.evaluation)
 
         weights = mixture.weights(weights, on_valid)
-    log_probs = ensemble_log_probs(runs, chosen, counts, weights, rules)
+    log_probs = member_log_probs(runs, chosen, counts, rules)
+    counted = chosen.counted(skip_first=rules.skip_first)
+
+    def result(names: Sequence[str], log_probs: "np.ndarray") -> Result:
+        return msgspec.structs.replace(text_result(score_of(log_probs), counted), run=" + ".join(names))
+
     names = [*map(str, folders), *mixture.parts()[0]]
+    members = [result([name], part) for name, part in zip(names, log_probs, strict=True)]
+    if counts and len(runs) > 1 and sum(weights[: len(runs)]):
+        networks = average_probabilities(log_probs[: len(runs)], weights[: len(runs)])
+        members.insert(len(runs), result(names[: len(runs)], networks))
     return msgspec.structs.replace(
-        text_result(score_of(log_probs), chosen.counted(skip_first=rules.skip_first)),
-        run=" + ".join(names),
+        result(names, average_probabilities(log_probs, weights)),
         data=corpus.source,
         method="ensemble",
         context="carried",
         streams=split.streams,
         warm_up=text.warm_up or None,
         settings={"weights": [round(weight / sum(weights), 6) for weight in weights]},
+        members=members,
     )
 
 

@@ -81,6 +81,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         nrmse_by_column: the same of each column.
         streams, warm_up: as in `EvaluationWindows`.
         method: static, dynamic, cache, dynamic+cache, mc-dropout or ensemble.
+        members: of an ensemble, each model alone, and with n-gram models in it several networks without them.
     """
 
     run: str | None = None
@@ -114,6 +115,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     labels: dict[str, Estimate] | None = None
     tagging: dict[str, list[Estimate]] | None = None
     confusions: list[Confusion] | None = None
+    members: "list[Result] | None" = None
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON writes it."""

@@ -11,7 +11,7 @@ from elman.data.text.corpus import Split
 from elman.errors import UserError
 from elman.evaluation.ngram.alignment import AlignedNGram
 from elman.evaluation.ngram.model import train
-from elman.evaluation.perplexity import ONE_STREAM, average_probabilities, reading, token_log_probs
+from elman.evaluation.perplexity import ONE_STREAM, reading, token_log_probs
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
@@ -23,29 +23,13 @@ class StreamModel(Protocol):
         """The log-probability (nats) of each token, [n]; `history` precedes the first."""
 
 
-def ensemble_log_probs(
-    runs: Sequence[TextRun],
-    split: Split,
-    counts: Sequence[StreamModel] = (),
-    weights: list[float] | None = None,
-    rules: TextEvaluation = ONE_STREAM,
-) -> np.ndarray:
-    """Log of the averaged probability of every token of a split (`TextRun.split`), [n] float64.
-
-    There is one weight for each member, those of `counts` last; None: equal weights.
-
-    Raises UserError where the vocabularies differ.
-    """
-    return average_probabilities(member_log_probs(runs, split, counts, rules), weights)
-
-
 def member_log_probs(
     runs: Sequence[TextRun],
     split: Split,
     counts: Sequence[StreamModel] = (),
     rules: TextEvaluation = ONE_STREAM,
 ) -> list[np.ndarray]:
-    """The log-probability (nats) of every token of a split under each member, [n] each.
+    """The log-probability (nats) of every token of a split (`TextRun.split`) under each member, [n] each.
 
     Models of counts read the split as one stream, whatever the rules for networks.
 
