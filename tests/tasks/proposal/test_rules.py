@@ -51,6 +51,21 @@ def test_prose_keeps_its_capitals_and_paragraphs():
     assert not data().lowercase
 
 
+@pytest.mark.parametrize("tokenisation", ["characters", "bytes", "words", "subwords"])
+def test_a_text_is_read_in_characters_where_the_user_asks_for_them(tokenisation):
+    settings = [f"data.tokenisation={tokenisation}"]
+    facts = text.as_read(NOVEL, settings)
+    found = text.reading(facts, given=settings)
+    if tokenisation in ("words", "subwords"):
+        assert facts == NOVEL
+        return
+    assert facts.tokens == NOVEL.size
+    assert (found.recipe, found.load().data.tokenisation) == ("text/characters.toml", tokenisation)
+    assert (found.load().data.eos, found.load().data.valid_fraction) == ("exact", 0.04)
+    assert text.as_read(NOVEL, [f"data.tokenisation = '{tokenisation}'"]) == facts
+    assert text.as_read(NOVEL, []) == text.as_read(NOVEL, [*settings, "data.tokenisation=raw"]) == NOVEL
+
+
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
@@ -114,10 +129,10 @@ def sized(tokens, minutes, per_second, words=True, symbols=4_000):
         (930_000, True, 6, 2),
         (4_000_000, True, 3, 1.5),
         (60_000_000, True, 1, 0.5),
-        (750_000, False, 12, 6),
+        (750_000, False, 12, 3),
     ],
 )
-def test_enough_epochs_are_a_quarter_of_the_needed_ones_of_words(tokens, words, needed, enough):
+def test_enough_epochs_are_a_quarter_of_the_needed_ones(tokens, words, needed, enough):
     extent = Extent(tokens, 4_000, words)
     assert text.needed_epochs(extent.in_words) == needed
     assert [extent.enough_epochs(size) for size in text.SIZES] == [enough] * 3 + [needed / 2] * 3

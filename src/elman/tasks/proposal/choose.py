@@ -106,7 +106,7 @@ def opened(proposals: Sequence[Proposal], source: str, progress: Progress | None
 def _reading(found: Look, path: Path, settings: Sequence[str]) -> tuple[list[Proposal], bool]:
     """Proposals before the size is known, to be tried in order; of a text, whether it is read in words."""
     if found.kind == "text":
-        facts = _facts_of_text(path)
+        facts = text.as_read(_facts_of_text(path), settings)
         return [text.reading(facts, cut=path.is_file(), given=settings)], facts.words
     proposals = [others.of_music(pitches) for pitches in (88, 93)] if found.kind == "music" else [_other(found, path)]
     return [proposal.under(settings) for proposal in proposals], True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from elman.data.text.facts import TextFacts
-from elman.tasks.proposal.proposal import SHARE, Proposal, Speed, changed, epochs_reason, epochs_that_fit
+from elman.tasks.proposal.proposal import SHARE, Proposal, Speed, changed, epochs_reason, epochs_that_fit, key_of
 
 FEW_LINES = 40
 """Lines, or paragraphs, that a text has at least where it is cut by them; otherwise it is read without ends."""
@@ -47,7 +47,7 @@ SIZES = (
 )
 
 QUARTERED = SIZES[:3]
-"""Sizes of which a quarter of the needed epochs of words is enough, by trials; of wider ones half."""
+"""Sizes of which a quarter of the needed epochs is enough, by trials; of wider ones half."""
 
 BRIEF = 2
 """Epochs of words up to which a model is trained without dropout and penalties, and at a higher rate."""
@@ -72,6 +72,17 @@ MIN_COUNT = ((500_000, 2), (5_000_000, 3), (math.inf, 5))
 
 VOCABULARY = 30_000
 """Words at most."""
+
+
+def as_read(facts: TextFacts, given: Sequence[str]) -> TextFacts:
+    """The facts of a text; where the settings of the user ask for its characters or bytes, as of one without words.
+
+    Its tokens are then as many as its bytes.
+    """
+    value = {key_of(one): one.partition("=")[2] for one in given}.get("data.tokenisation", "")
+    if facts.words and value.strip(" \"'") in ("characters", "bytes"):
+        return facts._replace(words=False, wrapped=False, tokenised=False, unknown=False, tokens=facts.size)
+    return facts
 
 
 def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) -> Proposal:
@@ -143,9 +154,9 @@ class Extent(NamedTuple):
         return self.words and self.symbols >= ADAPTIVE
 
     def enough_epochs(self, size: Size) -> float:
-        """Epochs that make a size worth it: half of the needed ones; of words a quarter (`QUARTERED`), but `BRIEF`."""
+        """Epochs that make a size worth it: half of the needed ones; of `QUARTERED` a quarter, but at least `BRIEF`."""
         needed = needed_epochs(self.in_words)
-        return min(needed / 2, max(BRIEF, needed / 4)) if self.words and size in QUARTERED else needed / 2
+        return min(needed / 2, max(BRIEF, needed / 4)) if size in QUARTERED else needed / 2
 
     @property
     def scored(self) -> float:
