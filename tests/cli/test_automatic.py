@@ -92,6 +92,13 @@ def test_a_script_without_spaces_is_read_in_characters(capsys, novel):
     assert command[2] == "recipes/text/characters.toml"
 
 
+def test_a_text_with_spaces_is_read_in_characters_where_they_are_asked_for(capsys, novel):
+    asked = ("--set", "data.tokenisation=characters")
+    lines, command = chosen(capsys, "train", "novel.txt", "--dry-run", *asked, *SMALL)
+    assert command[2] == "recipes/text/characters.toml"
+    assert "  every line break is a symbol" in lines
+
+
 def test_series_and_pairs(capsys, novel):
     values = np.sin(np.arange(600) / 5)
     table = novel.parent / "waves.csv"
