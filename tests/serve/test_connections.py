@@ -77,18 +77,13 @@ def test_heads_and_bodies_that_arrive_too_slowly_end_their_connections(folder):
 
 def test_connections_beyond_the_limit_are_refused_and_the_server_lives(folder):
     with serving(folder, connections=50) as (port, _):
-        held, refused = [], 0
-        for _ in range(200):
-            one = socket.create_connection(("127.0.0.1", port))
-            held.append(one)
+        held = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
+        until(lambda: sum(_is_refused(one) for one in held) >= 150)
         time.sleep(0.3)
-        for one in held:
-            one.setblocking(False)
-            try:
-                refused += one.recv(4096).startswith(b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1")
-            except BlockingIOError:
-                continue
-        assert refused == 150
+        refused = [one for one in held if _is_refused(one)]
+        assert len(refused) == 150
+        wanted = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1"
+        assert all(one.recv(4096).startswith(wanted) for one in refused)
         for one in held:
             one.close()
         until(lambda: _is_up(port))
