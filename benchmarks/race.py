@@ -85,7 +85,7 @@ def mixed(outs: list[Path], options: argparse.Namespace) -> dict[str, float]:
     own_counts(TextRun(outs[0]), options.ngram)
     seconds = round(time.monotonic() - begun, 1)
     row = evaluated(outs, "test", options.threads, "--mix", f"{options.ngram}-gram")
-    networks = row["members"][-2]
+    networks = row["members"][-2]  # the counts are the last
     return {"test": _value(outs[0], networks), "mixed": _value(outs[0], row), "counting": seconds}
 
 
@@ -116,7 +116,7 @@ def measured(seed: int, options: argparse.Namespace) -> dict[str, Any]:
         row["adapted"] = _value(outs[0], found)
         (outs[0] / ROW).write_text(json.dumps(row))
     if options.ngram:
-        row |= mixed(outs, options)
+        row = mixed(outs, options) | row  # the test of one network is known already
     elif options.networks > 1:
         row["test"] = _value(outs[0], evaluated(outs, "test", options.threads))
     over = row["seconds"] + row.get("counting", 0) > 60 * options.minutes

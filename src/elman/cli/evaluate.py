@@ -187,7 +187,7 @@ def _ensemble(
 
     names = [*map(str, folders), *mixture.parts()[0]]
     members = [result([name], part) for name, part in zip(names, log_probs, strict=True)]
-    if counts and len(runs) > 1 and sum(weights[: len(runs)]):
+    if counts and len(runs) > 1:
         networks = average_probabilities(log_probs[: len(runs)], weights[: len(runs)])
         members.insert(len(runs), result(names[: len(runs)], networks))
     return msgspec.structs.replace(

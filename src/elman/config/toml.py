@@ -54,12 +54,17 @@ def read_tables(path: Path) -> dict[str, Any]:
 
 def set_recipe(tables: dict[str, Any], settings: Sequence[str], source: str) -> Recipe:
     """The recipe of some tables, which are not changed, with `key.path=value` settings; raises as `load_recipe`."""
+    return parse_recipe(with_settings(tables, settings), source)
+
+
+def with_settings(tables: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """The tables of a recipe, which are not changed, with `key.path=value` settings; raises UserError for a bad one."""
     if isinstance(settings, str):
         raise UserError(f'settings are a list of texts such as ["training.epochs=3"], not the text {settings!r}')
     raw = copy.deepcopy(tables)
     for setting in settings:
         _apply(raw, setting)
-    return parse_recipe(raw, source)
+    return raw
 
 
 def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:

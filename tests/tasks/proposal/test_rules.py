@@ -63,6 +63,7 @@ def test_a_text_is_read_in_characters_where_the_user_asks_for_them(tokenisation)
     assert (found.recipe, found.load().data.tokenisation) == ("text/characters.toml", tokenisation)
     assert (found.load().data.eos, found.load().data.valid_fraction) == ("exact", 0.04)
     assert text.as_read(NOVEL, [f"data.tokenisation = '{tokenisation}'"]) == facts
+    assert text.as_read(NOVEL, [f'data={{kind="text", tokenisation="{tokenisation}"}}']) == facts
     assert text.as_read(NOVEL, []) == text.as_read(NOVEL, [*settings, "data.tokenisation=raw"]) == NOVEL
 
 

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from elman.config.toml import flatten, with_settings
 from elman.data.text.facts import TextFacts
-from elman.tasks.proposal.proposal import SHARE, Proposal, Speed, changed, epochs_reason, epochs_that_fit, key_of
+from elman.tasks.proposal.proposal import SHARE, Proposal, Speed, changed, epochs_reason, epochs_that_fit
 
 FEW_LINES = 40
 """Lines, or paragraphs, that a text has at least where it is cut by them; otherwise it is read without ends."""
@@ -79,8 +80,8 @@ def as_read(facts: TextFacts, given: Sequence[str]) -> TextFacts:
 
     Its tokens are then as many as its bytes.
     """
-    value = {key_of(one): one.partition("=")[2] for one in given}.get("data.tokenisation", "")
-    if facts.words and value.strip(" \"'") in ("characters", "bytes"):
+    tokenisation = dict(flatten(with_settings({}, given))).get("data.tokenisation")
+    if facts.words and tokenisation in ("characters", "bytes"):
         return facts._replace(words=False, wrapped=False, tokenised=False, unknown=False, tokens=facts.size)
     return facts
 
