@@ -1,14 +1,14 @@
 """What a recipe reaches in so many minutes: wall-clock time from reading the text to the last update, and perplexities.
 
-    python benchmarks/race.py RECIPE --data DATA --minutes 5 --seeds 1 2 3 --out runs/race [--adapt]
+    python benchmarks/race.py RECIPE --data DATA --minutes 5 --seeds 1 2 3 --out runs/race [--adapt dynamic+cache]
 
 Each seed trains in a process of its own, one after the other, with an empty cache, so that reading and encoding the
 text count, as do validations; importing torch does not. No choice looks at the test split. A JSON line for each seed
 has the seconds, the machine's peak just before, and perplexities of validation and test: those of the network alone
-with its state carried over (static), and with --adapt also that of the test with the neural cache and dynamic
-evaluation, tuned on the validation split. The last line has the medians over seeds; a run that took longer than its
-minutes is marked. Runs that are complete are not trained again. `--curve PICTURE` draws validation perplexity against
-seconds for the runs in --out.
+with its state carried over (static), and with --adapt also that of the test by another method of `elman evaluate`, such
+as dynamic+cache, tuned on the validation split. The last line has the medians over seeds; a run that took longer than
+its minutes is marked. Runs that are complete are not trained again. `--curve PICTURE` draws validation perplexity
+against seconds for the runs in --out.
 
 With `--networks N` a seed is an ensemble of N networks, whose probabilities are averaged: they train side by side on a
 share of the threads each, one after the other where there are more networks than threads, and the seconds are those of
@@ -76,17 +76,23 @@ def evaluated(outs: list[Path], split: str, threads: int, *options: str) -> dict
     return next(row for row in (rows if isinstance(rows, list) else [rows]) if row["split"] == split)
 
 
-def mixed(outs: list[Path], options: argparse.Namespace) -> dict[str, float]:
-    """The figure of the test by networks and counts together, by the networks alone, and the seconds of counting."""
+def together(outs: list[Path], options: argparse.Namespace, *more: str) -> tuple[float, float | None]:
+    """The figures of the test by the networks alone, and with counts where these are asked for."""
+    if not options.ngram:
+        return _value(outs[0], evaluated(outs, "test", options.threads, *more)), None
+    row = evaluated(outs, "test", options.threads, "--mix", f"{options.ngram}-gram", *more)
+    networks = row["members"][-2]  # the counts are the last
+    return _value(outs[0], networks), _value(outs[0], row)
+
+
+def counting(out: Path, order: int) -> float:
+    """The seconds that counting n-grams of the training text takes."""
     from elman.tasks.text.ensemble import own_counts
     from elman.tasks.text.run import TextRun
 
-    begun = time.monotonic()
-    own_counts(TextRun(outs[0]), options.ngram)
-    seconds = round(time.monotonic() - begun, 1)
-    row = evaluated(outs, "test", options.threads, "--mix", f"{options.ngram}-gram")
-    networks = row["members"][-2]  # the counts are the last
-    return {"test": _value(outs[0], networks), "mixed": _value(outs[0], row), "counting": seconds}
+    run, begun = TextRun(out), time.monotonic()
+    own_counts(run, order)
+    return round(time.monotonic() - begun, 1)
 
 
 def _figure(out: Path, split: str) -> float:
@@ -110,17 +116,15 @@ def measured(seed: int, options: argparse.Namespace) -> dict[str, Any]:
         shares = pool.map(lambda lane: [trained(one, options) for one in seeds[lane::lanes]], range(lanes))
         rows = list(shares)
     outs = [folder(one, options) for one in seeds]
-    row = rows[0][0] if options.networks == 1 else together(rows, outs, options.threads)
-    if options.adapt and "adapted" not in row:
-        found = evaluated(outs, "test", options.threads, "--method", "dynamic+cache", "--tune")
-        row["adapted"] = _value(outs[0], found)
-        (outs[0] / ROW).write_text(json.dumps(row))
+    row = rows[0][0] if options.networks == 1 else summed(rows, outs, options.threads)
     if options.ngram:
-        row = mixed(outs, options) | row  # the test of one network is known already
-    elif options.networks > 1:
-        row["test"] = _value(outs[0], evaluated(outs, "test", options.threads))
+        row["counting"] = counting(outs[0], options.ngram)
+    if options.ngram or options.networks > 1:
+        row["test"], row["mixed"] = together(outs, options)
+    if options.adapt:
+        row["adapted"], row["adapted mixed"] = together(outs, options, "--method", options.adapt, "--tune")
     over = row["seconds"] + row.get("counting", 0) > 60 * options.minutes
-    return row | ({"over": True} if over else {})
+    return {key: value for key, value in row.items() if value is not None} | ({"over": True} if over else {})
 
 
 def folder(seed: int, options: argparse.Namespace) -> Path:
@@ -139,7 +143,7 @@ def trained(seed: int, options: argparse.Namespace) -> dict[str, Any]:
     return json.loads(kept.read_text())
 
 
-def together(lanes: list[list[dict[str, Any]]], outs: list[Path], threads: int) -> dict[str, Any]:
+def summed(lanes: list[list[dict[str, Any]]], outs: list[Path], threads: int) -> dict[str, Any]:
     """The row of an ensemble, of the rows of its networks by lane."""
     rows = [row for lane in lanes for row in lane]
     sums = {key: sum(row[key] for row in rows) for key in ("parameters", "steps", "processor_seconds")}
@@ -187,12 +191,10 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of the recipe")
     parser.add_argument("--networks", type=int, default=1, help="networks of an ensemble, trained side by side")
     parser.add_argument("--ngram", type=int, metavar="ORDER", help="also mixed with a Kneser-Ney model of this order")
-    parser.add_argument("--adapt", action="store_true", help="also with cache and dynamic evaluation, of one network")
+    parser.add_argument("--adapt", metavar="METHOD", help="the test also by this method of elman evaluate, tuned")
     parser.add_argument("--curve", type=Path, help="draw the runs in --out into this picture")
     parser.add_argument("--entry", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.adapt and options.networks > 1:
-        parser.error("--adapt is of one network; leave out --networks")
     if options.entry is not None:
         out = folder(options.entry, options)
         settings = ["training.precision=auto", *options.set, f"seed={options.entry}"]
@@ -202,7 +204,7 @@ def main() -> None:
     rows = [measured(seed, options) for seed in options.seeds]
     for row in rows:
         print(json.dumps(row), flush=True)
-    figures = [key for key in ("seconds", "valid", "test", "mixed", "adapted") if key in rows[0]]
+    figures = [key for key in ("seconds", "valid", "test", "mixed", "adapted", "adapted mixed") if key in rows[0]]
     print(
         json.dumps({"recipe": options.recipe} | {f"median {key}": median(row[key] for row in rows) for key in figures})
     )

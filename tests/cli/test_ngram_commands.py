@@ -326,7 +326,6 @@ def test_impossible_mixtures(capsys, run, arpa, text, command, mix, line):
 def test_options_that_do_without_a_mixture(capsys, run, arpa, text):
     mix = ("--mix", f"{arpa}=0.5")
     assert "--adapt does not belong to --mix" in refusal(capsys, "score", run, text, "--adapt", *mix)
-    assert "--method does not belong to --mix" in refusal(capsys, "evaluate", run, "--method", "cache", *mix)
     assert "--beam does not belong to --mix" in refusal(capsys, "evaluate", run, "--beam", "2", *mix)
     line = refusal(capsys, "evaluate", run, "--ensemble", "--weights", "2", "--mix", arpa)
     assert "EM finds all weights" in line

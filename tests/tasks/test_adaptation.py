@@ -334,7 +334,7 @@ def test_a_saved_state_does_not_read_a_symbol_twice(capsys, run, tmp_path, token
         ),
         (
             ["--method", "cache", "--streams", "2"],
-            "--method cache reads one stream with one model; leave out --ensemble, --streams and --warm-up",
+            "--method cache reads one stream; leave out --streams and --warm-up",
         ),
         (["--method", "dynamic", "--segment", "0"], "--segment is 0; it must be 1 or more"),
         (["--method", "dynamic", "--lr", "-1"], "--lr is -1; it must be 0 or more"),

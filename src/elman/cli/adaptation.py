@@ -1,7 +1,7 @@
 """Options of dynamic evaluation, the cache and Monte Carlo dropout: how `evaluate`, `generate` and `score` use them."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from cyclopts import Parameter
@@ -13,13 +13,20 @@ from elman.errors import UserError, notice
 from elman.evaluation.result import Result
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from elman.config.text import TextEvaluation
+    from elman.data.text.corpus import Split
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.dynamic import Statistics
     from elman.network.model import LanguageModel
     from elman.tasks.adaptation import Method
     from elman.tasks.evaluating import EvaluationOptions
     from elman.tasks.run import Run
+    from elman.tasks.text.ensemble import NetworkReader
     from elman.tasks.text.run import TextRun
+
+Facts: TypeAlias = dict[str, Any]
 
 
 @group("Adaptation", 4)
@@ -129,32 +136,69 @@ class MethodOptions(RuleOptions):
 
     def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> Result:
         """The result of a run under the method; that of its own data, read as usual, is kept in results.json."""
-        from elman.tasks.adaptation import Method, method_figures
+        from elman.tasks.adaptation import method_figures
 
         if self.method == "static":
             with progress.counting(f"evaluating {loaded.path}") as advance:
                 return msgspec.structs.replace(loaded.evaluate(options, advance), run=str(loaded.path))
         if self.method == "mc-dropout":
             return self._sampled(loaded, options)
-        method = Method(
+        source = loaded.adaptation_source(options)
+        self._method().check(source)
+        self._say_tuned(options.split, own=options.data is None)
+        method, gradients = self._settled(loaded)
+        with progress.counting(f"evaluating {loaded.path}") as advance:
+            result = method_figures(source, method, gradients, advance)
+        return _kept(loaded, source.data, result, options, self._others(gradients))
+
+    def networks(self, runs: "Sequence[TextRun]", split: str, *, own: bool) -> "tuple[NetworkReader, list[Facts]]":
+        """How the networks of an ensemble read a split, each adapting by itself, and the method and settings of each.
+
+        `own`: whether the data are those of the first run.
+        """
+        from elman.tasks.adaptation import method_log_probs
+        from elman.tasks.text.ensemble import network_log_probs
+
+        if self.method == "static":
+            return network_log_probs, [{} for _ in runs]
+        self._say_tuned(split, own=own)
+        settled = {run.path: self._settled(run) for run in runs}
+
+        def read(run: "TextRun", split: "Split", rules: "TextEvaluation") -> "np.ndarray":
+            source = run.source_of(split, run.source, skip_first=rules.skip_first)
+            with progress.counting(f"evaluating {run.path}, {split.name}") as advance:
+                return method_log_probs(source, *settled[run.path], advance)
+
+        def facts(method: "Method", gradients: "Statistics | None") -> Facts:
+            return {"method": method.name, "settings": {**msgspec.to_builtins(method), **self._others(gradients)}}
+
+        return read, [facts(*settled[run.path]) for run in runs]
+
+    def _method(self) -> "Method":
+        from elman.tasks.adaptation import Method
+
+        return Method(
             rule=self.record() if "dynamic" in self.method else None,
             cache=record_of(CacheRule(), self) if "cache" in self.method else None,
         )
-        source = loaded.adaptation_source(options)
-        method.check(source)
+
+    def _say_tuned(self, split: str, *, own: bool) -> None:
+        if self.tune and split == "valid" and own:
+            notice("the settings are tuned on the beginning of the split that is evaluated; --split test is held out")
+
+    def _settled(self, loaded: "Run") -> "tuple[Method, Statistics | None]":
+        """The method with its settings, tuned where that is asked for, and the gradient statistics that it needs."""
+        method = self._method()
         gradients = self.statistics(loaded, method.rule)
-        if self.tune:
-            if options.split == "valid" and options.data is None:
-                notice(
-                    "the settings are tuned on the beginning of the split that is evaluated; --split test is held out"
-                )
-            method = self._tuned(loaded, method)
-        with progress.counting(f"evaluating {loaded.path}") as advance:
-            result = method_figures(source, method, gradients, advance)
-        part = (
-            {} if gradients is None or self.statistics_tokens is None else {"statistics_tokens": self.statistics_tokens}
-        )
-        return _kept(loaded, source.data, result, options, part)
+        return (self._tuned(loaded, method) if self.tune else method), gradients
+
+    def _others(self, gradients: "Statistics | None" = None) -> Facts:
+        """Settings beside those of the method that differ from what is usual."""
+        from elman.network import precision
+
+        part = gradients is not None and self.statistics_tokens is not None
+        found = {"statistics_tokens": self.statistics_tokens} if part else {}
+        return found if precision.chosen() == "float32" else {**found, "precision": precision.chosen()}
 
     def _sampled(self, loaded: "Run", options: "EvaluationOptions") -> Result:
         from elman.tasks.adaptation import dropout_figures
@@ -163,7 +207,7 @@ class MethodOptions(RuleOptions):
         source = loaded.adaptation_source(options)
         with progress.counting(f"evaluating {loaded.path}, {sampling.samples} passes") as advance:
             result = dropout_figures(loaded, source, sampling, advance)
-        return _kept(loaded, source.data, result, options, {})
+        return _kept(loaded, source.data, result, options, self._others())
 
     def _tuned(self, loaded: "Run", method: "Method") -> "Method":
         from elman.tasks.tuning import TOKENS, Tuning
@@ -179,13 +223,11 @@ class MethodOptions(RuleOptions):
             return tuning.best(method)
 
 
-def _kept(loaded: "Run", data: str, result: Result, options: "EvaluationOptions", more: Mapping[str, object]) -> Result:
-    """The result with all its settings; that of the run's own data, read as usual, is kept in results.json."""
-    from elman.network import precision
+def _kept(loaded: "Run", data: str, result: Result, options: "EvaluationOptions", others: Facts) -> Result:
+    """The result with its other settings too; that of the run's own data, read as usual, is kept in results.json."""
     from elman.tasks.adaptation import record
 
-    products = {} if precision.chosen() == "float32" else {"precision": precision.chosen()}
-    result = msgspec.structs.replace(result, settings={**(result.settings or {}), **more, **products})
+    result = msgspec.structs.replace(result, settings={**(result.settings or {}), **others})
     if options.data is None and not options.unknown_as_unk:
         record(loaded, result)
     return msgspec.structs.replace(result, run=str(loaded.path), data=data)

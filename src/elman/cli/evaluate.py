@@ -101,8 +101,9 @@ def evaluate(
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
     split, in music over each piece. Of trees the labels of constituents are evaluated, and the brackets that a parser
     finds, of tags those of words and the chunks that they make up, each beside baselines. With --ensemble the
-    probabilities of several runs are averaged, with --mix those of each run and of n-gram models, with --method
-    mc-dropout those of several passes of one run, each with masks of dropout as in training.
+    probabilities of several runs are averaged, each of which adapts by itself under --method dynamic or cache; with
+    --mix those of each run and of n-gram models; with --method mc-dropout those of several passes of one run, each with
+    masks of dropout as in training.
     """
     from elman.tasks.evaluating import EvaluationOptions
     from elman.tasks.open import open_run
@@ -114,17 +115,15 @@ def evaluate(
         refuse([*given(pairs), *given(trees)], "does not belong to --ensemble; leave it out")
     mixture.refuse_with([*given(pairs), *given(trees)])
     adaptation.check()
+    if adaptation.method == "mc-dropout" and (ensemble.ensemble or mixture.mix):
+        raise UserError("--method mc-dropout is of one network; leave out --ensemble and --mix")
     if adaptation.method != "static":
-        mixture.refuse_with(["--method"])
-        if ensemble.ensemble or split.streams != 1 or text.warm_up:
-            raise UserError(
-                f"--method {adaptation.method} reads one stream with one model; leave out --ensemble, --streams and"
-                " --warm-up"
-            )
+        if split.streams != 1 or text.warm_up:
+            raise UserError(f"--method {adaptation.method} reads one stream; leave out --streams and --warm-up")
         refuse([*given(pairs), *given(trees)], f"does not belong to --method {adaptation.method}; leave it out")
     if ensemble.ensemble or mixture.mix:
         groups = [runs] if ensemble.ensemble else [(run,) for run in runs]
-        rows = [_ensemble(group, split, text, ensemble, mixture, common) for group in groups]
+        rows = [_ensemble(group, split, text, adaptation, ensemble, mixture, common) for group in groups]
     else:
         read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
         constrained = False if pairs.unconstrained else None
@@ -147,15 +146,16 @@ def _ensemble(
     folders: tuple[Path, ...],
     split: SplitOptions,
     text: TextOptions,
+    adaptation: MethodOptions,
     ensemble: EnsembleOptions,
     mixture: MixtureOptions,
     machine: Machine,
 ) -> Result:
     from elman.config.text import TextEvaluation
-    from elman.evaluation.perplexity import average_probabilities, score_of, text_result
-    from elman.tasks.text.ensemble import StreamModel, member_log_probs
+    from elman.tasks.text.ensemble import StreamModel, ensemble_result, member_log_probs, require_one_vocabulary
 
     runs = [machine.open_text(folder) for folder in folders]
+    require_one_vocabulary(runs)  # before hours of tuning
     if ensemble.weights and len(ensemble.weights) != len(runs):
         raise UserError(f"--weights has {len(ensemble.weights)} numbers, but the ensemble has {len(runs)} runs")
     if ensemble.weights and not sum(ensemble.weights):
@@ -168,37 +168,28 @@ def _ensemble(
     counts: Sequence[StreamModel] = mixture.models(runs[0])
     rules = TextEvaluation(streams=split.streams, warm_up=text.warm_up, skip_first=text.skip_first)
     weights = list(ensemble.weights) or [1.0] * len(runs)
+    if mixture.mix and ensemble.weights and mixture.parts()[1] is None:
+        raise UserError("--weights: EM finds all weights; give --mix its weights too, or leave --weights out")
+    read, methods = adaptation.networks(runs, split.split, own=split.data is None)
     if mixture.mix:
-        if ensemble.weights and mixture.parts()[1] is None:
-            raise UserError("--weights: EM finds all weights; give --mix its weights too, or leave --weights out")
         if split.split == "valid" and mixture.parts()[1] is None:
             notice("the weights of the mixture are chosen on the split that is evaluated; --split test is held out")
 
         def on_valid() -> "list[np.ndarray]":
             valid = reader.split(runs[0].corpus(), "valid", known_only=text.unknown_as_unk)
-            return member_log_probs(runs, valid, counts, runs[0].data.evaluation)
+            return member_log_probs(runs, valid, counts, runs[0].data.evaluation, read)
 
         weights = mixture.weights(weights, on_valid)
-    log_probs = member_log_probs(runs, chosen, counts, rules)
-    counted = chosen.counted(skip_first=rules.skip_first)
-
-    def result(names: Sequence[str], log_probs: "np.ndarray") -> Result:
-        return msgspec.structs.replace(text_result(score_of(log_probs), counted), run=" + ".join(names))
-
+    log_probs = member_log_probs(runs, chosen, counts, rules, read)
     names = [*map(str, folders), *mixture.parts()[0]]
-    members = [result([name], part) for name, part in zip(names, log_probs, strict=True)]
-    if counts and len(runs) > 1:
-        networks = average_probabilities(log_probs[: len(runs)], weights[: len(runs)])
-        members.insert(len(runs), result(names[: len(runs)], networks))
+    counted = chosen.counted(skip_first=rules.skip_first)
     return msgspec.structs.replace(
-        result(names, average_probabilities(log_probs, weights)),
+        ensemble_result(names, log_probs, weights, methods, counted),
         data=corpus.source,
-        method="ensemble",
+        method="ensemble" if adaptation.method == "static" else f"{adaptation.method} ensemble",
         context="carried",
         streams=split.streams,
         warm_up=text.warm_up or None,
-        settings={"weights": [round(weight / sum(weights), 6) for weight in weights]},
-        members=members,
     )
 
 

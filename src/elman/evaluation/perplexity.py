@@ -107,11 +107,19 @@ def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Advance = N
 
 def token_log_probs(model: LanguageModel, windows: EvaluationWindows, advance: Advance = None) -> np.ndarray:
     """The log-probability (nats) of every token of the stream, float32 [n]; NaN for a token that is skipped."""
-    result = np.full(len(windows.tokens), np.nan, dtype=np.float32)
-    for done, (log_prob, positions) in enumerate(stream(model, windows), start=1):
+    return in_places(stream(model, windows), len(windows.tokens), windows.num_windows, advance)
+
+
+def in_places(parts: Iterable[tuple[Tensor, Tensor]], size: int, num_parts: int, advance: Advance = None) -> np.ndarray:
+    """Log-probabilities, which come with their positions as from `stream`, in their places: float32 [size], else NaN.
+
+    `advance` is called with (parts done, parts in all).
+    """
+    result = np.full(size, np.nan, dtype=np.float32)
+    for done, (log_prob, positions) in enumerate(parts, start=1):
         result[positions.numpy()] = log_prob.float().cpu().numpy()
         if advance is not None:
-            advance(done, windows.num_windows)
+            advance(done, num_parts)
     return result
 
 
@@ -138,7 +146,7 @@ def score_of(log_probs: np.ndarray) -> Score:
     return Score(-float(counted.sum(dtype=np.float64)), len(counted))
 
 
-def average_probabilities(log_probs: list[np.ndarray], weights: list[float] | None = None) -> np.ndarray:
+def average_probabilities(log_probs: Sequence[np.ndarray], weights: Sequence[float] | None = None) -> np.ndarray:
     """Log of the weighted mean of probabilities, token by token: an ensemble of models (float64 [n]).
 
     Example:

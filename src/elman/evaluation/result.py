@@ -80,7 +80,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
         nrmse_by_column: the same of each column.
         streams, warm_up: as in `EvaluationWindows`.
-        method: static, dynamic, cache, dynamic+cache, mc-dropout or ensemble.
+        method: static, dynamic, cache, dynamic+cache, mc-dropout or ensemble; of networks that adapt, such as dynamic
+            ensemble.
         members: of an ensemble, each model alone, and with n-gram models in it several networks without them.
     """
 

@@ -4,12 +4,13 @@ A model that adapts to what it reads, by dynamic evaluation, the neural cache, o
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import torch
+import numpy as np
+from torch import Tensor
 
 from elman.config.inference import CacheRule, DropoutSampling, Rule
 from elman.config.toml import flatten
@@ -28,7 +29,7 @@ from elman.evaluation.dynamic import (
     read_static,
 )
 from elman.evaluation.monte_carlo import dropout_log_probs
-from elman.evaluation.perplexity import score_of, sum_scores
+from elman.evaluation.perplexity import in_places, score_of, sum_scores
 from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
 from elman.formats import parse_json
@@ -42,10 +43,10 @@ from elman.tasks.evaluating import AdaptationSource, EvaluationOptions
 from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 
-Saved = tuple[dict[str, torch.Tensor], dict[str, Any]]
+Saved = tuple[dict[str, Tensor], dict[str, Any]]
 """Tensors and facts of a state file."""
 
-Reader = Callable[[torch.Tensor, torch.Tensor, State], ScoredWindow]
+Reader = Callable[[Tensor, Tensor, State], ScoredWindow]
 
 STATIC_LENGTH = 70
 """Steps read at once where nothing is learnt; the figures do not depend on it."""
@@ -126,13 +127,37 @@ def method_figures(
 
     The rule "rms" needs the `gradients` of `statistics`; `advance` receives the windows done and the windows in all.
     """
+    parts, num_windows = _stream(source, method, gradients)
+    score = sum_scores((log_prob for log_prob, _ in parts), num_windows, advance)
+    settings = msgspec.to_builtins(method)
+    return msgspec.structs.replace(source.result(score), method=method.name, settings=settings)
+
+
+def method_log_probs(
+    source: AdaptationSource, method: Method, gradients: Statistics | None = None, advance: Advance = None
+) -> np.ndarray:
+    """As `method_figures`, the log-probability (nats) of every token or step, float32 [n]; NaN where it is skipped.
+
+    Raises UserError where dynamic evaluation diverged.
+    """
+    parts, num_windows = _stream(source, method, gradients)
+    return in_places(map(_converging, parts), source.size, num_windows, advance)
+
+
+def _stream(
+    source: AdaptationSource, method: Method, gradients: Statistics | None
+) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
+    """Log-probabilities with their positions, window by window, and the number of windows."""
     method.check(source)
     model, windows = source.column(method.segment)
     cache = None if method.cache is None else NeuralCache(method.cache)
-    parts = adaptive_stream(reader(model, method.rule, gradients), model, windows, cache)
-    score = sum_scores((log_prob for log_prob, _ in parts), windows.num_windows, advance)
-    settings = msgspec.to_builtins(method)
-    return msgspec.structs.replace(source.result(score), method=method.name, settings=settings)
+    return adaptive_stream(reader(model, method.rule, gradients), model, windows, cache), windows.num_windows
+
+
+def _converging(part: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    if part[0].isnan().any():
+        raise UserError("dynamic evaluation diverged; give a lower --lr, or another --rule")
+    return part
 
 
 def dropout_figures(run: Run, source: AdaptationSource, sampling: DropoutSampling, advance: Advance = None) -> Result:

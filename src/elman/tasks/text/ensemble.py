@@ -1,7 +1,7 @@
 """Several models of one text, token by token: runs, and n-gram models over their vocabulary."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,15 @@ from elman.data.text.corpus import Split
 from elman.errors import UserError
 from elman.evaluation.ngram.alignment import AlignedNGram
 from elman.evaluation.ngram.model import train
-from elman.evaluation.perplexity import ONE_STREAM, reading, token_log_probs
+from elman.evaluation.perplexity import (
+    ONE_STREAM,
+    average_probabilities,
+    reading,
+    score_of,
+    text_result,
+    token_log_probs,
+)
+from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
@@ -23,11 +31,21 @@ class StreamModel(Protocol):
         """The log-probability (nats) of each token, [n]; `history` precedes the first."""
 
 
+def network_log_probs(run: TextRun, split: Split, rules: TextEvaluation, advance: Advance = None) -> np.ndarray:
+    """The log-probability (nats) of every token of a split (`TextRun.split`) under a run, [n] float32; NaN: skipped."""
+    return token_log_probs(*reading(run.model, split, run.first, rules), advance)
+
+
+NetworkReader: TypeAlias = Callable[[TextRun, Split, TextEvaluation], np.ndarray]
+"""How a network reads a split; the log-probability (nats) of every token, [n], NaN where it is skipped."""
+
+
 def member_log_probs(
     runs: Sequence[TextRun],
     split: Split,
     counts: Sequence[StreamModel] = (),
     rules: TextEvaluation = ONE_STREAM,
+    read: NetworkReader = network_log_probs,
 ) -> list[np.ndarray]:
     """The log-probability (nats) of every token of a split (`TextRun.split`) under each member, [n] each.
 
@@ -36,8 +54,38 @@ def member_log_probs(
     Raises UserError where the vocabularies differ.
     """
     require_one_vocabulary(runs)
-    networks = [token_log_probs(*reading(run.model, split, run.first, rules)) for run in runs]
+    networks = [read(run, split, rules) for run in runs]
     return [*networks, *(model.log_prob(split.tokens, [runs[0].first]) for model in counts)]
+
+
+def ensemble_result(
+    names: Sequence[str],
+    log_probs: Sequence[np.ndarray],
+    weights: Sequence[float],
+    networks: Sequence[Mapping[str, Any]],
+    split: Split,
+) -> Result:
+    """The result of the weighted mean of the members' probabilities, and in `members` that of each alone.
+
+    The first members are the networks, for each of which `networks` holds further fields of its result; where there
+    are several of them, and models of counts too, the networks together are a member as well. `split` is what is
+    counted of a split; NaN tokens are not.
+    """
+
+    def result(names: Sequence[str], log_probs: np.ndarray, **fields: Any) -> Result:
+        return text_result(score_of(log_probs), split, run=" + ".join(names), **fields)
+
+    size = len(networks)
+    fields = [*networks, *[{}] * (len(names) - size)]
+    members = [result([name], part, **more) for name, part, more in zip(names, log_probs, fields, strict=True)]
+    if 1 < size < len(members):
+        members.insert(size, result(names[:size], average_probabilities(log_probs[:size], weights[:size])))
+    return result(
+        names,
+        average_probabilities(log_probs, weights),
+        settings={"weights": [round(weight / sum(weights), 6) for weight in weights]},
+        members=members,
+    )
 
 
 def own_counts(run: TextRun, order: int) -> AlignedNGram:
@@ -52,9 +100,8 @@ def own_counts(run: TextRun, order: int) -> AlignedNGram:
 def run_log_probs(
     run: TextRun, split: Split, streams: int = 1, skip_first: bool = False, advance: Advance = None
 ) -> np.ndarray:
-    """The log-probability (nats) of every token of a split under a run, [n] float32."""
-    rules = TextEvaluation(streams=streams, skip_first=skip_first)
-    return token_log_probs(*reading(run.model, split, run.first, rules), advance)
+    """As `network_log_probs`, in so many columns."""
+    return network_log_probs(run, split, TextEvaluation(streams=streams, skip_first=skip_first), advance)
 
 
 def require_one_vocabulary(runs: Sequence[TextRun]) -> None:

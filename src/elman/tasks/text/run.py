@@ -106,9 +106,10 @@ class TextRun(Run):
         options.require(self.kind, "skip_first", "unknown_as_unk")
         corpus = self.corpus(options.data)
         found = self.split(corpus, options.split, known_only=options.unknown_as_unk)
-        return self._source(found, corpus.source, skip_first=options.skip_first)
+        return self.source_of(found, corpus.source, skip_first=options.skip_first)
 
-    def _source(self, split: Split, data: str, *, skip_first: bool) -> AdaptationSource:
+    def source_of(self, split: Split, data: str, *, skip_first: bool = False) -> AdaptationSource:
+        """As `adaptation_source`, of a split that is read already."""
         counted, place = split.counted(skip_first=skip_first), {"context": "carried", "streams": 1, "warm_up": 0}
 
         def column(length: int) -> tuple[LanguageModel, EvaluationWindows]:
@@ -118,7 +119,7 @@ class TextRun(Run):
         def beginning(size: int | None) -> AdaptationSource:
             inputs = None if split.inputs is None else split.inputs[:size]
             part = dataclasses.replace(split, tokens=split.tokens[:size], inputs=inputs)
-            found = self._source(part, data, skip_first=skip_first)
+            found = self.source_of(part, data, skip_first=skip_first)
             if len(part.tokens) == len(split.tokens):
                 return found
             # How many characters and words the first tokens stand for was not counted.
