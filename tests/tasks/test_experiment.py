@@ -39,6 +39,7 @@ LEARNERS = {
         "schedule": {"kind": "plateau", "factor": 2.0},
     },
     "momentum": {"optimiser": {"kind": "sgd", "lr": 1.0, "momentum": 0.9}, "slices": 2, "clip_by": "tensor"},
+    "muon": {"optimiser": {"kind": "muon", "lr": 0.02, "adam_lr": 0.01}},
 }
 
 

@@ -113,6 +113,7 @@ from elman.config.training import (
     Immediate,
     Margin,
     Memory,
+    Muon,
     NonMonotone,
     OrthogonalWeights,
     Penalties,

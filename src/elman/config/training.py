@@ -98,6 +98,22 @@ class RMSprop(Tagged, frozen=True, tag="rmsprop"):
     momentum: Rate = 0.0
 
 
+class Muon(Tagged, frozen=True, tag="muon"):
+    """Muon (Jordan et al. 2024): orthogonal steps for the matrices of the layers, AdamW for everything else.
+
+    `lr`, `momentum`, `nesterov` and `iterations` are those of the matrices; `adam_lr`, `betas` and `eps` are Adam's. A
+    schedule is that of both rates.
+    """
+
+    lr: PositiveFloat = 0.02
+    momentum: Rate = 0.95
+    nesterov: bool = True
+    iterations: Annotated[int, Meta(ge=1, le=100)] = 5
+    adam_lr: PositiveFloat = 1e-3
+    betas: tuple[Rate, Rate] = (0.9, 0.999)
+    eps: PositiveFloat = 1e-8
+
+
 class Constant(Tagged, frozen=True, tag="constant"):
     """A constant rate."""
 
@@ -226,7 +242,7 @@ class Training(Record, frozen=True):
     """
 
     epochs: Positive
-    optimiser: SGD | Adam | RMSprop
+    optimiser: SGD | Adam | RMSprop | Muon
     batch_size: Positive = 20
     tokens_per_batch: Positive | None = None
     order: Literal["shuffled", "file"] = "shuffled"

@@ -18,6 +18,7 @@ from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
 from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm
+from elman.learning.muon import Muon, build_optimiser
 from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
 from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
@@ -51,7 +52,7 @@ class Update:
         model: LanguageModel,
         learner: Learner,
         objective: Objective,
-        optimiser: Optimiser,
+        optimiser: Optimiser | Muon,
         *,
         clip: float | None = None,
         clip_by: Literal["global", "tensor", "value"] = "global",
@@ -107,7 +108,8 @@ class Update:
     def apply(self, lr: float) -> None:
         """Change the weights by the gradient."""
         self.optimiser.lr = lr
-        self.optimiser.step()
+        with products_in(self.precision):
+            self.optimiser.step()
         if self.constraint is not None:
             self.constraint.project()
         if self.average is not None:
@@ -115,7 +117,7 @@ class Update:
 
     def begin_phase(self, phase: config.Training, *, averaging: bool) -> None:
         """Take a new optimiser, no state, and a new average where the weights are averaged."""
-        self.optimiser = Optimiser(phase.optimiser, self.optimiser.parameters, phase.weight_decay)
+        self.optimiser = build_optimiser(phase, self.model)
         self.state = self.average = None
         if averaging:
             self.begin_averaging(phase)
@@ -214,7 +216,7 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
         model,
         learner,
         objective,
-        Optimiser(training.optimiser, [p for p in model.parameters() if p.requires_grad], training.weight_decay),
+        build_optimiser(training, model),
         clip=training.clip,
         clip_by=training.clip_by,
         l1=training.l1,
