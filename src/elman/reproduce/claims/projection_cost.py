@@ -16,7 +16,7 @@ from elman.data.windows import TrainingWindows
 from elman.learning import schedules
 from elman.learning.bptt import WholeWindow
 from elman.learning.constraint import spectral_projector
-from elman.learning.optimisers import Optimiser
+from elman.learning.muon import build_optimiser
 from elman.learning.projections.projector import BySVD, Projector
 from elman.learning.update import Update
 from elman.network.build import build_model
@@ -44,7 +44,7 @@ class TimedTraining:
         self.windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
         spans = self.windows.spans(0)
         self.spans, self.steps_per_epoch = itertools.cycle(spans), len(spans)
-        optimiser = Optimiser(training.optimiser, list(self.model.parameters()))
+        optimiser = build_optimiser(training, self.model)
         self.update = Update(self.model, WholeWindow(), build_objective(training), optimiser, clip=1e9)
         self.block = candidate_hidden(core.layers[0]).detach()  # type: ignore[arg-type]
 
