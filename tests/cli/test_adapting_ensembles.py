@@ -76,14 +76,18 @@ def test_each_network_adapts_by_itself(capsys, runs, options, method):
 
 
 def test_the_weights_are_those_of_networks_that_adapt(capsys, runs):
-    assert main(["evaluate", str(runs[0]), "--mix", "3-gram", *SGD, "--json"]) == 0
+    """With nearly all of its weight in the cache a network deserves another part of the mixture."""
+    mixed = ("evaluate", runs[0], "--mix", "1-gram", "--json")
+    static = json.loads(output(capsys, *mixed))["settings"]["weights"]
+    assert main([*map(str, mixed), "--method", "cache", "--cache-weight", "0.95"]) == 0
     captured = capsys.readouterr()
     weights = json.loads(captured.out)["settings"]["weights"]
-    assert f"network {weights[0]:.4f}, 3-gram {weights[1]:.4f} (EM on 200 tokens, valid)" in captured.err
+    assert abs(weights[1] - static[1]) > 0.03
+    assert f"network {weights[0]:.4f}, 1-gram {weights[1]:.4f} (EM on 200 tokens, valid)" in captured.err
     loaded = TextRun(runs[0])
     valid = loaded.corpus().split("valid").tokens
-    counts = own_counts(loaded, 3).log_prob(valid, [loaded.first])
-    network = log_probs(runs[0], Method(rule=SGD_RULE), "valid")
+    counts = own_counts(loaded, 1).log_prob(valid, [loaded.first])
+    network = log_probs(runs[0], Method(cache=CacheRule(weight=0.95)), "valid")
 
     def nll(share):
         return -average_probabilities([network, counts], [1 - share, share]).mean()
