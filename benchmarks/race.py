@@ -120,7 +120,8 @@ def measured(seed: int, options: argparse.Namespace) -> dict[str, Any]:
     if options.ngram:
         row["counting"] = counting(outs[0], options.ngram)
     if options.ngram or options.networks > 1:
-        row["test"], row["mixed"] = together(outs, options)
+        test, row["mixed"] = together(outs, options)
+        row.setdefault("test", test)  # of one network it is known
     if options.adapt:
         row["adapted"], row["adapted mixed"] = together(outs, options, "--method", options.adapt, "--tune")
     over = row["seconds"] + row.get("counting", 0) > 60 * options.minutes
