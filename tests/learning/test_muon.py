@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from elman import config
-from elman.learning.muon import COEFFICIENTS, Muon, build_optimiser, orthogonal_factor
+from elman.learning.muon import COEFFICIENTS, Muon, orthogonal_factor
 from elman.learning.optimisers import Optimiser
+from elman.learning.update import build_optimiser
 from elman.network.precision import products_in
 from support import networks
 

@@ -143,10 +143,10 @@ class MethodOptions(RuleOptions):
                 return msgspec.structs.replace(loaded.evaluate(options, advance), run=str(loaded.path))
         if self.method == "mc-dropout":
             return self._sampled(loaded, options)
-        source = loaded.adaptation_source(options)
-        self._method().check(source)
+        source, method = loaded.adaptation_source(options), self._method()
+        method.check(source)
         self._say_tuned(options.split, own=options.data is None)
-        method, gradients = self._settled(loaded)
+        method, gradients = self._settled(loaded, method)
         with progress.counting(f"evaluating {loaded.path}") as advance:
             result = method_figures(source, method, gradients, advance)
         return _kept(loaded, source.data, result, options, self._others(gradients))
@@ -157,12 +157,12 @@ class MethodOptions(RuleOptions):
         `own`: whether the data are those of the first run.
         """
         from elman.tasks.adaptation import method_log_probs
-        from elman.tasks.text.ensemble import network_log_probs
+        from elman.tasks.text.ensemble import run_log_probs
 
         if self.method == "static":
-            return network_log_probs, [{} for _ in runs]
+            return run_log_probs, [{} for _ in runs]
         self._say_tuned(split, own=own)
-        settled = {run.path: self._settled(run) for run in runs}
+        settled = {run.path: self._settled(run, self._method()) for run in runs}
 
         def read(run: "TextRun", split: "Split", rules: "TextEvaluation") -> "np.ndarray":
             source = run.source_of(split, run.source, skip_first=rules.skip_first)
@@ -186,9 +186,8 @@ class MethodOptions(RuleOptions):
         if self.tune and split == "valid" and own:
             notice("the settings are tuned on the beginning of the split that is evaluated; --split test is held out")
 
-    def _settled(self, loaded: "Run") -> "tuple[Method, Statistics | None]":
-        """The method with its settings, tuned where that is asked for, and the gradient statistics that it needs."""
-        method = self._method()
+    def _settled(self, loaded: "Run", method: "Method") -> "tuple[Method, Statistics | None]":
+        """The method, tuned where that is asked for, and the gradient statistics that it needs."""
         gradients = self.statistics(loaded, method.rule)
         return (self._tuned(loaded, method) if self.tune else method), gradients
 

@@ -103,16 +103,17 @@ def compare(
 
 
 def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> None:
+    from elman.config.text import TextEvaluation
     from elman.tasks.text.ensemble import run_log_probs
 
     corpus = runs[0].corpus(split.data)
     split.say_others(runs)
     split.say_part(runs[0])
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
-    found = []
+    found, rules = [], TextEvaluation(streams=split.streams)
     for run in runs:
         with progress.counting(f"scoring by {run.path}") as advance:
-            found.append(run_log_probs(run, chosen, split.streams, advance=advance))
+            found.append(run_log_probs(run, chosen, rules, advance))
     _print(runs, split, found[0], found[1], "token", {}, common)
 
 

@@ -211,6 +211,7 @@ def frequency(
         edges: rising counts at which bins of frequency begin, beside 0 (default: 1 5 25 100 1000)
     """
     from elman.analysis.by_word import EDGES, by_frequency
+    from elman.config.text import TextEvaluation
     from elman.tasks.text.ensemble import run_log_probs
 
     chosen = edges or EDGES
@@ -220,7 +221,7 @@ def frequency(
     split.say_part(loaded)
     corpus = loaded.corpus(split.data)
     read = corpus.split(split.split) if unknown_as_unk else loaded.split(corpus, split.split)
-    log_probs = run_log_probs(loaded, read, split.streams)
+    log_probs = run_log_probs(loaded, read, TextEvaluation(streams=split.streams))
     train, vocabulary = loaded.corpus().split("train").tokens, loaded.vocabulary
     bins = by_frequency(log_probs, read.tokens, train, len(vocabulary), vocabulary.unk, chosen)
     measured = ("tokens", "perplexity", "following", "following_perplexity")

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from elman import config
 from elman.learning.optimisers import Optimiser
 from elman.network import precision
-from elman.network.model import LanguageModel
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """a, b, c of Jordan et al. 2024."""
@@ -93,12 +92,3 @@ def orthogonal_factor(matrix: Tensor, iterations: int) -> Tensor:
         gram = x @ x.T
         x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return (x if wide else x.T).to(matrix.dtype)
-
-
-def build_optimiser(training: config.Training, model: LanguageModel) -> Optimiser | Muon:
-    """The optimiser of a recipe for the trained parameters of a model; the matrices of Muon are those of its core."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if not isinstance(training.optimiser, config.Muon):
-        return Optimiser(training.optimiser, parameters, training.weight_decay)
-    matrices = [matrix for matrix in model.core.parameters() if matrix.requires_grad and matrix.ndim == 2]
-    return Muon(training.optimiser, parameters, matrices, training.weight_decay)

@@ -18,7 +18,7 @@ from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
 from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm
-from elman.learning.muon import Muon, build_optimiser
+from elman.learning.muon import Muon
 from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
 from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
@@ -40,7 +40,7 @@ class Update:
 
     `gradient` draws what the model reads (scheduled sampling), applies the learning rule and adds the gradient of L1;
     `clip` clips; `apply` steps the optimiser, projects onto the constraint and updates the average of the weights.
-    Large products of `gradient` are computed in `precision`, all others in float32.
+    Large products of `gradient` and those of Muon are computed in `precision`, all others in float32.
 
     Attributes:
         average: of the weights, or None while they are not averaged.
@@ -228,6 +228,15 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
     if averages_at_once(training):
         update.begin_averaging(training)
     return update
+
+
+def build_optimiser(training: config.Training, model: LanguageModel) -> Optimiser | Muon:
+    """The optimiser of a recipe for the trained parameters of a model; the matrices of Muon are those of its core."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if not isinstance(training.optimiser, config.Muon):
+        return Optimiser(training.optimiser, parameters, training.weight_decay)
+    matrices = [matrix for matrix in model.core.parameters() if matrix.requires_grad and matrix.ndim == 2]
+    return Muon(training.optimiser, parameters, matrices, training.weight_decay)
 
 
 def build_learner(training: config.Training, model: config.Model) -> Learner:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from elman.config.text import TextEvaluation
 from elman.evaluation.statistics import BLOCK, in_blocks
 from elman.evaluation.targets import target_log_probs
 from elman.reproduce.arm import Measurement
@@ -37,8 +38,8 @@ def run_by_block(folder: Path, block: int, streams: int, split: str = "test") ->
     """The tokens of a text, or of the targets of pairs, and their summed nats by block; else nothing."""
     run = open_run(folder)
     if isinstance(run, TextRun):
-        skip_first = run.data.evaluation.skip_first
-        return by_block(run_log_probs(run, run.split(run.corpus(), split), streams, skip_first), block)
+        rules = TextEvaluation(streams=streams, skip_first=run.data.evaluation.skip_first)
+        return by_block(run_log_probs(run, run.split(run.corpus(), split), rules), block)
     if isinstance(run, PairRun):
         corpus = run.corpus()
         return by_block(np.concatenate(target_log_probs(run.model, corpus, corpus.split(split))), block)

@@ -16,9 +16,8 @@ from elman.data.windows import TrainingWindows
 from elman.learning import schedules
 from elman.learning.bptt import WholeWindow
 from elman.learning.constraint import spectral_projector
-from elman.learning.muon import build_optimiser
 from elman.learning.projections.projector import BySVD, Projector
-from elman.learning.update import Update
+from elman.learning.update import Update, build_optimiser
 from elman.network.build import build_model
 from elman.network.cores.stack import Stack, candidate_hidden
 from elman.objective.loss import build_objective

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from elman.analysis.by_word import by_frequency
+from elman.config.text import TextEvaluation
 from elman.evaluation.perplexity import score_of
 from elman.objective import perplexity
 from elman.reproduce.arm import Arm, Grid, Measurement, Source
@@ -26,7 +27,7 @@ def parameters_and_rare_words(folder: Path, below: int, block: int, streams: int
     run = TextRun(folder)
     corpus = run.corpus()
     split, train = corpus.split("test"), corpus.split("train").tokens
-    log_probs = run_log_probs(run, split, streams)
+    log_probs = run_log_probs(run, split, TextEvaluation(streams=streams))
     rare = by_frequency(log_probs, split.tokens, train, len(run.vocabulary), run.vocabulary.unk, (below,))[0]
     assert rare.perplexity is not None
     assert rare.following_perplexity is not None
@@ -48,7 +49,7 @@ def unknown_words(folder: Path, streams: int) -> Measurement:
     corpus = run.corpus()
     figures = {}
     for name, split in (("spelled", run.split(corpus, "test")), ("as <unk>", corpus.split("test"))):
-        log_probs = run_log_probs(run, split, streams)
+        log_probs = run_log_probs(run, split, TextEvaluation(streams=streams))
         after = log_probs[1:][np.asarray(split.tokens[:-1]) == run.vocabulary.unk]
         figures[f"after unknown words, {name}"] = perplexity(score_of(after).nll)
         figures[f"test perplexity, {name}"] = score_of(log_probs).perplexity

@@ -31,7 +31,9 @@ class StreamModel(Protocol):
         """The log-probability (nats) of each token, [n]; `history` precedes the first."""
 
 
-def network_log_probs(run: TextRun, split: Split, rules: TextEvaluation, advance: Advance = None) -> np.ndarray:
+def run_log_probs(
+    run: TextRun, split: Split, rules: TextEvaluation = ONE_STREAM, advance: Advance = None
+) -> np.ndarray:
     """The log-probability (nats) of every token of a split (`TextRun.split`) under a run, [n] float32; NaN: skipped."""
     return token_log_probs(*reading(run.model, split, run.first, rules), advance)
 
@@ -45,7 +47,7 @@ def member_log_probs(
     split: Split,
     counts: Sequence[StreamModel] = (),
     rules: TextEvaluation = ONE_STREAM,
-    read: NetworkReader = network_log_probs,
+    read: NetworkReader = run_log_probs,
 ) -> list[np.ndarray]:
     """The log-probability (nats) of every token of a split (`TextRun.split`) under each member, [n] each.
 
@@ -95,13 +97,6 @@ def own_counts(run: TextRun, order: int) -> AlignedNGram:
     """
     model = train(run.corpus().split("train").tokens, run.vocabulary, order, stream=True)
     return AlignedNGram(model, run.vocabulary, f"{order}-gram")
-
-
-def run_log_probs(
-    run: TextRun, split: Split, streams: int = 1, skip_first: bool = False, advance: Advance = None
-) -> np.ndarray:
-    """As `network_log_probs`, in so many columns."""
-    return network_log_probs(run, split, TextEvaluation(streams=streams, skip_first=skip_first), advance)
 
 
 def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
