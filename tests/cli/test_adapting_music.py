@@ -10,6 +10,7 @@ from elman import config
 from elman.cli import main
 from elman.tasks.experiment import Experiment
 from support import text_runs
+from support.commands import refusal
 
 COUNTS = {"train": 6, "valid": 3, "test": 3}
 
@@ -72,3 +73,7 @@ def test_a_run_on_music_adapts_is_tuned_and_reported(capsys, run, monkeypatch):
 def test_what_music_has_not(capsys, run, arguments, message):
     assert main(["evaluate", str(run), *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_music_has_no_temperature(capsys, run):
+    assert "--temperature does not belong to a run on music" in refusal(capsys, "evaluate", run, "--temperature", "2")

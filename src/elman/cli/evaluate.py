@@ -24,6 +24,7 @@ from elman.cli.options import (
     option,
     refuse,
 )
+from elman.cli.temperature import TemperatureOptions
 from elman.config.inference import Beam
 from elman.errors import UserError, notice
 from elman.evaluation.result import Result
@@ -89,6 +90,7 @@ def evaluate(
     *,
     split: SplitOptions = SplitOptions(),
     text: TextOptions = TextOptions(),
+    temperature: TemperatureOptions = TemperatureOptions(),
     adaptation: MethodOptions = MethodOptions(),
     ensemble: EnsembleOptions = EnsembleOptions(),
     mixture: MixtureOptions = MixtureOptions(),
@@ -120,16 +122,21 @@ def evaluate(
     if adaptation.method != "static":
         if split.streams != 1 or text.warm_up:
             raise UserError(f"--method {adaptation.method} reads one stream; leave out --streams and --warm-up")
-        refuse([*given(pairs), *given(trees)], f"does not belong to --method {adaptation.method}; leave it out")
+        others = [*given(pairs), *given(trees), *given(temperature)]
+        refuse(others, f"does not belong to --method {adaptation.method}; leave it out")
     if ensemble.ensemble or mixture.mix:
         groups = [runs] if ensemble.ensemble else [(run,) for run in runs]
-        rows = [_ensemble(group, split, text, adaptation, ensemble, mixture, common) for group in groups]
+        rows = [_ensemble(group, split, text, temperature, adaptation, ensemble, mixture, common) for group in groups]
     else:
         read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
         constrained = False if pairs.unconstrained else None
         how = EvaluationOptions(**read, beam=pairs.beam, constrained=constrained, search=trees.search)
         opened = [open_run(folder, device) for folder in runs]
-        rows = [adaptation.evaluate(run, how) for run in opened]
+        settings = [temperature.join(run, split.split, own=split.data is None) for run in opened]
+        rows = [
+            msgspec.structs.replace(adaptation.evaluate(run, how), **({"settings": own} if own else {}))
+            for run, own in zip(opened, settings, strict=True)
+        ]
         split.say_part(opened[0])
     if common.as_json:
         facts = [row.as_dict() for row in rows]
@@ -146,6 +153,7 @@ def _ensemble(
     folders: tuple[Path, ...],
     split: SplitOptions,
     text: TextOptions,
+    temperature: TemperatureOptions,
     adaptation: MethodOptions,
     ensemble: EnsembleOptions,
     mixture: MixtureOptions,
@@ -170,7 +178,9 @@ def _ensemble(
     weights = list(ensemble.weights) or [1.0] * len(runs)
     if mixture.mix and ensemble.weights and mixture.parts()[1] is None:
         raise UserError("--weights: EM finds all weights; give --mix its weights too, or leave --weights out")
+    settings = [temperature.join(run, split.split, own=split.data is None) for run in runs]
     read, methods = adaptation.networks(runs, split.split, own=split.data is None)
+    methods = [facts | ({"settings": own} if own else {}) for facts, own in zip(methods, settings, strict=True)]
     if mixture.mix:
         if split.split == "valid" and mixture.parts()[1] is None:
             notice("the weights of the mixture are chosen on the split that is evaluated; --split test is held out")

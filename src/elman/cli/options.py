@@ -31,7 +31,7 @@ def number(kind: type, meta: Meta, *, many: bool = False) -> Parameter:
     """The parameter of a number, or of one or more, in a range; nan and infinity are never accepted."""
 
     def convert(_: Any, tokens: "Sequence[Token]") -> Any:
-        values = tuple(_parse(kind, token.value) for token in tokens)
+        values = tuple(parse_number(kind, token.value) for token in tokens)
         return values if many else values[-1]
 
     def require(_: Any, value: Any) -> None:
@@ -43,7 +43,8 @@ def number(kind: type, meta: Meta, *, many: bool = False) -> Parameter:
     return Parameter(converter=convert, validator=require, metavar=metavar, consume_multiple=1 if many else None)
 
 
-def _parse(kind: type, text: str) -> float:
+def parse_number(kind: type, text: str) -> float:
+    """A finite number of a kind; raises ValueError, with what is expected."""
     try:
         value: float = kind(text)
     except ValueError:

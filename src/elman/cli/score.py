@@ -14,8 +14,9 @@ from elman.cli import score_rows, states, streaming, texts
 from elman.cli.adaptation import OnlineOptions
 from elman.cli.groups import Machine, UnknownOptions
 from elman.cli.mixing import MixtureOptions, read_ngram
-from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_to_write, group, refuse
+from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_to_write, given, group, refuse
 from elman.cli.score_rows import Row
+from elman.cli.temperature import TemperatureOptions
 from elman.data.text.shards import WHOLE
 from elman.data.text.tally import Tally
 from elman.errors import UserError
@@ -91,6 +92,7 @@ def score(
     stimuli: StimulusOptions = StimulusOptions(),
     reading: texts.ReadingOptions = texts.ReadingOptions(),
     unknown: UnknownOptions = UnknownOptions(),
+    temperature: TemperatureOptions = TemperatureOptions(),
     adaptation: OnlineOptions = OnlineOptions(),
     mixture: MixtureOptions = MixtureOptions(),
     ngram_column: FileOption = None,
@@ -122,8 +124,9 @@ def score(
     if not adaptation.adapt:
         files = {"--load-state": load_state, "--save-state": save_state}
         refuse([name for name, value in files.items() if value is not None], "belongs to --adapt; add it")
-    elif mixture.mix:
+    else:
         mixture.refuse_with(["--adapt"])
+        refuse(given(temperature), "does not belong to --adapt; leave one of the two out")
     unknown.check()
     if ngram_column is not None and by != "word":
         raise UserError("--ngram-column adds a column to words; add --by word")
@@ -137,6 +140,7 @@ def score(
     if html is not None and by != "word":
         raise UserError("--html shows words; add --by word")
     loaded = machine.open_text(run)
+    temperature.join(loaded)
     mixture.join(loaded)
     beside = None if ngram_column is None else read_ngram(ngram_column)
     texts.write_any_text()

@@ -56,7 +56,7 @@ class LanguageModel(nn.Module):
             raise ValueError(f"inputs of shape {list(inputs.shape)}: a window must have one step or more")
         vectors = self.encoder(inputs)
         if isinstance(self.core, Jordan):
-            trace, state = self.core.forward(vectors, state, self.output.log_probs)
+            trace, state = self.core.forward(vectors, state, self.output.untempered)
         else:
             trace, state = self.core(vectors, state)
         return trace._replace(inputs=inputs), state

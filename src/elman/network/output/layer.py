@@ -12,29 +12,50 @@ from elman.network.cores.core import Trace
 from elman.network.output.choice import Choice, Conditional, Drawn
 from elman.network.output.contexts import ContextLayer, Contexts
 
+BLOCK = 256
+"""Positions whose distributions over all symbols are held at once where a temperature needs them."""
+
 
 @final
 class OutputLayer(nn.Module):
-    """The distribution of the next symbol or frame of notes given a trace: a choice, mixed over contexts."""
+    """The distribution of the next symbol or frame of notes given a trace: a choice, mixed over contexts.
+
+    Attributes:
+        temperature: T of the distribution of symbols, p^(1/T) and normalised, from which `log_prob` and `log_probs`
+            are; training and the feedback of a Jordan network are without it (Guo et al. 2017).
+    """
 
     def __init__(self, contexts: ContextLayer, choice: Conditional) -> None:
         super().__init__()
         self.contexts, self.choice = contexts, choice
+        self.temperature = 1.0
 
     def log_prob(self, trace: Trace, target: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B"]:
         """Log-probability [T, B] of target [T, B], or frames [T, B, P]."""
         vectors, log_prior = self.contexts(trace)
-        flat = self.choice.mixture_log_prob(vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten(0, 1))
-        return flat.view(target.shape[:2])
+        parts = vectors.flatten(0, 1), log_prior.flatten(0, 1), target.flatten(0, 1)
+        if self.temperature == 1:
+            return self.choice.mixture_log_prob(*parts).view(target.shape[:2])
+        blocks = zip(*(part.split(BLOCK) for part in parts), strict=True)
+        flat = [self._tempered(self._listed(*block)).gather(-1, symbols.unsqueeze(-1)) for *block, symbols in blocks]
+        return torch.cat(flat).view(target.shape[:2])
 
     def log_probs(self, trace: Trace) -> Float[Tensor, "T B V"]:
         """Log-probabilities [T, B, V] of every symbol."""
-        assert isinstance(self.choice, Choice), "there are too many frames to list"
+        return self._tempered(self.untempered(trace))
+
+    def untempered(self, trace: Trace) -> Float[Tensor, "T B V"]:
+        """As `log_probs` with temperature 1."""
         vectors, log_prior = self.contexts(trace)
-        each = self.choice.log_probs(vectors.flatten(0, 1))
-        joint = log_prior.flatten(0, 1).unsqueeze(-1) + each
-        mixed = joint.squeeze(1) if joint.shape[1] == 1 else torch.logsumexp(joint, dim=1)
-        return mixed.unflatten(0, vectors.shape[:2])
+        return self._listed(vectors.flatten(0, 1), log_prior.flatten(0, 1)).unflatten(0, vectors.shape[:2])
+
+    def _listed(self, vectors: Tensor, log_prior: Tensor) -> Float[Tensor, "N V"]:
+        assert isinstance(self.choice, Choice), "there are too many frames to list"
+        joint = log_prior.unsqueeze(-1) + self.choice.log_probs(vectors)
+        return joint.squeeze(1) if joint.shape[1] == 1 else torch.logsumexp(joint, dim=1)
+
+    def _tempered(self, log_probs: Tensor) -> Tensor:
+        return log_probs if self.temperature == 1 else torch.log_softmax(log_probs / self.temperature, dim=-1)
 
     def sample(
         self, trace: Trace, temperature: float = 1.0, generator: Generator | None = None
