@@ -27,7 +27,7 @@ def tempered(run, temperature, split="test"):
     with torch.no_grad():
         log_probs, _ = loaded.model.log_probs(inputs, loaded.begin())
     found = torch.log_softmax(log_probs / temperature, -1)
-    return found.squeeze(1).gather(1, torch.from_numpy(tokens).long().unsqueeze(1)).squeeze(1).numpy()
+    return found.squeeze(1).gather(1, torch.from_numpy(tokens.astype(np.int64)).unsqueeze(1)).squeeze(1).numpy()
 
 
 def test_a_split_is_evaluated_at_a_temperature(capsys, run):

@@ -159,20 +159,21 @@ class MethodOptions(RuleOptions):
         from elman.tasks.adaptation import method_log_probs
         from elman.tasks.text.ensemble import run_log_probs
 
-        if self.method == "static":
-            return run_log_probs, [{} for _ in runs]
+        adapts = self.method != "static"
         self._say_tuned(split, own=own)
-        settled = {run.path: self._settled(run, self._method()) for run in runs}
+        settled = {run.path: self._settled(run, self._method()) for run in runs if adapts}
 
         def read(run: "TextRun", split: "Split", rules: "TextEvaluation") -> "np.ndarray":
-            source = run.source_of(split, run.source, skip_first=rules.skip_first)
             with progress.counting(f"evaluating {run.path}, {split.name}") as advance:
+                if not adapts:
+                    return run_log_probs(run, split, rules, advance)
+                source = run.source_of(split, run.source, skip_first=rules.skip_first)
                 return method_log_probs(source, *settled[run.path], advance)
 
         def facts(method: "Method", gradients: "Statistics | None") -> Facts:
             return {"method": method.name, "settings": {**msgspec.to_builtins(method), **self._others(gradients)}}
 
-        return read, [facts(*settled[run.path]) for run in runs]
+        return read, [facts(*settled[run.path]) if adapts else {} for run in runs]
 
     def _method(self) -> "Method":
         from elman.tasks.adaptation import Method
