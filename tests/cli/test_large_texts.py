@@ -74,7 +74,7 @@ def test_rows_are_written_to_a_file_or_not_at_all(capsys, run, text, tmp_path, m
     whole = output(capsys, "score", run, text, "--by", "sentence", "--unknown", "exclude")
     assert output(capsys, "score", run, text, "--by", "sentence", "--unknown", "exclude", "--out", out) == ""
     assert out.read_text() == whole
-    from elman.cli.score import Scoring
+    from elman.cli.scoring import Scoring
 
     def interrupted(*args, **more):
         raise KeyboardInterrupt
