@@ -132,10 +132,10 @@ def evaluate(
         constrained = False if pairs.unconstrained else None
         how = EvaluationOptions(**read, beam=pairs.beam, constrained=constrained, search=trees.search)
         opened = [open_run(folder, device) for folder in runs]
-        settings = [temperature.join(run, split.split, own=split.data is None) for run in opened]
+        fields = [temperature.join(run, split.split, own=split.data is None) for run in opened]
         rows = [
-            msgspec.structs.replace(adaptation.evaluate(run, how), **({"settings": own} if own else {}))
-            for run, own in zip(opened, settings, strict=True)
+            msgspec.structs.replace(adaptation.evaluate(run, how), **own)
+            for run, own in zip(opened, fields, strict=True)
         ]
         split.say_part(opened[0])
     if common.as_json:
@@ -178,9 +178,9 @@ def _ensemble(
     weights = list(ensemble.weights) or [1.0] * len(runs)
     if mixture.mix and ensemble.weights and mixture.parts()[1] is None:
         raise UserError("--weights: EM finds all weights; give --mix its weights too, or leave --weights out")
-    settings = [temperature.join(run, split.split, own=split.data is None) for run in runs]
+    tempered = [temperature.join(run, split.split, own=split.data is None) for run in runs]
     read, methods = adaptation.networks(runs, split.split, own=split.data is None)
-    methods = [facts | ({"settings": own} if own else {}) for facts, own in zip(methods, settings, strict=True)]
+    fields = [{**one, **other} for one, other in zip(tempered, methods, strict=True)]
     if mixture.mix:
         if split.split == "valid" and mixture.parts()[1] is None:
             notice("the weights of the mixture are chosen on the split that is evaluated; --split test is held out")
@@ -194,7 +194,7 @@ def _ensemble(
     names = [*map(str, folders), *mixture.parts()[0]]
     counted = chosen.counted(skip_first=rules.skip_first)
     return msgspec.structs.replace(
-        ensemble_result(names, log_probs, weights, methods, counted),
+        ensemble_result(names, log_probs, weights, fields, counted),
         data=corpus.source,
         method="ensemble" if adaptation.method == "static" else f"{adaptation.method} ensemble",
         context="carried",

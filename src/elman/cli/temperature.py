@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress
@@ -42,7 +43,7 @@ class TemperatureOptions:
     temperature: Annotated[float | str | None, Parameter(metavar="T|tune", converter=_convert)] = None
 
     def join(self, run: "Run", split: str | None = None, *, own: bool = True) -> dict[str, Any]:
-        """Give a run the temperature, and return it as settings of its results.
+        """Give a run the temperature, and return the fields of its results that state it.
 
         `split` of the run's own data, or where it is not `own` of others, is what the run is evaluated on.
         """
@@ -58,15 +59,17 @@ class TemperatureOptions:
             if split == "valid" and own:
                 notice("the temperature is tuned on the split that is evaluated; --split test is held out")
             run.model.output.temperature = _tuned(run)
-        return {"temperature": run.model.output.temperature}
+        return {"settings": {"temperature": run.model.output.temperature}}
 
 
 def _tuned(run: "TextRun") -> float:
     from elman.evaluation.perplexity import reading
     from elman.evaluation.temperature import GREATEST, LEAST, best_temperature
+    from elman.network.output.layer import BLOCK
 
-    valid = run.split(run.corpus(), "valid")
-    model, windows = reading(run.model, valid, run.first, run.data.evaluation)
+    valid, rules = run.split(run.corpus(), "valid"), run.data.evaluation
+    short = msgspec.structs.replace(rules, length=max(1, BLOCK // rules.streams))  # all distributions are in memory
+    model, windows = reading(run.model, valid, run.first, short)
     with progress.counting(f"temperature of {run.path}") as advance:
         found = round(best_temperature(model, windows, advance), 4)
     border = " (the border of what is considered)" if found in (LEAST, GREATEST) else ""
