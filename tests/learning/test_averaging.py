@@ -34,13 +34,15 @@ def test_average_is_the_mean_of_the_iterates(steps):
 
 
 def test_exponential_average():
-    """a_t = d a_{t-1} + (1 - d) w_t, from a_0 = w_0."""
+    """a_t is proportional to the sum of d^(t - i) w_i over the steps, without the weights before the first."""
     parameters = list(networks.model().parameters())
-    expected = [parameter.detach().clone() for parameter in parameters]
     average = Average(parameters, decay=0.9)
-    for iterate in wander(parameters, average, 5):
-        expected = [0.9 * old + 0.1 * new for old, new in zip(expected, iterate, strict=True)]
-    torch.testing.assert_close(average.values, expected)
+    iterates = wander(parameters, average, 5)
+    shares = torch.tensor([0.9**back for back in reversed(range(5))], dtype=torch.float64)
+    shares /= shares.sum()
+    for value, *visited in zip(average.values, *iterates, strict=True):
+        expected = torch.tensordot(shares, torch.stack(visited).double(), 1)
+        torch.testing.assert_close(value, expected.to(value))
 
 
 @pytest.mark.parametrize("tied", [False, True])

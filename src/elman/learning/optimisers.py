@@ -154,10 +154,11 @@ def add_l1(parameters: Sequence[nn.Parameter], weight: float) -> None:
 
 
 class Average:
-    """A running average of parameters, which begins as a copy of them and is updated after each step.
+    """A running average of parameters after each step; the values before the first step do not count.
 
     Without a decay it is the equal average of all steps since the start, that of ASGD (Polyak & Juditsky 1992), as
-    NT-ASGD uses it; else an exponential one.
+    NT-ASGD uses it; with a decay d the weights of the steps fall by d for each step back, and sum to 1 (the correction
+    of Kingma & Ba 2015, section 3).
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:
@@ -168,7 +169,7 @@ class Average:
     def update(self) -> None:
         """Add the present values of the parameters to the average."""
         self.count += 1
-        weight = 1 / self.count if self.decay is None else 1 - self.decay
+        weight = 1 / self.count if self.decay is None else (1 - self.decay) / (1 - self.decay**self.count)
         torch._foreach_lerp_(self.values, [parameter.data for parameter in self.parameters], weight)
 
     def tensors(self) -> dict[str, Tensor]:
