@@ -10,7 +10,7 @@ options = whole.arguments("Seconds, memory and share of the peak of scoring one 
 _, model = whole.model_of(options)
 statistics = {name: 1e-4 * torch.rand_like(parameter) for name, parameter in model.named_parameters()}
 learner = DynamicModel(model, Rule(segment=options.length), statistics)
-words = torch.randint(options.words, (options.length + 1, 1), device=options.device)
+words = whole.draw(options, options.length, 1)
 state = model.begin(1)
 
 
@@ -19,4 +19,4 @@ def step() -> None:
     learner.read(words[:-1], words[1:], state)
 
 
-whole.measure(step, options.length, 3 * whole.forward_gflop(model, options.length), options)
+whole.measure(step, options.length, 3 * whole.forward_gflop(model, options.words, options.length), options)

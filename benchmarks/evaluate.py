@@ -7,7 +7,7 @@ import whole
 options = whole.arguments("Seconds, memory and share of the machine's peak of evaluating one window.")
 _, model = whole.model_of(options)
 batch_size = options.batch_size or 10
-words = torch.randint(options.words, (options.length + 1, batch_size), device=options.device)
+words = whole.draw(options, options.length, batch_size)
 state = model.eval().begin(batch_size)
 
 
@@ -18,4 +18,4 @@ def step() -> None:
 
 
 positions = options.length * batch_size
-whole.measure(step, positions, whole.forward_gflop(model, positions), options)
+whole.measure(step, positions, whole.forward_gflop(model, options.words, positions), options)

@@ -65,7 +65,7 @@ def in_precision(precision: Precision, work: Callable[[], object]) -> Callable[[
 
 def training(recipe: Recipe, options: argparse.Namespace, precisions: Iterable[Precision]) -> timing.Candidates:
     """A step of each precision on models of their own, with equal weights."""
-    words = torch.randint(options.words, (LENGTH + 1, recipe.training.batch_size))
+    words = whole.draw(options, LENGTH, recipe.training.batch_size)
     candidates: timing.Candidates = {}
     for precision in precisions:
         chosen = msgspec.structs.replace(recipe.training, precision=precision)
@@ -78,7 +78,7 @@ def training(recipe: Recipe, options: argparse.Namespace, precisions: Iterable[P
 
 def evaluation(model: LanguageModel, options: argparse.Namespace, precisions: Iterable[Precision]) -> timing.Candidates:
     """The log-probabilities of one window in each precision, by one model."""
-    words = torch.randint(options.words, (LENGTH + 1, EVALUATED_COLUMNS), device=options.device)
+    words = whole.draw(options, LENGTH, EVALUATED_COLUMNS)
     state = model.eval().begin(EVALUATED_COLUMNS)
 
     @torch.inference_mode()
@@ -143,13 +143,13 @@ def main() -> None:
         work = {
             "train": (
                 lambda recipe=recipe: training(recipe, options, TRAINED),
-                3 * whole.forward_gflop(model, positions),
+                3 * whole.forward_gflop(model, options.words, positions),
             ),
             "evaluate": (
                 lambda model=model: evaluation(model, options, evaluated),
-                whole.forward_gflop(model, LENGTH * EVALUATED_COLUMNS),
+                whole.forward_gflop(model, options.words, LENGTH * EVALUATED_COLUMNS),
             ),
-            "stream": (lambda model=model: streaming(model), whole.forward_gflop(model, 10)),
+            "stream": (lambda model=model: streaming(model), whole.forward_gflop(model, options.words, 10)),
         }
         for part, (candidates, gflop) in work.items():
             if part not in parts:

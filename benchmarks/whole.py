@@ -1,7 +1,6 @@
-"""What the benchmarks of whole steps share: a recipe's model on random words, its model FLOPs, one JSON object out."""
+"""What benchmarks of whole steps share: a network on words drawn by Zipf's law, its FLOPs, one JSON object out."""
 
 import argparse
-import math
 import resource
 import statistics
 import sys
@@ -20,8 +19,8 @@ from elman.network.build import build_model
 from elman.network.cores.stack import Stack
 from elman.network.device import use_large_pages
 from elman.network.model import LanguageModel
+from elman.network.output.choice import zipf
 from elman.network.output.contexts import Mixture
-from elman.network.output.flat import Flat
 
 
 def arguments(description: str) -> argparse.Namespace:
@@ -50,21 +49,26 @@ def model_of(options: argparse.Namespace) -> tuple[Recipe, LanguageModel]:
     return recipe, build_model(recipe.model, options.words).to(options.device)
 
 
-def forward_gflop(model: LanguageModel, positions: int) -> float:
+def forward_gflop(model: LanguageModel, words: int, positions: int) -> float:
     """The matrix products of a forward pass, 2 FLOP a multiply-add; a training step has three times as many.
 
-    NaN where the choice is not flat, so that the products depend on the words.
+    The words are those of `draw`, on which the products of an adaptive or hierarchical choice depend.
     """
     core, contexts, choice = model.core, model.output.contexts, model.output.choice
     assert isinstance(core, Stack)
-    if not isinstance(choice, Flat):
-        return math.nan
     weights = sum(layer.weight_ih.numel() + layer.weight_hh.numel() for layer in core.layers)
     components = 1
     if isinstance(contexts, Mixture):
         weights += sum(linear.weight.numel() for linear in (*contexts.projections.values(), contexts.prior))
         components = sum(contexts.heads.values())
-    return 2 * positions * (weights + components * choice.weight.numel()) / 1e9
+    scored = choice.multiply_adds(zipf(words))
+    return 2 * positions * (weights + components * scored) / 1e9
+
+
+def draw(options: argparse.Namespace, length: int, batch_size: int) -> torch.Tensor:
+    """Words [length + 1, batch_size] on the device, drawn independently by Zipf's law, which networks assume here."""
+    drawn = zipf(options.words).multinomial((length + 1) * batch_size, replacement=True)
+    return drawn.view(length + 1, batch_size).to(options.device)
 
 
 def training_step(model: LanguageModel, recipe: Recipe, batch: Batch) -> Callable[[], None]:
