@@ -88,32 +88,38 @@ class Adaptive(Choice):
         """Log-probability of the target, [N, K]; a tail is computed only at the positions of its words."""
         if not self.fast:
             return chosen(self.log_probs(context), target)
-        num_components = context.shape[1]
         found = context.new_zeros(context.shape[:2], dtype=self.head.dtype)
         for part in self._parts(context, target):
-            rows, y = part.context.flatten(0, 1), part.target.repeat_interleave(num_components)
-            if torch.is_grad_enabled():
-                each = fast_tails.log_prob(rows, part.weight, part.bias, y, self.activation)
-            else:
-                each = fast_mixture.mixture_log_prob(
-                    rows.unsqueeze(1), None, part.weight, part.bias, y, self.activation
-                )
-            found = found.index_add(0, part.at, each.view(-1, num_components))
+            found = found.index_add(0, part.at, self._log_prob_within(part))
         return found
 
     def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
-        """As in `Choice`; with one context the parts add up, and their gradients are formed in the forward pass."""
-        if context.shape[1] > 1 or not self.fast:
+        """As in `Choice`; the gradients of the head, and with one context of all parts, are formed in the forward pass.
+
+        For the responsibilities of several contexts the log-probabilities within the tails are part of the prior.
+        """
+        if not self.fast:
             return super().mixture_nll(context, log_prior, target, position_weight)
+        head, *tails = self._parts(context, target)
+        if context.shape[1] > 1:
+            for part in tails:
+                log_prior = log_prior.index_add(0, part.at, self._log_prob_within(part).to(log_prior.dtype))
+            return head.mixture_nll(log_prior, position_weight, self.activation)
         nll = -log_prior.detach().squeeze(1).to(self.head.dtype)
         total = -(position_weight * log_prior.squeeze(1)).sum()
-        for part in self._parts(context, target):
-            weight = position_weight[part.at]
-            of_part, each = fast_mixture.mixture_nll(
-                part.context, None, part.weight, part.bias, part.target, weight, self.activation
-            )
+        for part in (head, *tails):
+            of_part, each = part.mixture_nll(None, position_weight[part.at], self.activation)
             total, nll = total + of_part, nll.index_add(0, part.at, each)
         return total, nll
+
+    def _log_prob_within(self, part: "_Part") -> PerContext:
+        """The log-probabilities [n, K] of the targets of a part within it."""
+        rows, y = part.context.flatten(0, 1), part.target.repeat_interleave(part.context.shape[1])
+        if torch.is_grad_enabled():
+            each = fast_tails.log_prob(rows, part.weight, part.bias, y, self.activation)
+        else:
+            each = fast_mixture.mixture_log_prob(rows.unsqueeze(1), None, part.weight, part.bias, y, self.activation)
+        return each.view(part.context.shape[:2])
 
     def _parts(self, context: Tensor, target: Tensor) -> "Iterator[_Part]":
         """The head with every position, then each tail that has targets, with their positions."""
@@ -198,3 +204,9 @@ class _Part(NamedTuple):
     weight: Tensor
     bias: Tensor | None
     target: Tensor
+
+    def mixture_nll(self, log_prior: PerContext | None, position_weight: Each, activation: config.Activation) -> NLL:
+        """As `fast_mixture.mixture_nll`, of the targets within the part."""
+        return fast_mixture.mixture_nll(
+            self.context, log_prior, self.weight, self.bias, self.target, position_weight, activation
+        )

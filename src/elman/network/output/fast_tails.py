@@ -2,7 +2,7 @@
 
 z = h W_group^T + b_group, p = softmax(log g(z)). R rows, D their width, V symbols, S of them in a group. Rows are
 sorted by group, so a group costs one product with its part of W, and nothing larger than [rows of the group, S] is
-formed. That matrix is kept, as d log p / d z, for the backward pass.
+formed. That matrix is kept, as d log p / d z, for the backward pass, which scales the narrow factors of its products.
 
 Every group has its own product, not a slice of one batched product: the numbers of rows differ by orders of magnitude,
 as word frequencies do, and a batch would be padded to the largest. The products of several groups are torch's: oneDNN
@@ -108,9 +108,10 @@ class _GroupedLogProb(torch.autograd.Function):
         d_h, d_weight = torch.empty_like(h), torch.zeros_like(weight)
         d_bias, multiply = None if bias is None else torch.zeros_like(bias), _product(ctx.groups)
         for (group, rows), along in zip(ctx.groups, slopes, strict=True):
-            d_z = along * d_log_prob[rows].unsqueeze(1)
-            d_h[rows] = multiply(d_z, weight[group].t())
-            d_weight[group] = multiply(d_z.t(), h[rows].t())
+            each = d_log_prob[rows].unsqueeze(1)
             if d_bias is not None:
-                d_bias[group] = d_z.sum(0)
+                d_bias[group] = torch.mv(along.t(), d_log_prob[rows])
+            along = matmul.rounded(along, h.shape[1])
+            d_h[rows] = multiply(along, weight[group].t()).mul_(each)
+            d_weight[group] = multiply((each * h[rows]).t().contiguous(), along.t()).t()
         return d_h, d_weight, d_bias, None, None, None
