@@ -122,6 +122,9 @@ ACTIVATIONS: dict[str, Activation] = {
 """The first five after Kanai et al. 2018, section 3, and eq. 4.16 of the thesis; g = z^2 + epsilon and
 g = 1 + z + z^2 / 2 = ((z + 1)^2 + 1) / 2 after de Brebisson & Vincent 2016."""
 
+UNDERFLOW = 1e-30
+"""Below this probability its logarithm has lost digits, and is computed again in the log domain."""
+
 SAFE_TOTAL = 1e-20
 """A row of `Shares` with a smaller total has lost digits to underflow."""
 
@@ -172,3 +175,12 @@ def shares(z: Tensor, activation: config.Activation, *, safe: bool = False) -> S
     along = slope(z, activation)
     score = record.overwriting(z)
     return Shares(torch.softmax(score, dim=-1, out=score), None, along)
+
+
+def log_of(p: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
+    """The logarithm of probabilities p [R]; that of the rows [n] with less than `UNDERFLOW` is `again` of them [n]."""
+    log_prob = p.log()
+    rare = (p < UNDERFLOW).nonzero().squeeze(1)
+    if len(rare):
+        log_prob[rare] = again(rare)
+    return log_prob

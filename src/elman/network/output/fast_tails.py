@@ -20,7 +20,7 @@ from torch.nn.functional import linear
 from elman import config
 from elman.network import matmul
 from elman.network.matmul import differentiable_once
-from elman.network.output.activation import log_probs, slope
+from elman.network.output.activation import log_of, log_probs, shares
 
 Members: TypeAlias = slice | Tensor
 """The rows of W of a group: a slice is read in place, indices [S] are copied."""
@@ -71,17 +71,24 @@ def _forward(
 ) -> Tensor:
     """The log-probabilities; d log p / d z of every group is appended to `slopes`."""
     found, multiply = h.new_empty(len(h)), _product(groups)
+
+    def z(rows: slice | Tensor, group: Members) -> Tensor:
+        return multiply(h[rows], weight[group], None if bias is None else bias[group])
+
+    def again(rare: Tensor) -> Tensor:
+        in_groups = [(group, rare[(rare >= rows.start) & (rare < rows.stop)]) for group, rows in groups]
+        scores = [(log_probs(z(rows, group), activation), y[rows]) for group, rows in in_groups if len(rows)]
+        return torch.cat([each.gather(1, place.unsqueeze(1)).squeeze(1) for each, place in scores])
+
     for group, rows in groups:
-        z = multiply(h[rows], weight[group], None if bias is None else bias[group])
-        along = None if slopes is None else slope(z, activation)
-        each = log_probs(z, activation)
+        p, _, along = shares(z(rows, group), activation, safe=True)
         place = y[rows].unsqueeze(1)
-        found[rows] = each.gather(1, place).squeeze(1)
+        found[rows] = p.gather(1, place).squeeze(1)
         if slopes is not None:
-            d_z = each.exp_().neg_()
+            d_z = p.neg_()
             d_z.scatter_add_(1, place, d_z.new_ones(1, 1).expand_as(place))
             slopes.append(d_z if along is None else d_z.mul_(along))
-    return found
+    return log_of(found, again)
 
 
 class _GroupedLogProb(torch.autograd.Function):

@@ -13,7 +13,7 @@ from torch import Tensor
 from elman import config
 from elman.network import matmul
 from elman.network.output import triton_rows
-from elman.network.output.activation import SAFE_TOTAL, Shares, log_probs, shares
+from elman.network.output.activation import SAFE_TOTAL, Shares, log_of, log_probs, shares
 
 BLOCK_BYTES = 28 << 20
 """Largest part of the gradient that is formed in one product. The C library does not reuse blocks of 32 MB and more
@@ -25,9 +25,6 @@ CHUNK_BYTES = defaultdict(lambda: 256 << 20, cpu=12 << 20)
 CHUNK_ROWS = 256
 """A chunk has at least min(CHUNK_ROWS, D / 2) rows too: with fewer, adding its part to the gradient of W
 costs more than forming it. The [R, V] matrix then stays below half of W."""
-
-UNDERFLOW = 1e-30
-"""Below this probability, log p is computed again in the log domain."""
 
 Derivative: TypeAlias = tuple[Tensor, Tensor | None, Tensor]
 """The derivative of -log p(y | h) by z, [R, V], what its rows are still to be divided by, and log p(y | h) [R]."""
@@ -108,12 +105,12 @@ class Layer(NamedTuple):
         return found, self.log_of(h, y, p, activation)
 
     def log_of(self, h: Tensor, y: Tensor, p: Tensor, activation: config.Activation) -> Tensor:
-        """The logarithm of p(y | h) = p [R], computed again where that is so small that it has lost digits."""
-        log_prob = p.log()
-        rare = (p < UNDERFLOW).nonzero().squeeze(1)
-        if len(rare):
-            log_prob[rare] = log_probs(self.z(h[rare]), activation).gather(1, y[rare].unsqueeze(1)).squeeze(1)
-        return log_prob
+        """The logarithm of p(y | h) = p [R]."""
+
+        def again(rare: Tensor) -> Tensor:
+            return log_probs(self.z(h[rare]), activation).gather(1, y[rare].unsqueeze(1)).squeeze(1)
+
+        return log_of(p, again)
 
 
 class Products:
