@@ -103,7 +103,7 @@ class Adaptive(Choice):
         head, *tails = self._parts(context, target)
         if context.shape[1] > 1:
             for part in tails:
-                log_prior = log_prior.index_add(0, part.at, self._log_prob_within(part).to(log_prior.dtype))
+                log_prior = log_prior.to(self.head.dtype).index_add(0, part.at, self._log_prob_within(part))
             return head.mixture_nll(log_prior, position_weight, self.activation)
         nll = -log_prior.detach().squeeze(1).to(self.head.dtype)
         total = -(position_weight * log_prior.squeeze(1)).sum()
