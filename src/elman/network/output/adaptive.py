@@ -90,7 +90,7 @@ class Adaptive(Choice):
             return chosen(self.log_probs(context), target)
         found = context.new_zeros(context.shape[:2], dtype=self.head.dtype)
         for part in self._parts(context, target):
-            found = found.index_add(0, part.at, self._log_prob_within(part))
+            found = found.index_add(0, part.at, part.log_prob(self.activation))
         return found
 
     def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
@@ -103,7 +103,7 @@ class Adaptive(Choice):
         head, *tails = self._parts(context, target)
         if context.shape[1] > 1:
             for part in tails:
-                log_prior = log_prior.to(self.head.dtype).index_add(0, part.at, self._log_prob_within(part))
+                log_prior = log_prior.to(self.head.dtype).index_add(0, part.at, part.log_prob(self.activation))
             return head.mixture_nll(log_prior, position_weight, self.activation)
         nll = -log_prior.detach().squeeze(1).to(self.head.dtype)
         total = -(position_weight * log_prior.squeeze(1)).sum()
@@ -111,15 +111,6 @@ class Adaptive(Choice):
             of_part, each = part.mixture_nll(None, position_weight[part.at], self.activation)
             total, nll = total + of_part, nll.index_add(0, part.at, each)
         return total, nll
-
-    def _log_prob_within(self, part: "_Part") -> PerContext:
-        """The log-probabilities [n, K] of the targets of a part within it."""
-        rows, y = part.context.flatten(0, 1), part.target.repeat_interleave(part.context.shape[1])
-        if torch.is_grad_enabled():
-            each = fast_tails.log_prob(rows, part.weight, part.bias, y, self.activation)
-        else:
-            each = fast_mixture.mixture_log_prob(rows.unsqueeze(1), None, part.weight, part.bias, y, self.activation)
-        return each.view(part.context.shape[:2])
 
     def _parts(self, context: Tensor, target: Tensor) -> "Iterator[_Part]":
         """The head with every position, then each tail that has targets, with their positions."""
@@ -204,6 +195,15 @@ class _Part(NamedTuple):
     weight: Tensor
     bias: Tensor | None
     target: Tensor
+
+    def log_prob(self, activation: config.Activation) -> PerContext:
+        """The log-probabilities [n, K] of the targets within the part."""
+        rows, y = self.context.flatten(0, 1), self.target.repeat_interleave(self.context.shape[1])
+        if torch.is_grad_enabled():
+            each = fast_tails.log_prob(rows, self.weight, self.bias, y, activation)
+        else:
+            each = fast_mixture.mixture_log_prob(rows.unsqueeze(1), None, self.weight, self.bias, y, activation)
+        return each.view(self.context.shape[:2])
 
     def mixture_nll(self, log_prior: PerContext | None, position_weight: Each, activation: config.Activation) -> NLL:
         """As `fast_mixture.mixture_nll`, of the targets within the part."""
