@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from elman.learning.optimisers import Average, non_monotone
+from elman import config
+from elman.learning.averaging import Average, exponential, non_monotone, polynomial, share_of
 from reference import averaging as reference
 from support import networks
 
@@ -33,16 +34,38 @@ def test_average_is_the_mean_of_the_iterates(steps):
         torch.testing.assert_close(value, torch.stack(visited).mean(0))
 
 
-def test_exponential_average():
-    """a_t is proportional to the sum of d^(t - i) w_i over the steps, without the weights before the first."""
+@pytest.mark.parametrize(
+    ("share", "weights"),
+    [
+        (exponential(0.9), [0.9**4, 0.9**3, 0.9**2, 0.9, 1]),
+        (polynomial(0), [1, 1, 1, 1, 1]),
+        (polynomial(1), [1, 2, 3, 4, 5]),
+        (polynomial(2), [1, 3, 6, 10, 15]),
+    ],
+)
+def test_steps_count_more_the_later_they_are(share, weights):
+    """By powers of the decay, or about as a power of the step: i (i + 1) / 2 for 2. The weights before do not count."""
     parameters = list(networks.model().parameters())
-    average = Average(parameters, decay=0.9)
-    iterates = wander(parameters, average, 5)
-    shares = torch.tensor([0.9**back for back in reversed(range(5))], dtype=torch.float64)
-    shares /= shares.sum()
+    average = Average(parameters, share)
+    iterates = wander(parameters, average, len(weights))
+    shares = torch.tensor(weights, dtype=torch.float64) / sum(weights)
     for value, *visited in zip(average.values, *iterates, strict=True):
         expected = torch.tensordot(shares, torch.stack(visited).double(), 1)
         torch.testing.assert_close(value, expected.to(value))
+
+
+@pytest.mark.parametrize(
+    ("averaging", "newest"),
+    [
+        (None, 1 / 5),
+        (config.Immediate(), 1 / 5),
+        (config.NonMonotone(), 1 / 5),
+        (config.Exponential(decay=0.5), 16 / 31),
+        (config.Polynomial(power=3), 4 / 8),
+    ],
+)
+def test_the_share_of_the_newest_of_five_steps(averaging, newest):
+    assert share_of(averaging)(5) == pytest.approx(newest)
 
 
 @pytest.mark.parametrize("tied", [False, True])

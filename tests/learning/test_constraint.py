@@ -11,8 +11,8 @@ from elman import config
 from elman.config.toml import parse_recipe
 from elman.errors import UserError
 from elman.learning import checkpoint
+from elman.learning.averaging import Average, equal, exponential, polynomial
 from elman.learning.constraint import ConstrainedCore, build_constraint, recurrent_spectrum
-from elman.learning.optimisers import Average
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.trainer import StopReason
 from elman.network.build import build_model
@@ -160,14 +160,14 @@ def test_a_killed_run_resumes_bit_for_bit(kind, tmp_path):
     assert one == other
 
 
-@pytest.mark.parametrize("decay", [None, 0.8])
-def test_averages_of_feasible_weights_are_feasible(decay):
+@pytest.mark.parametrize("share", [equal, exponential(0.8), polynomial(2)])
+def test_averages_of_feasible_weights_are_feasible(share):
     """The set is convex."""
     torch.manual_seed(0)
     core = networks.randomise(build_core(config.Stack(sizes=(12,), cell=config.GRU()), 4, locked=True))
     constrained = ConstrainedCore(core, config.Spectral(delta=0.5))
     constrained.project()
-    average = Average(list(core.parameters()), decay)
+    average = Average(list(core.parameters()), share)
     for _ in range(40):
         with torch.no_grad():
             core.layers[0].weight_hh.add_(torch.randn(36, 12))

@@ -4,8 +4,9 @@ import torch
 
 from elman import config
 from elman.data.windows import Batch
+from elman.learning.averaging import Average
 from elman.learning.bptt import WholeWindow
-from elman.learning.optimisers import Average, Optimiser
+from elman.learning.optimisers import Optimiser
 from elman.learning.update import Update
 from elman.network.state import leaves
 from elman.objective.loss import Objective
@@ -96,3 +97,11 @@ def test_what_is_restored_is_copied():
     for name, tensor in update.tensors().items():
         assert torch.equal(tensor, given[name]), name
         assert tensor.data_ptr() != given[name].data_ptr(), name
+
+
+def test_the_average_is_that_of_the_recipe():
+    update = step_of()
+    for averaging, newest in ((config.Immediate(), 1 / 4), (config.Polynomial(power=2), 1 / 2)):
+        sgd = config.SGD(lr=1.0)
+        update.begin_averaging(config.Training(averaging=averaging, optimiser=sgd, epochs=1, batch_size=2))
+        assert update.average.share(4) == newest

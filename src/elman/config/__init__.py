@@ -118,6 +118,7 @@ from elman.config.training import (
     OrthogonalWeights,
     Penalties,
     Plateau,
+    Polynomial,
     RMSprop,
     Spectral,
     SpectralNorm,

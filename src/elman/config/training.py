@@ -169,6 +169,12 @@ class Exponential(Tagged, frozen=True, tag="exponential"):
     decay: Rate = 0.999
 
 
+class Polynomial(Tagged, frozen=True, tag="polynomial"):
+    """An average of the weights from the first step in which step t counts about as t to the `power`."""
+
+    power: NonNegative = 3.0
+
+
 class Penalties(Record, frozen=True):
     """Weights of penalties (`objective/penalties.py`) and Pascanu's regulariser (`learning/gradient_norm.py`)."""
 
@@ -255,7 +261,7 @@ class Training(Record, frozen=True):
     memory: tuple[Memory, ...] = ()
     loss: Literal["mean", "sum"] = "mean"
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()
-    averaging: NonMonotone | Immediate | Exponential | None = None
+    averaging: NonMonotone | Immediate | Exponential | Polynomial | None = None
     clip: PositiveFloat | None = None
     clip_by: Literal["global", "tensor", "value"] = "global"
     weight_decay: NonNegative = 0.0

@@ -1,7 +1,6 @@
-"""Optimisers in their fused form, clipping and L1 before their steps, and averages of the weights after them."""
+"""Optimisers in their fused form, and what comes before their steps: clipping and L1."""
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 import torch
@@ -151,62 +150,3 @@ def add_l1(parameters: Sequence[nn.Parameter], weight: float) -> None:
         for parameter in parameters:
             if parameter.grad is not None:
                 parameter.grad.add_(parameter.sign(), alpha=weight)
-
-
-class Average:
-    """A running average of parameters after each step; the values before the first step do not count.
-
-    Without a decay it is the equal average of all steps since the start, that of ASGD (Polyak & Juditsky 1992), as
-    NT-ASGD uses it; with a decay d the weights of the steps fall by d for each step back, and sum to 1 (the correction
-    of Kingma & Ba 2015, section 3).
-    """
-
-    def __init__(self, parameters: Sequence[nn.Parameter], decay: float | None = None) -> None:
-        self.parameters, self.decay, self.count = list(parameters), decay, 0
-        self.values = [parameter.detach().clone() for parameter in self.parameters]
-
-    @torch.no_grad()
-    def update(self) -> None:
-        """Add the present values of the parameters to the average."""
-        self.count += 1
-        weight = 1 / self.count if self.decay is None else (1 - self.decay) / (1 - self.decay**self.count)
-        torch._foreach_lerp_(self.values, [parameter.data for parameter in self.parameters], weight)
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The averaged values, for a checkpoint."""
-        return {str(index): value for index, value in enumerate(self.values)}
-
-    def restore(self, tensors: Mapping[str, Tensor], count: int) -> None:
-        """Take back what `tensors` returned, an average of `count` steps."""
-        self.count = count
-        for index, value in enumerate(self.values):
-            value.copy_(tensors[str(index)])
-
-    @contextlib.contextmanager
-    def applied(self) -> Iterator[None]:
-        """Within the block the parameters hold their average; afterwards they have their own values again."""
-        self._exchange()
-        try:
-            yield
-        finally:
-            self._exchange()
-
-    def _exchange(self) -> None:
-        own = [parameter.data for parameter in self.parameters]
-        for parameter, value in zip(self.parameters, self.values, strict=True):
-            parameter.data = value
-        self.values = own
-
-
-def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:
-    """Whether `latest` is worse than the best of those more than `interval` checks old (Merity et al. 2018, alg. 1).
-
-    `history` holds the validation losses before the latest, oldest first; `interval` is n of the paper.
-
-    Example:
-        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 4.1, interval=2)
-        True
-        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
-        False
-    """
-    return len(history) > interval and latest > min(history[:-interval])

@@ -8,7 +8,7 @@ import msgspec
 
 from elman import config
 from elman.errors import UserError
-from elman.learning.optimisers import non_monotone
+from elman.learning.averaging import non_monotone
 
 
 def phases_of(training: config.Training) -> list[config.Training]:

@@ -14,12 +14,13 @@ from elman import config
 from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning import checkpoint
+from elman.learning.averaging import Average, share_of
 from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
 from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.muon import Muon
-from elman.learning.optimisers import Average, Optimiser, add_l1, clip_gradients
+from elman.learning.optimisers import Optimiser, add_l1, clip_gradients
 from elman.learning.progress import averages_at_once
 from elman.learning.rtrl import RTRL
 from elman.learning.sentences import Tagging
@@ -123,9 +124,8 @@ class Update:
             self.begin_averaging(phase)
 
     def begin_averaging(self, phase: config.Training) -> None:
-        """Average the weights from the next step on, equally or exponentially as the recipe asks."""
-        decay = phase.averaging.decay if isinstance(phase.averaging, config.Exponential) else None
-        self.average = Average(self.optimiser.parameters, decay)
+        """Average the weights from the next step on, as the recipe asks."""
+        self.average = Average(self.optimiser.parameters, share_of(phase.averaging))
 
     def averaged(self) -> AbstractContextManager[None]:
         """Within the block the weights hold their average, where there is one."""

@@ -1,0 +1,100 @@
+"""Averages of the weights after each step, and when NT-ASGD begins to take them."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from elman import config
+
+Share: TypeAlias = Callable[[int], float]
+"""From the steps in an average, the newest included, to the share that the newest has."""
+
+
+def equal(count: int) -> float:
+    """All steps count alike: the average of ASGD (Polyak & Juditsky 1992), as NT-ASGD uses it."""
+    return 1 / count
+
+
+def exponential(decay: float) -> Share:
+    """Steps count less by the factor `decay` for each step back (the correction of Kingma & Ba 2015, section 3).
+
+    >>> [round(exponential(0.5)(count), 3) for count in (1, 2, 3)]
+    [1.0, 0.667, 0.571]
+    """
+    return lambda count: (1 - decay) / (1 - decay**count)
+
+
+def polynomial(power: float) -> Share:
+    """Step t counts about as t to the `power` (Shamir & Zhang 2013), so later steps more at every time.
+
+    >>> [round(polynomial(1)(count), 3) for count in (1, 2, 3)]
+    [1.0, 0.667, 0.5]
+    """
+    return lambda count: (1 + power) / (count + power)
+
+
+def share_of(averaging: config.NonMonotone | config.Immediate | config.Exponential | config.Polynomial | None) -> Share:
+    """How the steps count in the average that a recipe asks for."""
+    match averaging:
+        case config.Exponential(decay=decay):
+            return exponential(decay)
+        case config.Polynomial(power=power):
+            return polynomial(power)
+        case _:
+            return equal
+
+
+class Average:
+    """A running average of parameters after each step; the values before the first step do not count."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter], share: Share = equal) -> None:
+        self.parameters, self.share, self.count = list(parameters), share, 0
+        self.values = [parameter.detach().clone() for parameter in self.parameters]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Add the present values of the parameters to the average."""
+        self.count += 1
+        torch._foreach_lerp_(self.values, [parameter.data for parameter in self.parameters], self.share(self.count))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The averaged values, for a checkpoint."""
+        return {str(index): value for index, value in enumerate(self.values)}
+
+    def restore(self, tensors: Mapping[str, Tensor], count: int) -> None:
+        """Take back what `tensors` returned, an average of `count` steps."""
+        self.count = count
+        for index, value in enumerate(self.values):
+            value.copy_(tensors[str(index)])
+
+    @contextlib.contextmanager
+    def applied(self) -> Iterator[None]:
+        """Within the block the parameters hold their average; afterwards they have their own values again."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def _exchange(self) -> None:
+        own = [parameter.data for parameter in self.parameters]
+        for parameter, value in zip(self.parameters, self.values, strict=True):
+            parameter.data = value
+        self.values = own
+
+
+def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:
+    """Whether `latest` is worse than the best of those more than `interval` checks old (Merity et al. 2018, alg. 1).
+
+    `history` holds the validation losses before the latest, oldest first; `interval` is n of the paper.
+
+    Example:
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 4.1, interval=2)
+        True
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
+        False
+    """
+    return len(history) > interval and latest > min(history[:-interval])
