@@ -10,10 +10,10 @@ from elman.data.music.midi import write_midi
 from elman.data.pairs.files import RawPair
 from elman.data.text.facts import TextFacts
 from elman.errors import UserError
-from elman.tasks.proposal import choose, others, text
+from elman.tasks.proposal import choose, others, text, text_model
 from elman.tasks.proposal.others import PairFacts
 from elman.tasks.proposal.proposal import Proposal, changed, epochs_reason, epochs_that_fit, setting
-from elman.tasks.proposal.text import Extent
+from elman.tasks.proposal.text_model import Extent
 
 NOVEL = TextFacts(
     size=1_200_000,
@@ -102,7 +102,7 @@ def test_no_more_is_held_out_than_an_evaluation_needs():
     ("tokens", "epochs"), [(1_000, 25), (100_000, 19), (250_000, 12), (1_000_000, 6), (10_000_000, 2), (10**8, 1)]
 )
 def test_needed_epochs(tokens, epochs):
-    assert text.needed_epochs(tokens) == epochs
+    assert text_model.needed_epochs(tokens) == epochs
 
 
 def sized(tokens, minutes, per_second, words=True, symbols=4_000):
@@ -112,11 +112,11 @@ def sized(tokens, minutes, per_second, words=True, symbols=4_000):
     def speed(proposal):
         sizes = proposal.load().model.core.sizes
         timed.append(sizes)
-        (size,) = (one for one in text.SIZES if (one.hidden, one.embedding) == sizes)
+        (size,) = (one for one in text_model.SIZES if (one.hidden, one.embedding) == sizes)
         return tokens * size.cost(extent.scored) / per_second / 60
 
     extent = Extent(tokens, symbols, words)
-    recipe = text.sized(Proposal("text/prose.toml", (), ()), extent, minutes, speed).load()
+    recipe = text_model.sized(Proposal("text/prose.toml", (), ()), extent, minutes, speed).load()
     assert recipe.model.core.sizes in timed
     assert len(set(timed)) <= 2
     return recipe.model.core.sizes[0], recipe.training.epochs
@@ -135,8 +135,8 @@ def sized(tokens, minutes, per_second, words=True, symbols=4_000):
 )
 def test_enough_epochs_are_a_quarter_of_the_needed_ones(tokens, words, needed, enough):
     extent = Extent(tokens, 4_000, words)
-    assert text.needed_epochs(extent.in_words) == needed
-    assert [extent.enough_epochs(size) for size in text.SIZES] == [enough] * 3 + [needed / 2] * 3
+    assert text_model.needed_epochs(extent.in_words) == needed
+    assert [extent.enough_epochs(size) for size in text_model.SIZES] == [enough] * 3 + [needed / 2] * 3
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_the_largest_size_of_which_enough_epochs_fit(tokens, minutes, per_second
 def proposed(tokens=250_000, per_epoch=0.001, symbols=10_000, words=True):
     """What is proposed for ten minutes where every size takes as long."""
     recipe = "text/prose.toml" if words else "text/characters.toml"
-    return text.sized(Proposal(recipe, (), ()), Extent(tokens, symbols, words), 10, lambda _: per_epoch)
+    return text_model.sized(Proposal(recipe, (), ()), Extent(tokens, symbols, words), 10, lambda _: per_epoch)
 
 
 def test_a_large_vocabulary_has_an_adaptive_softmax_and_costs_as_much_as_a_quarter_of_it():
@@ -176,7 +176,7 @@ def test_a_large_vocabulary_has_an_adaptive_softmax_and_costs_as_much_as_a_quart
 def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate():
     recipe = proposed(per_epoch=4.0).load()
     core, encoder, training = recipe.model.core, recipe.model.encoder, recipe.training
-    assert training.epochs == text.BRIEF == 2
+    assert training.epochs == text_model.BRIEF == 2
     assert not any((core.output_dropout, core.weight_drop, core.between_dropout))
     assert not any((encoder.dropout, encoder.word_dropout))
     assert (training.penalties.ar, training.penalties.tar) == (0, 0)
@@ -187,6 +187,65 @@ def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate()
     assert longer.training.optimiser.lr == 5e-3
 
 
+def mixing(single, mixed, tokens=900_000, given=()):
+    """What is proposed for ten minutes where an epoch takes so long with one softmax and with a mixture."""
+
+    def speed(proposal):
+        return mixed if isinstance(proposal.load().model.output.contexts, config.Mixture) else single
+
+    own = Proposal("text/prose.toml").under(given)
+    return text_model.sized(own, Extent(tokens, 10_000, words=True), 10, speed)
+
+
+@pytest.mark.parametrize(
+    ("single", "mixed", "epochs", "mixes"),
+    [
+        (0.1, 0.2, 6, True),
+        (2.0, 2.6, 3, True),
+        (2.0, 3.9, 2, True),
+        (2.0, 4.1, 4, False),
+        (4.0, 4.1, 2, False),
+        (4.0, 4.0, 2, True),
+    ],
+)
+def test_a_mixture_is_taken_where_two_epochs_of_it_fit(single, mixed, epochs, mixes):
+    found = mixing(single, mixed)
+    recipe = found.load()
+    assert recipe.training.epochs == epochs
+    contexts = recipe.model.output.contexts
+    assert contexts == (config.Mixture({1: 1, 2: 1}, recipe.model.encoder.size) if mixes else config.Single())
+    assert recipe.training.averaging == (config.Polynomial(power=3) if mixes else None)
+    assert any("DOC" in reason for reason in found.reasons) == mixes
+
+
+def test_a_mixture_needs_many_words_and_wide_layers():
+    def mixes(found):
+        return isinstance(found.load().model.output.contexts, config.Mixture)
+
+    assert mixes(mixing(0.1, 0.1, tokens=500_000))
+    assert not mixes(mixing(0.1, 0.1, tokens=499_999))
+    assert not mixes(mixing(9.0, 9.0))  # the smallest size
+    extent = Extent(900_000, 10_000, words=True)
+    assert [extent.mixes(size) for size in text_model.SIZES] == [False] * 2 + [True] * 4
+    assert not extent._replace(symbols=4_999).mixes(text_model.SIZES[-1])
+    assert not extent._replace(words=False).mixes(text_model.SIZES[-1])
+
+
+def test_a_mixture_leaves_what_the_user_has_set():
+    for own in (
+        ['model.output.contexts={kind="mixture",size=320,heads={2=3}}'],
+        ["model.core.sizes=[384,192]", "model.encoder.size=192"],
+    ):
+        found = mixing(0.1, 0.1, given=own)
+        assert "DOC" not in " ".join(found.reasons)
+        assert found.load().training.averaging is None
+    own = ["training.averaging={kind='immediate'}"]
+    assert mixing(0.1, 0.1, given=own).load().training.averaging == config.Immediate()
+    own = ["training.epochs=3"]
+    assert isinstance(mixing(2.0, 2.6, given=own).load().model.output.contexts, config.Mixture)
+    assert isinstance(mixing(2.0, 2.7, given=own).load().model.output.contexts, config.Single)
+
+
 @pytest.mark.parametrize(("tokens", "epochs"), [(250_000, 2), (8_000_000, 1)])
 def test_few_epochs_are_timed_without_dropout(tokens, epochs):
     """Five minutes an epoch with dropout, so that one fits, and three without; 8 million tokens need two."""
@@ -194,9 +253,9 @@ def test_few_epochs_are_timed_without_dropout(tokens, epochs):
     def speed(proposal):
         return 5.0 if proposal.load().model.core.weight_drop else 3.0
 
-    found = text.sized(Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words=True), 10, speed)
+    found = text_model.sized(Proposal("text/prose.toml", (), ()), Extent(tokens, 10_000, words=True), 10, speed)
     assert found.load().training.epochs == epochs
-    assert f"{epochs} epoch{'s' * (epochs > 1)} of 3 minutes" in found.reasons[2]
+    assert f"{epochs} epoch{'s' * (epochs > 1)} of 3 minutes" in " ".join(found.reasons)
     assert found.load().model.core.weight_drop == 0
 
 
@@ -209,15 +268,15 @@ def test_epochs_and_layers_of_the_user_stay():
         timed.append(proposal.load().model.core.sizes)
         return 0.001
 
-    found = text.sized(own, Extent(250_000, 4_000, words=True), 10, speed)
+    found = text_model.sized(own, Extent(250_000, 4_000, words=True), 10, speed)
     recipe = found.load()
     assert (recipe.model.core.sizes, recipe.training.epochs) == ((500, 100), 1)
     assert set(timed) == {(500, 100)}
-    assert recipe.training.optimiser.lr == text.SIZES[3].brief_rate
+    assert recipe.training.optimiser.lr == text_model.SIZES[3].brief_rate
     assert found.reasons[0].startswith("1 epoch of 0 seconds; 12 would be enough")
     assert not any("layers" in reason for reason in found.reasons)
     longer = Proposal("text/prose.toml").under(["training.epochs=40"])
-    assert text.sized(longer, Extent(250_000, 4_000, words=True), 10, lambda _: 5.0).load().training.epochs == 40
+    assert text_model.sized(longer, Extent(250_000, 4_000, words=True), 10, lambda _: 5.0).load().training.epochs == 40
     series = others.timed(Proposal("series/table.toml").under(["training.epochs=7"]), 20, 10, lambda _: 0.1)
     assert series.load().training.epochs == 7
     assert series.reasons[0].startswith("7 epochs of ")
@@ -231,11 +290,11 @@ def test_a_reason_is_left_out_where_its_keys_are_set():
 
 
 def test_few_epochs_that_are_enough_are_no_reason_to_change_anything():
-    assert proposed(tokens=10_000_000, per_epoch=2.0).load().training.optimiser.lr == text.SIZES[-1].rate
+    assert proposed(tokens=10_000_000, per_epoch=2.0).load().training.optimiser.lr == text_model.SIZES[-1].rate
 
 
 def test_characters_keep_their_rate_however_few_the_epochs():
-    assert proposed(per_epoch=9.0, words=False).load().training.optimiser.lr == text.SIZES[0].rate
+    assert proposed(per_epoch=9.0, words=False).load().training.optimiser.lr == text_model.SIZES[0].rate
 
 
 def test_three_characters_count_as_a_word():
@@ -345,10 +404,10 @@ def test_music_and_epochs_by_size():
 
 def test_the_loss_at_the_end_of_a_text_is_predicted():
     extent = Extent(250_000, 4_000, words=True)
-    found = text.sized(Proposal("text/prose.toml"), extent, 10, lambda _: 1.0)
+    found = text_model.sized(Proposal("text/prose.toml"), extent, 10, lambda _: 1.0)
     assert found.load().training.predict_loss
     assert found.reasons[-1] == "after an eighth and a quarter of the steps the loss at the end is predicted"
     refused = Proposal("text/prose.toml").under(["training.predict_loss=false"])
-    silent = text.sized(refused, extent, 10, lambda _: 1.0)
+    silent = text_model.sized(refused, extent, 10, lambda _: 1.0)
     assert not silent.load().training.predict_loss
     assert "predicted" not in " ".join(silent.reasons)

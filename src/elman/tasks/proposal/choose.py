@@ -20,7 +20,7 @@ from elman.errors import UserError
 from elman.files import cache_folder
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
-from elman.tasks.proposal import others, text
+from elman.tasks.proposal import others, text, text_model
 from elman.tasks.proposal.proposal import Proposal, setting
 from elman.tasks.task import Task
 
@@ -57,7 +57,7 @@ def propose(
     facts = task.corpus.describe()["splits"]["train"]
     size = int(facts["tokens"])
     if found.kind == "text":
-        return text.sized(proposal, text.Extent(size, len(task.inputs), words), minutes, speed)
+        return text_model.sized(proposal, text_model.Extent(size, len(task.inputs), words), minutes, speed)
     what = " to ".join(found.languages) if found.languages else found.kind
     titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
     if found.kind == "series":

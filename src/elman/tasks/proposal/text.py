@@ -1,12 +1,12 @@
-"""How a text of the user's own is read, and how large a model of it is: rules from facts to settings."""
+"""How a text of the user's own is read: rules from facts to settings."""
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from elman.config.toml import flatten, with_settings
 from elman.data.text.facts import TextFacts
-from elman.tasks.proposal.proposal import SHARE, Proposal, Speed, changed, epochs_reason, epochs_that_fit
+from elman.tasks.proposal.proposal import Proposal, changed
 
 FEW_LINES = 40
 """Lines, or paragraphs, that a text has at least where it is cut by them; otherwise it is read without ends."""
@@ -16,57 +16,6 @@ LONG_LINE = 0.04
 
 HELD_OUT = 50_000
 """Tokens of the validation split, and of the test split, at most; they are 5 % of smaller texts."""
-
-CHARACTERS_PER_WORD = 3
-"""Characters that count as one word where the size of a text is compared with the tables."""
-
-
-class Size(NamedTuple):
-    """A size of the model: of the word vectors and the two layers; for texts from so many tokens on.
-
-    `rate` is the learning rate, `brief_rate` that of at most `BRIEF` epochs.
-    """
-
-    embedding: int
-    hidden: int
-    rate: float
-    brief_rate: float
-    tokens: int
-
-    def cost(self, scored: float) -> float:
-        """Multiply-adds per token in the two layers and the output, which scores so many symbols."""
-        return (4 * (self.hidden + self.embedding) ** 2) + self.embedding * scored
-
-
-SIZES = (
-    Size(64, 128, 5e-3, 1.6e-2, 0),
-    Size(128, 256, 5e-3, 1.6e-2, 20_000),
-    Size(192, 384, 5e-3, 1.2e-2, 50_000),
-    Size(320, 640, 4e-3, 6e-3, 150_000),
-    Size(480, 960, 3e-3, 4.5e-3, 1_000_000),
-    Size(640, 1280, 2e-3, 3e-3, 5_000_000),
-)
-
-QUARTERED = SIZES[:3]
-"""Sizes of which a quarter of the needed epochs is enough, by trials; of wider ones half."""
-
-BRIEF = 2
-"""Epochs of words up to which a model is trained without dropout and penalties, and at a higher rate."""
-
-ADAPTIVE = 5_000
-"""Words from which on the softmax is adaptive, with the word vectors and biases."""
-
-ADAPTIVE_SHARE = 0.25
-"""Of the words, about what an adaptive softmax scores per token."""
-
-MIDDLE = 3
-"""The size that is measured first, where the text allows it."""
-
-DROPOUT = ((100_000, 0.5, 0.4), (500_000, 0.4, 0.3), (2_000_000, 0.25, 0.2), (10_000_000, 0.1, 0.1))
-"""Below so many tokens: dropout of the output, and that of the recurrent weights; half of the latter elsewhere.
-
-With fewer epochs than are needed each is lower in proportion: such a model learns too little rather than too much.
-"""
 
 MIN_COUNT = ((500_000, 2), (5_000_000, 3), (math.inf, 5))
 """Below so many tokens: how often a word has to occur in order not to be unknown."""
@@ -130,123 +79,3 @@ def _ends(facts: TextFacts) -> tuple[str, str]:
 def _held_out(tokens: int) -> float:
     share = min(0.05, HELD_OUT / tokens)
     return float(f"{share:.1g}")
-
-
-def needed_epochs(tokens: float) -> int:
-    """Epochs after which a text of so many tokens gains little more: 6 at a million, fewer where it is longer."""
-    return max(1, min(25, round(6 * math.sqrt(1e6 / tokens))))
-
-
-class Extent(NamedTuple):
-    """The tokens of the training split, the symbols of the vocabulary, and whether these are words."""
-
-    tokens: int
-    symbols: int
-    words: bool
-
-    @property
-    def in_words(self) -> float:
-        """The tokens, characters counted as parts of words."""
-        return self.tokens if self.words else self.tokens / CHARACTERS_PER_WORD
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether the softmax is adaptive."""
-        return self.words and self.symbols >= ADAPTIVE
-
-    def enough_epochs(self, size: Size) -> float:
-        """Epochs that make a size worth it: half of the needed ones; of `QUARTERED` a quarter, but at least `BRIEF`."""
-        needed = needed_epochs(self.in_words)
-        return min(needed / 2, max(BRIEF, needed / 4)) if size in QUARTERED else needed / 2
-
-    @property
-    def scored(self) -> float:
-        """Symbols that the output scores per token."""
-        return self.symbols * (ADAPTIVE_SHARE if self.adaptive else 1)
-
-
-def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Proposal:
-    """The proposal with the largest model of which enough epochs fit into the minutes.
-
-    The epochs are as many as fit, at most those that are needed. The time is measured at a middle size first; from the
-    nearest measured size it is extrapolated by the cost, until the size that is chosen has been measured. Where only
-    few epochs fit, it is measured once more without dropout, which is faster. Where the user has set the layers, the
-    rates are those of the size that is nearest; epochs that are set are neither raised nor lowered.
-    """
-    needed = needed_epochs(extent.in_words)
-    proposal = proposal.adding(changed(proposal.recipe, {_PREDICTS: True}))
-    own = proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
-    allowed = _allowed(proposal, extent)
-    chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
-    while chosen not in measured:
-        measured[chosen] = speed(_of_size(proposal, chosen, extent))
-        per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
-        enough = {size: extent.enough_epochs(size) if own is None else own for size in allowed}
-        fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= enough[size]]
-        chosen = (fitting or allowed[:1])[-1]
-    epoch = measured[chosen]
-    epochs = own or epochs_that_fit(minutes, epoch, needed)
-    if brief := _brief(extent, epochs):
-        epoch = speed(_of_size(proposal, chosen, extent, epochs))
-        epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
-    found = _of_size(proposal, chosen, extent, epochs).adding(changed(proposal.recipe, {_EPOCHS: epochs}))
-    size = f"{extent.tokens:,} training tokens: layers of {chosen.hidden} and {chosen.embedding} units"
-    found = found.because(size, _LAYERS)
-    if extent.adaptive:
-        found = found.because(f"{extent.symbols:,} words: an adaptive softmax", "model.output.choice")
-    found = found.adding((), epochs_reason(epochs, epoch, minutes, needed))
-    if brief:
-        found = found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS)
-    return found.because("after an eighth and a quarter of the steps the loss at the end is predicted", _PREDICTS)
-
-
-_LAYERS, _EPOCHS, _RATE = "model.core.sizes", "training.epochs", "training.optimiser.lr"
-_PREDICTS = "training.predict_loss"
-_DROPOUTS = (
-    "model.encoder.dropout", "model.core.weight_drop", "model.core.between_dropout", "model.core.output_dropout",
-)  # fmt: skip
-
-
-def _allowed(proposal: Proposal, extent: Extent) -> list[Size]:
-    """The sizes to choose from; the one nearest to the layers where the user has set them."""
-    if proposal.is_given(_LAYERS) and (layers := getattr(proposal.load().model.core, "sizes", ())):
-        return [min(SIZES, key=lambda size: abs(math.log(size.hidden / max(layers))))]
-    return [size for size in SIZES if extent.in_words >= size.tokens]
-
-
-def _extrapolated(measured: dict[Size, float], size: Size, scored: float) -> float:
-    """The minutes of an epoch, measured or extrapolated by the cost from the measured size that is nearest to it."""
-    nearest = min(measured, key=lambda other: abs(math.log(other.hidden / size.hidden)))
-    return measured[nearest] * size.cost(scored) / nearest.cost(scored)
-
-
-def _brief(extent: Extent, epochs: int) -> bool:
-    """Whether words are read for few epochs, and more would be needed."""
-    return extent.words and epochs <= BRIEF and epochs < needed_epochs(extent.in_words)
-
-
-def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None = None) -> Proposal:
-    """The proposal with a size, for so many epochs, by default as many as are needed."""
-    tokens, needed = extent.in_words, needed_epochs(extent.in_words)
-    epochs = needed if epochs is None else epochs
-    brief = _brief(extent, epochs)
-    share = 0.0 if brief else min(1.0, epochs / needed)
-    output, weights = next(((output, weights) for limit, output, weights in DROPOUT if tokens < limit), (0.0, 0.0))
-    dropout = (weights / 2, weights, weights / 2, output)
-    values: dict[str, Any] = {
-        "model.encoder.size": size.embedding,
-        _LAYERS: [size.hidden, size.embedding],
-        **dict(zip(_DROPOUTS, (round(share * one, 2) for one in dropout), strict=True)),
-        "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 1_000_000 else 32,
-        _RATE: size.brief_rate if brief else size.rate,
-    }
-    if brief:
-        values |= {
-            "model.encoder.word_dropout": 0.0,
-            "training.schedule.warm_up": 0.1,
-            "training.penalties.ar": 0.0,
-            "training.penalties.tar": 0.0,
-        }
-    if extent.adaptive:
-        values["model.output.choice"] = '{kind="adaptive", bias=true, tied=true}'
-    return proposal.adding(changed(proposal.recipe, values))
