@@ -1,7 +1,7 @@
 """A training window of one layer by every cell, and of other cores: `python benchmarks/cells.py [PART ...]`.
 
-The parts: `cells`, each beside the LSTM, and its plain loop where it has a faster form; `steps`, ten single steps of
-one row without gradients, by that form and by the plain step; `cores`, a whole core.
+The parts: `cells`, each beside the LSTM, and its plain loop where it has a faster form; `wide`, the Mogrifier in wide
+layers; `steps`, ten single steps of one row without gradients, by that form and by the plain step; `cores`, whole ones.
 """
 
 import argparse
@@ -54,6 +54,9 @@ CELLS: dict[str, config.Cell] = {
     "rwkv7": config.RWKV7(),
     "local attention": config.LocalAttention(),
 }
+WIDE = ((35, 20, 192, 384), (64, 16, 64, 640), (64, 16, 64, 1152), (70, 20, 850, 850))
+"""Steps, rows, inputs and units of wider layers."""
+
 CORES: dict[str, config.Core] = {
     "two layers": config.Stack(sizes=(SIZE, SIZE)),
     "graves": config.Stack(sizes=(SIZE, SIZE), connections="graves"),
@@ -69,24 +72,42 @@ CORES: dict[str, config.Core] = {
 }
 
 
-def _layer(recipe: config.Cell) -> Layer:
-    layer = Layer(build_cell(recipe), SIZE, SIZE)
+def _layer(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
+    layer = Layer(build_cell(recipe), inputs, units)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, 0, 0.05)
     return layer
 
 
 def cells(options: argparse.Namespace) -> None:
-    xs = torch.randn(STEPS, ROWS, SIZE)
+    _training("cells", CELLS, (STEPS, ROWS, SIZE, SIZE), options)
+
+
+def wide(options: argparse.Namespace) -> None:
+    some: dict[str, config.Cell] = {
+        "lstm": config.LSTM(),
+        "mogrifier, 2 rounds": config.Mogrifier(rounds=2),
+        "mogrifier, 5 rounds": config.Mogrifier(),
+        "mogrifier, 5 rounds of rank 20, capped": config.Mogrifier(rank=20, input_gate="capped"),
+    }
+    for shape in WIDE:
+        _training("wide", some, shape, options)
+
+
+def _training(
+    part: str, recipes: dict[str, config.Cell], shape: tuple[int, int, int, int], options: argparse.Namespace
+) -> None:
+    num_steps, rows, inputs, units = shape
+    xs = torch.randn(num_steps, rows, inputs)
     candidates: timing.Candidates = {}
-    for name, recipe in CELLS.items():
-        layer = _layer(recipe)
-        candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(ROWS))[0], layer)
+    for name, recipe in recipes.items():
+        layer = _layer(recipe, inputs, units)
+        candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(rows))[0], layer)
         if layer.cell.sequence is not None:
             candidates[f"{name}: loop"] = lambda layer=layer: _train(
-                lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(ROWS))[0], layer
+                lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(rows))[0], layer
             )
-    timing.report({"part": "cells", "T": STEPS, "B": ROWS, "I": SIZE, "H": SIZE}, 0.0, candidates, options)
+    timing.report({"part": part, "T": num_steps, "B": rows, "I": inputs, "H": units}, 0.0, candidates, options)
 
 
 @torch.inference_mode()
@@ -132,7 +153,7 @@ def _train(outputs: Callable[[], Tensor], module: torch.nn.Module) -> None:
 
 
 def main() -> None:
-    parts = {"cells": cells, "steps": steps, "cores": cores}
+    parts = {"cells": cells, "wide": wide, "steps": steps, "cores": cores}
     options = timing.arguments(__doc__ or "", tuple(parts))
     for part in options.parts:
         parts[part](options)

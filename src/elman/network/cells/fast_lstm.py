@@ -101,7 +101,7 @@ class _LSTM(torch.autograd.Function):
     def backward(ctx: Any, d_outputs: Tensor, d_c: Tensor) -> tuple[Tensor | None, ...]:
         xs, h0, w_x, w_h, gates, cells, outputs = ctx.saved_tensors
         num_steps, num_rows, _ = outputs.shape
-        d_z, h_to_c = _factors(gates, cells)
+        d_z, h_to_c = factors(gates, cells)
         packed = matmul.pack(w_h.t(), num_rows, num_steps)
         d_outputs = d_outputs.contiguous()
         earlier = (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
@@ -126,7 +126,7 @@ class _LSTM(torch.autograd.Function):
         return d_xs, d_h, d_c, d_w_x, d_w_h, d_bias, None
 
 
-def _factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
+def factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
     """Return what d c (for i, f, g) and d h (for o) are multiplied by to give d z [T, B, 4, H]; d c / d h."""
     i, f, g, o = gates.unbind(2)
     tanh_c = cells[1:].tanh()

@@ -4,6 +4,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
+from elman.network.cells import fast_mogrifier
 from elman.network.cells.cell import Array, Cell, LayerState, Weights
 from elman.network.cells.lstm import CAPPED_LSTM, LSTM
 
@@ -42,4 +43,13 @@ def build(record: config.Mogrifier) -> Cell:
                 x = 2 * _product(maps, h).sigmoid() * x
         return lstm.step(weights, x, (h, c))
 
-    return Cell(gates=4, slots=2, step=step, name="mogrifier", candidate=2, keeps=((1, 1),), extra=matrices)
+    return Cell(
+        gates=4,
+        slots=2,
+        step=step,
+        sequence=fast_mogrifier.mogrifier(rounds, low_rank=rank is not None, capped=record.input_gate == "capped"),
+        name="mogrifier",
+        candidate=2,
+        keeps=((1, 1),),
+        extra=matrices,
+    )
