@@ -218,17 +218,13 @@ def test_a_mixture_is_taken_where_two_epochs_of_it_fit(single, mixed, epochs, mi
     assert any("DOC" in reason for reason in found.reasons) == mixes
 
 
-def test_a_mixture_needs_many_words_and_wide_layers():
-    def mixes(found):
-        return isinstance(found.load().model.output.contexts, config.Mixture)
-
-    assert mixes(mixing(0.1, 0.1, tokens=500_000))
-    assert not mixes(mixing(0.1, 0.1, tokens=499_999))
-    assert not mixes(mixing(9.0, 9.0))  # the smallest size
-    extent = Extent(900_000, 10_000, words=True)
-    assert [extent.mixes(size) for size in text_model.SIZES] == [False] * 2 + [True] * 4
-    assert not extent._replace(symbols=4_999).mixes(text_model.SIZES[-1])
-    assert not extent._replace(words=False).mixes(text_model.SIZES[-1])
+def test_a_mixture_needs_many_words():
+    assert isinstance(mixing(0.1, 0.1, tokens=500_000).load().model.output.contexts, config.Mixture)
+    assert isinstance(mixing(0.1, 0.1, tokens=499_999).load().model.output.contexts, config.Single)
+    extent = Extent(500_000, 5_000, words=True)
+    assert extent.mixes
+    assert not extent._replace(symbols=4_999).mixes
+    assert not extent._replace(words=False).mixes
 
 
 def test_a_mixture_leaves_what_the_user_has_set():

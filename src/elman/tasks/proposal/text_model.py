@@ -47,8 +47,8 @@ ADAPTIVE = 5_000
 ADAPTIVE_SHARE = 0.25
 """Of the words, about what an adaptive softmax scores per token."""
 
-MIXED_TOKENS, MIXED_UNITS = 500_000, 384
-"""Words to train on, and units of the first layer, from which on an adaptive softmax is a mixture (DOC)."""
+MIXED = 500_000
+"""Words to train on from which an adaptive softmax is a mixture (DOC), where there is time for it."""
 
 AVERAGE_POWER = 3
 """Of the average of a mixture's weights: half of it is of the last 16 % of the steps."""
@@ -90,9 +90,10 @@ class Extent(NamedTuple):
         needed = needed_epochs(self.in_words)
         return min(needed / 2, max(BRIEF, needed / 4)) if size in QUARTERED else needed / 2
 
-    def mixes(self, size: Size) -> bool:
-        """Whether the text is long enough and the layers wide enough for a mixture of softmaxes, one for each layer."""
-        return self.adaptive and self.tokens >= MIXED_TOKENS and size.hidden >= MIXED_UNITS
+    @property
+    def mixes(self) -> bool:
+        """Whether the text is long enough for a mixture of adaptive softmaxes, a context of each layer."""
+        return self.adaptive and self.tokens >= MIXED
 
     @property
     def scored(self) -> float:
@@ -117,7 +118,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
         epoch = speed(_of_size(proposal, size, extent, epochs))
         epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
     found = _of_size(proposal, size, extent, epochs)
-    mixes = extent.mixes(size) and not proposal.is_given(_LAYERS, "model.encoder.size", _CONTEXTS)
+    mixes = extent.mixes and not proposal.is_given(_LAYERS, "model.encoder.size", _CONTEXTS)
     if mixes:
         slower = speed(_mixed(found, size))
         fewer = own or epochs_that_fit(minutes, slower, epochs)
