@@ -51,7 +51,7 @@ MIXED = 500_000
 """Words to train on from which an adaptive softmax is a mixture (DOC), where there is time for it."""
 
 AVERAGE_POWER = 3
-"""Of the average of a mixture's weights: half of it is of the last 16 % of the steps."""
+"""Power of the average of a mixture's weights, of which the last 16 % of the steps have half."""
 
 MIDDLE = 3
 """The size that is measured first, where the text allows it."""
