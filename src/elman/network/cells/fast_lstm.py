@@ -108,12 +108,8 @@ class _LSTM(torch.autograd.Function):
         forget = gates[:, :, 1]
         d_h, d_c = d_outputs[-1], d_c.clone()
         for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
-            d_c.addcmul_(d_h, h_to_c[t])
-            step = d_z[t]
-            step[:, :3].mul_(d_c.unsqueeze(1))
-            step[:, 3].mul_(d_h)
-            d_c.mul_(forget[t])
-            d_h = matmul.multiply_add(step.view(num_rows, -1), packed, d_output)
+            step = back_through_gates(d_z[t], d_h, d_c, h_to_c[t], forget[t])
+            d_h = matmul.multiply_add(step, packed, d_output)
         flat = d_z.view(num_steps * num_rows, -1)
         low = matmul.rounded(flat, min(xs.shape[2], w_h.shape[1]))
         d_xs = matmul.multiply(low, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None
@@ -136,6 +132,15 @@ def factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
     torch.addcmul(i, i * g, g, value=-1, out=factors[:, :, 2])
     torch.mul(o - o * o, tanh_c, out=factors[:, :, 3])
     return factors, torch.addcmul(o, o * tanh_c, tanh_c, value=-1)
+
+
+def back_through_gates(step: Tensor, d_h: Tensor, d_c: Tensor, h_to_c: Tensor, forget: Tensor) -> Tensor:
+    """The gradient of a step's sums [B, 4 H], in place of its `factors` [B, 4, H]; d_c becomes that of the old cell."""
+    d_c.addcmul_(d_h, h_to_c)
+    step[:, :3].mul_(d_c.unsqueeze(1))
+    step[:, 3].mul_(d_h)
+    d_c.mul_(forget)
+    return step.view(len(step), -1)
 
 
 def keeps_workspace(xs: Tensor) -> bool:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.network import matmul, precision
 from elman.network.cells.cell import LayerState, Sequence, Weights
-from elman.network.cells.fast_lstm import factors
+from elman.network.cells.fast_lstm import back_through_gates, factors
 from elman.network.matmul import differentiable_once
 
 
@@ -149,13 +149,8 @@ class _Mogrifier(torch.autograd.Function):
         earlier = (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
         d_h = d_outputs[-1]
         for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
-            d_c.addcmul_(d_h, h_to_c[t])
-            step = d_z[t]
-            step[:, :3].mul_(d_c.unsqueeze(1))
-            step[:, 3].mul_(d_h)
-            d_c.mul_(gates[t, :, 1])
-            flat = step.view(num_rows, -1)
-            d_x, d_h = matmul.multiply(flat, back_x), matmul.multiply(flat, back_h)
+            step = back_through_gates(d_z[t], d_h, d_c, h_to_c[t], gates[t, :, 1])
+            d_x, d_h = matmul.multiply(step, back_x), matmul.multiply(step, back_h)
             for number in reversed(range(form.rounds)):
                 d_source, d_target = (d_x, d_h) if number % 2 else (d_h, d_x)
                 d = d_sums[number][t].mul_(d_target)
