@@ -157,7 +157,7 @@ def test_the_example_is_installed_by_pip_and_exported_to_every_format(tmp_path):
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check")
     pip = [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)]
     subprocess.run(pip, check=True, capture_output=True, text=True)
-    frequent, rare = "one one one one one one one one one one\n" * 500, "seven\n" * 3  # of frequencies as far apart as those of Shakespeare's words
+    frequent, rare = "one one one one one one one one one one\n" * 500, "seven\n" * 3  # as far apart as Shakespeare's
     text.write_text("one two three four five six\n" * 60 + rare + frequent)
     small = ("--set", "model.core.sizes=[8]", "--set", "model.encoder.size=8", "--set", "training.epochs=1")
     train = ("train", source / "recipe.toml", "--data", text, "--out", out, "--threads", 1, *small)
