@@ -187,11 +187,16 @@ def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate()
     assert longer.training.optimiser.lr == 5e-3
 
 
-def mixing(single, mixed, tokens=900_000, given=()):
-    """What is proposed for ten minutes where an epoch takes so long with one softmax and with a mixture."""
+def mixing(single, mixed, tokens=900_000, given=(), growth=0.0):
+    """What is proposed for ten minutes where an epoch takes so long with one softmax and with a mixture.
+
+    So long it takes in layers of 256 units, and in wider ones in proportion to their units to the power `growth`.
+    """
 
     def speed(proposal):
-        return mixed if isinstance(proposal.load().model.output.contexts, config.Mixture) else single
+        model = proposal.load().model
+        width = (model.core.sizes[0] / 256) ** growth
+        return width * (mixed if isinstance(model.output.contexts, config.Mixture) else single)
 
     own = Proposal("text/prose.toml").under(given)
     return text_model.sized(own, Extent(tokens, 10_000, words=True), 10, speed)
@@ -216,6 +221,28 @@ def test_a_mixture_is_taken_where_two_epochs_of_it_fit(single, mixed, epochs, mi
     assert contexts == (config.Mixture({1: 1, 2: 1}, recipe.model.encoder.size) if mixes else config.Single())
     assert recipe.training.averaging == (config.Polynomial(power=3) if mixes else None)
     assert any("DOC" in reason for reason in found.reasons) == mixes
+
+
+@pytest.mark.parametrize(
+    ("single", "mixed", "units", "epochs", "mixes"),
+    [
+        (1.0, 1.6, 384, 3, True),  # 2.4 minutes each; three of 640 units would fit with one softmax
+        (2.6, 3.6, 256, 2, True),  # one softmax of 384 units would take 3.9
+        (3.9, 4.1, 128, 3, True),  # one of 256 units would fit
+        (6.0, 9.0, 128, 2, False),
+        (9.0, 10.0, 128, 1, True),
+    ],
+)
+def test_a_mixture_comes_before_the_next_size(single, mixed, units, epochs, mixes):
+    recipe = mixing(single, mixed, growth=1).load()
+    assert (recipe.model.core.sizes[0], recipe.training.epochs) == (units, epochs)
+    assert isinstance(recipe.model.output.contexts, config.Mixture) == mixes
+    assert recipe.training.batch_size == 32
+
+
+@pytest.mark.parametrize(("tokens", "columns"), [(99_999, 10), (100_000, 20), (499_999, 20), (500_000, 32)])
+def test_longer_texts_are_cut_into_more_columns(tokens, columns):
+    assert proposed(tokens=tokens).load().training.batch_size == columns
 
 
 def test_a_mixture_needs_many_words():

@@ -101,42 +101,64 @@ class Extent(NamedTuple):
         return self.symbols * (ADAPTIVE_SHARE if self.adaptive else 1)
 
 
+class Plan(NamedTuple):
+    """A size, the epochs of it, the minutes that one takes, and whether its softmaxes are mixed."""
+
+    size: Size
+    epochs: int
+    epoch: float
+    mixes: bool
+
+    def fits(self, minutes: float) -> bool:
+        """Whether training ends within the minutes."""
+        return self.epochs * self.epoch <= SHARE * minutes
+
+
 def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Proposal:
     """The proposal with the largest model of which enough epochs fit into the minutes.
 
     The epochs are as many as fit, at most those that are needed. Where only few epochs fit, the time is measured once
-    more without dropout, which is faster; and with a mixture of softmaxes where that would help. It is taken where two
-    epochs fit, or as many as without. Where the user has set the layers, the rates are those of the size that is
-    nearest; epochs that are set are neither raised nor lowered.
+    more without dropout, which is faster. Long texts of words are read by a mixture of softmaxes if two epochs of it
+    fit in any size, or as many as of one softmax. Where the user has set the layers, the rates are those of the size
+    that is nearest; epochs that are set are neither raised nor lowered.
     """
-    needed = needed_epochs(extent.in_words)
     proposal = proposal.adding(changed(proposal.recipe, {_PREDICTS: True}))
-    own = proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
-    size, epoch = _largest(proposal, extent, minutes, speed, own)
-    epochs = own or epochs_that_fit(minutes, epoch, needed)
-    if _brief(extent, epochs):
-        epoch = speed(_of_size(proposal, size, extent, epochs))
-        epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
-    found = _of_size(proposal, size, extent, epochs)
-    mixes = extent.mixes and not proposal.is_given(_LAYERS, "model.encoder.size", _CONTEXTS)
-    if mixes:
-        slower = speed(_mixed(found, size))
-        fewer = own or epochs_that_fit(minutes, slower, epochs)
-        mixes = fewer * slower <= SHARE * minutes and fewer >= min(BRIEF, epochs)
-        if mixes:
-            epoch, epochs = slower, fewer
-            found = _mixed(_of_size(proposal, size, extent, epochs), size)
-    found = found.adding(changed(proposal.recipe, {_EPOCHS: epochs}))
-    units = f"{extent.tokens:,} training tokens: layers of {size.hidden} and {size.embedding} units"
+    plan = _plan(proposal, extent, minutes, speed)
+    found = _of_size(proposal, plan.size, extent, plan.epochs, mixes=plan.mixes)
+    found = found.adding(changed(proposal.recipe, {_EPOCHS: plan.epochs}))
+    units = f"{extent.tokens:,} training tokens: layers of {plan.size.hidden} and {plan.size.embedding} units"
     found = found.because(units, _LAYERS)
     if extent.adaptive:
         found = found.because(f"{extent.symbols:,} words: an adaptive softmax", "model.output.choice")
-    if mixes:
+    if plan.mixes:
         found = found.because("a mixture of two, a context of each layer (DOC); the weights are averaged", _AVERAGING)
-    found = found.adding((), epochs_reason(epochs, epoch, minutes, needed))
-    if _brief(extent, epochs):
+    found = found.adding((), epochs_reason(plan.epochs, plan.epoch, minutes, needed_epochs(extent.in_words)))
+    if _brief(extent, plan.epochs):
         found = found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS)
     return found.because("after an eighth and a quarter of the steps the loss at the end is predicted", _PREDICTS)
+
+
+def _plan(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Plan:
+    """The plan of a mixture where the text, the user's settings and the time allow one; else that of one softmax."""
+    if not extent.mixes or proposal.is_given(_LAYERS, "model.encoder.size", _CONTEXTS):
+        return _plan_of(proposal, extent, minutes, speed, mixes=False)
+    mixed = _plan_of(proposal, extent, minutes, speed, mixes=True)
+    if mixed.fits(minutes) and mixed.epochs >= BRIEF:
+        return mixed
+    single = _plan_of(proposal, extent, minutes, speed, mixes=False)
+    return mixed if mixed.fits(minutes) and mixed.epochs >= single.epochs else single
+
+
+def _plan_of(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, *, mixes: bool) -> Plan:
+    """The largest size of which enough epochs fit, or the user's own, and the epochs of it."""
+    needed = needed_epochs(extent.in_words)
+    own = proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
+    size, epoch = _largest(proposal, extent, minutes, speed, own, mixes=mixes)
+    epochs = own or epochs_that_fit(minutes, epoch, needed)
+    if _brief(extent, epochs):
+        epoch = speed(_of_size(proposal, size, extent, epochs, mixes=mixes))
+        epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
+    return Plan(size, epochs, epoch, mixes)
 
 
 _LAYERS, _EPOCHS, _RATE = "model.core.sizes", "training.epochs", "training.optimiser.lr"
@@ -146,7 +168,9 @@ _DROPOUTS = (
 )  # fmt: skip
 
 
-def _largest(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, own: int | None) -> tuple[Size, float]:
+def _largest(
+    proposal: Proposal, extent: Extent, minutes: float, speed: Speed, own: int | None, *, mixes: bool
+) -> tuple[Size, float]:
     """The largest size of which enough epochs fit, or the user's own, and the minutes that one takes.
 
     The time is measured at a middle size first; from the nearest measured size it is extrapolated by the cost, until
@@ -155,8 +179,8 @@ def _largest(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, o
     allowed = _allowed(proposal, extent)
     chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
     while chosen not in measured:
-        measured[chosen] = speed(_of_size(proposal, chosen, extent))
-        per_epoch = {size: _extrapolated(measured, size, extent.scored) for size in allowed}
+        measured[chosen] = speed(_of_size(proposal, chosen, extent, mixes=mixes))
+        per_epoch = {size: _extrapolated(measured, size, extent.scored * (1 + mixes)) for size in allowed}
         enough = {size: extent.enough_epochs(size) if own is None else own for size in allowed}
         fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= enough[size]]
         chosen = (fitting or allowed[:1])[-1]
@@ -181,8 +205,8 @@ def _brief(extent: Extent, epochs: int) -> bool:
     return extent.words and epochs <= BRIEF and epochs < needed_epochs(extent.in_words)
 
 
-def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None = None) -> Proposal:
-    """The proposal with a size, for so many epochs, by default as many as are needed."""
+def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None = None, *, mixes: bool) -> Proposal:
+    """The proposal with a size, for so many epochs, by default as many as are needed, and perhaps a mixture (DOC)."""
     tokens, needed = extent.in_words, needed_epochs(extent.in_words)
     epochs = needed if epochs is None else epochs
     brief = _brief(extent, epochs)
@@ -193,7 +217,7 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None 
         "model.encoder.size": size.embedding,
         _LAYERS: [size.hidden, size.embedding],
         **dict(zip(_DROPOUTS, (round(share * one, 2) for one in dropout), strict=True)),
-        "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 1_000_000 else 32,
+        "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 500_000 else 32,
         _RATE: size.brief_rate if brief else size.rate,
     }
     if brief:
@@ -205,11 +229,7 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None 
         }
     if extent.adaptive:
         values["model.output.choice"] = '{kind="adaptive", bias=true, tied=true}'
+    if mixes:
+        values[_CONTEXTS] = f'{{kind="mixture",size={size.embedding},heads={{1=1,2=1}}}}'
+        values[_AVERAGING] = f'{{kind="polynomial",power={AVERAGE_POWER}}}'
     return proposal.adding(changed(proposal.recipe, values))
-
-
-def _mixed(proposal: Proposal, size: Size) -> Proposal:
-    """The proposal with a mixture of two softmaxes, a context of each layer (DOC), and an average of the weights."""
-    contexts = f'{{kind="mixture",size={size.embedding},heads={{1=1,2=1}}}}'
-    average = f'{{kind="polynomial",power={AVERAGE_POWER}}}'
-    return proposal.adding(changed(proposal.recipe, {_CONTEXTS: contexts, _AVERAGING: average}))
