@@ -282,6 +282,18 @@ def test_few_epochs_are_timed_without_dropout(tokens, epochs):
     assert found.load().model.core.weight_drop == 0
 
 
+def test_a_second_measurement_beside_other_work_does_not_make_training_longer():
+    """Without dropout an epoch is not slower: of the two times the smaller counts."""
+    times = iter([3.9, 4.2, 4.2, 4.2])
+    recipe = text_model.sized(
+        Proposal("text/prose.toml").under(["model.core.sizes=[256,128]", "model.encoder.size=128"]),
+        Extent(900_000, 10_000, words=True),
+        10,
+        lambda _: next(times),
+    ).load()
+    assert recipe.training.epochs == 2
+
+
 def test_epochs_and_layers_of_the_user_stay():
     layers = ["model.core.sizes=[500,100]", "model.encoder.size=100"]
     own = Proposal("text/prose.toml").under(["training.epochs=5", *layers, "training.epochs=1"])

@@ -156,7 +156,7 @@ def _plan_of(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, *
     size, epoch = _largest(proposal, extent, minutes, speed, own, mixes=mixes)
     epochs = own or epochs_that_fit(minutes, epoch, needed)
     if _brief(extent, epochs):
-        epoch = speed(_of_size(proposal, size, extent, epochs, mixes=mixes))
+        epoch = min(epoch, speed(_of_size(proposal, size, extent, epochs, mixes=mixes)))  # a busy machine may say more
         epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
     return Plan(size, epochs, epoch, mixes)
 
