@@ -187,16 +187,17 @@ def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate()
     assert longer.training.optimiser.lr == 5e-3
 
 
-def mixing(single, mixed, tokens=900_000, given=(), growth=0.0):
+def mixing(single, mixed, tokens=900_000, given=(), growth=0.0, dropout=1.0):
     """What is proposed for ten minutes where an epoch takes so long with one softmax and with a mixture.
 
-    So long it takes in layers of 256 units, and in wider ones in proportion to their units to the power `growth`.
+    So long it takes in layers of 256 units without dropout, in wider ones in proportion to their units to the power
+    `growth`, and with dropout so many times as long.
     """
 
     def speed(proposal):
         model = proposal.load().model
-        width = (model.core.sizes[0] / 256) ** growth
-        return width * (mixed if isinstance(model.output.contexts, config.Mixture) else single)
+        factor = (model.core.sizes[0] / 256) ** growth * (dropout if model.core.weight_drop else 1)
+        return factor * (mixed if isinstance(model.output.contexts, config.Mixture) else single)
 
     own = Proposal("text/prose.toml").under(given)
     return text_model.sized(own, Extent(tokens, 10_000, words=True), 10, speed)
@@ -238,6 +239,12 @@ def test_a_mixture_comes_before_the_next_size(single, mixed, units, epochs, mixe
     assert (recipe.model.core.sizes[0], recipe.training.epochs) == (units, epochs)
     assert isinstance(recipe.model.output.contexts, config.Mixture) == mixes
     assert recipe.training.batch_size == 32
+
+
+def test_a_size_is_timed_as_it_would_be_trained():
+    """Two epochs of 256 units fit only without dropout, with which they are not trained."""
+    recipe = mixing(2.6, 3.7, growth=1, dropout=1.2).load()
+    assert (recipe.model.core.sizes[0], recipe.training.epochs, recipe.model.core.weight_drop) == (256, 2, 0)
 
 
 @pytest.mark.parametrize(("tokens", "columns"), [(99_999, 10), (100_000, 20), (499_999, 20), (500_000, 32)])

@@ -141,24 +141,12 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
 def _plan(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Plan:
     """The plan of a mixture where the text, the user's settings and the time allow one; else that of one softmax."""
     if not extent.mixes or proposal.is_given(_LAYERS, "model.encoder.size", _CONTEXTS):
-        return _plan_of(proposal, extent, minutes, speed, mixes=False)
-    mixed = _plan_of(proposal, extent, minutes, speed, mixes=True)
+        return _largest(proposal, extent, minutes, speed, mixes=False)
+    mixed = _largest(proposal, extent, minutes, speed, mixes=True)
     if mixed.fits(minutes) and mixed.epochs >= BRIEF:
         return mixed
-    single = _plan_of(proposal, extent, minutes, speed, mixes=False)
+    single = _largest(proposal, extent, minutes, speed, mixes=False)
     return mixed if mixed.fits(minutes) and mixed.epochs >= single.epochs else single
-
-
-def _plan_of(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, *, mixes: bool) -> Plan:
-    """The largest size of which enough epochs fit, or the user's own, and the epochs of it."""
-    needed = needed_epochs(extent.in_words)
-    own = proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
-    size, epoch = _largest(proposal, extent, minutes, speed, own, mixes=mixes)
-    epochs = own or epochs_that_fit(minutes, epoch, needed)
-    if _brief(extent, epochs):
-        epoch = min(epoch, speed(_of_size(proposal, size, extent, epochs, mixes=mixes)))  # a busy machine may say more
-        epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
-    return Plan(size, epochs, epoch, mixes)
 
 
 _LAYERS, _EPOCHS, _RATE = "model.core.sizes", "training.epochs", "training.optimiser.lr"
@@ -168,23 +156,41 @@ _DROPOUTS = (
 )  # fmt: skip
 
 
-def _largest(
-    proposal: Proposal, extent: Extent, minutes: float, speed: Speed, own: int | None, *, mixes: bool
-) -> tuple[Size, float]:
-    """The largest size of which enough epochs fit, or the user's own, and the minutes that one takes.
+def _largest(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, *, mixes: bool) -> Plan:
+    """The plan of the largest size of which enough epochs fit, or of the user's own.
 
     The time is measured at a middle size first; from the nearest measured size it is extrapolated by the cost, until
     the size that is chosen has been measured.
     """
-    allowed = _allowed(proposal, extent)
-    chosen, measured = allowed[:MIDDLE][-1], dict[Size, float]()
-    while chosen not in measured:
-        measured[chosen] = speed(_of_size(proposal, chosen, extent, mixes=mixes))
+    allowed, own = _allowed(proposal, extent), _own_epochs(proposal)
+    chosen, plans = allowed[:MIDDLE][-1], dict[Size, Plan]()
+    while chosen not in plans:
+        plans[chosen] = _measured(proposal, extent, minutes, speed, chosen, mixes=mixes)
+        measured = {size: plan.epoch for size, plan in plans.items()}
         per_epoch = {size: _extrapolated(measured, size, extent.scored * (1 + mixes)) for size in allowed}
-        enough = {size: extent.enough_epochs(size) if own is None else own for size in allowed}
+        enough = {size: own or extent.enough_epochs(size) for size in allowed}
         fitting = [size for size in allowed if SHARE * minutes / per_epoch[size] >= enough[size]]
         chosen = (fitting or allowed[:1])[-1]
-    return chosen, measured[chosen]
+    return plans[chosen]
+
+
+def _measured(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, size: Size, *, mixes: bool) -> Plan:
+    """The plan of a size, of which as many epochs are trained as fit, at most those that are needed.
+
+    Where few fit, the time is measured once more without dropout, which is faster; on a busy machine it may be more.
+    """
+    needed, own = needed_epochs(extent.in_words), _own_epochs(proposal)
+    epoch = speed(_of_size(proposal, size, extent, mixes=mixes))
+    epochs = own or epochs_that_fit(minutes, epoch, needed)
+    if _brief(extent, epochs):
+        epoch = min(epoch, speed(_of_size(proposal, size, extent, epochs, mixes=mixes)))
+        epochs = own or epochs_that_fit(minutes, epoch, min(BRIEF, needed - 1))
+    return Plan(size, epochs, epoch, mixes)
+
+
+def _own_epochs(proposal: Proposal) -> int | None:
+    """The epochs that the user has set."""
+    return proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
 
 
 def _allowed(proposal: Proposal, extent: Extent) -> list[Size]:
