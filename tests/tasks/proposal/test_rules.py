@@ -250,6 +250,14 @@ def test_a_size_is_timed_as_it_would_be_trained():
 @pytest.mark.parametrize(("tokens", "columns"), [(99_999, 10), (100_000, 20), (499_999, 20), (500_000, 32)])
 def test_longer_texts_are_cut_into_more_columns(tokens, columns):
     assert proposed(tokens=tokens).load().training.batch_size == columns
+    assert proposed(tokens=3 * tokens, words=False).load().training.batch_size == min(20, columns)
+    assert proposed(tokens=3_000_000, words=False).load().training.batch_size == 32
+
+
+def test_the_rate_of_many_epochs_grows_with_the_columns():
+    rates = [proposed(tokens=tokens, per_epoch=2.5).load().training.optimiser.lr for tokens in (499_999, 500_000)]
+    assert rates == [5e-3, 8e-3]
+    assert proposed(tokens=3_000_000, words=False, per_epoch=2.5).load().training.optimiser.lr == 5e-3
 
 
 def test_a_mixture_needs_many_words():
@@ -332,7 +340,11 @@ def test_a_reason_is_left_out_where_its_keys_are_set():
 
 
 def test_few_epochs_that_are_enough_are_no_reason_to_change_anything():
-    assert proposed(tokens=10_000_000, per_epoch=2.0).load().training.optimiser.lr == text_model.SIZES[-1].rate
+    assert (
+        proposed(tokens=10_000_000, per_epoch=2.0).load().training.optimiser.lr
+        == 3.2e-3
+        == 1.6 * text_model.SIZES[-1].rate
+    )
 
 
 def test_characters_keep_their_rate_however_few_the_epochs():

@@ -12,7 +12,7 @@ CHARACTERS_PER_WORD = 3
 class Size(NamedTuple):
     """A size of the model: of the word vectors and the two layers; for texts from so many tokens on.
 
-    `rate` is the learning rate, `brief_rate` that of at most `BRIEF` epochs.
+    `rate` is the learning rate of batches of up to 20 columns, `brief_rate` that of at most `BRIEF` epochs.
     """
 
     embedding: int
@@ -48,7 +48,7 @@ ADAPTIVE_SHARE = 0.25
 """Of the words, about what an adaptive softmax scores per token."""
 
 MIXED = 500_000
-"""Words to train on from which an adaptive softmax is a mixture (DOC), where there is time for it."""
+"""Words to train on from which batches are wider, and an adaptive softmax is a mixture (DOC) if there is time."""
 
 AVERAGE_POWER = 3
 """Power of the average of a mixture's weights, of which the last 16 % of the steps have half."""
@@ -89,6 +89,16 @@ class Extent(NamedTuple):
         """Epochs that make a size worth it: half of the needed ones; of `QUARTERED` a quarter, but at least `BRIEF`."""
         needed = needed_epochs(self.in_words)
         return min(needed / 2, max(BRIEF, needed / 4)) if size in QUARTERED else needed / 2
+
+    @property
+    def columns(self) -> int:
+        """The columns of a batch."""
+        most = self.in_words >= (MIXED if self.words else 1_000_000)
+        return 32 if most else 10 if self.in_words < 100_000 else 20
+
+    def rate(self, size: Size) -> float:
+        """The learning rate of many epochs; of words in proportion to the columns that are above 20."""
+        return round(size.rate * max(1.0, self.columns / 20 if self.words else 1.0), 6)
 
     @property
     def mixes(self) -> bool:
@@ -223,8 +233,8 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None 
         "model.encoder.size": size.embedding,
         _LAYERS: [size.hidden, size.embedding],
         **dict(zip(_DROPOUTS, (round(share * one, 2) for one in dropout), strict=True)),
-        "training.batch_size": 10 if tokens < 100_000 else 20 if tokens < 500_000 else 32,
-        _RATE: size.brief_rate if brief else size.rate,
+        "training.batch_size": extent.columns,
+        _RATE: size.brief_rate if brief else extent.rate(size),
     }
     if brief:
         values |= {
