@@ -47,7 +47,7 @@ ADAPTIVE = 5_000
 ADAPTIVE_SHARE = 0.25
 """Of the words, about what an adaptive softmax scores per token."""
 
-MIXED = 500_000
+LONG = 500_000
 """Words to train on from which batches are wider, and an adaptive softmax is a mixture (DOC) if there is time."""
 
 AVERAGE_POWER = 3
@@ -93,8 +93,9 @@ class Extent(NamedTuple):
     @property
     def columns(self) -> int:
         """The columns of a batch."""
-        most = self.in_words >= (MIXED if self.words else 1_000_000)
-        return 32 if most else 10 if self.in_words < 100_000 else 20
+        if self.in_words < 100_000:
+            return 10
+        return 20 if self.in_words < (LONG if self.words else 1_000_000) else 32
 
     def rate(self, size: Size) -> float:
         """The learning rate of many epochs; of words in proportion to the columns that are above 20."""
@@ -103,7 +104,7 @@ class Extent(NamedTuple):
     @property
     def mixes(self) -> bool:
         """Whether the text is long enough for a mixture of adaptive softmaxes, a context of each layer."""
-        return self.adaptive and self.tokens >= MIXED
+        return self.adaptive and self.tokens >= LONG
 
     @property
     def scored(self) -> float:
