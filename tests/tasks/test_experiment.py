@@ -296,6 +296,7 @@ SMALL = [
     "training.window.length=10",
     "model.encoder.size=8",
     "model.core.sizes=[8,8]",
+    "model.output.contexts.size=8",
     "data.min_count=1",
 ]
 
