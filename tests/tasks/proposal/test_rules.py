@@ -241,6 +241,12 @@ def test_a_mixture_comes_before_the_next_size(single, mixed, units, epochs, mixe
     assert recipe.training.batch_size == 32
 
 
+def test_one_softmax_is_not_timed_where_all_needed_epochs_of_a_mixture_fit():
+    for tokens, epochs in ((900_000, 6), (60_000_000, 1)):
+        found = mixing(None, 0.01, tokens=tokens, growth=1)  # the time of one softmax would be no number
+        assert (found.load().training.epochs, found.load().model.core.sizes[0]) == (epochs, 640 if epochs > 1 else 1280)
+
+
 def test_a_size_is_timed_as_it_would_be_trained():
     """Two epochs of 256 units fit only without dropout, with which they are not trained."""
     recipe = mixing(2.6, 3.7, growth=1, dropout=1.2).load()

@@ -154,7 +154,7 @@ def _plan(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     if not extent.mixes or proposal.is_given(_LAYERS, "model.encoder.size", _CONTEXTS):
         return _largest(proposal, extent, minutes, speed, mixes=False)
     mixed = _largest(proposal, extent, minutes, speed, mixes=True)
-    if mixed.fits(minutes) and mixed.epochs >= BRIEF:
+    if mixed.fits(minutes) and mixed.epochs >= min(BRIEF, needed_epochs(extent.in_words)):
         return mixed
     single = _largest(proposal, extent, minutes, speed, mixes=False)
     return mixed if mixed.fits(minutes) and mixed.epochs >= single.epochs else single
