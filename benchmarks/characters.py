@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 import timing
 import whole
 from elman.config.toml import find, load_recipe
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.network.build import build_model
 from elman.network.cells import fast_lstm
 from elman.network.cells.cell import Weights

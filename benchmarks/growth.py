@@ -23,8 +23,9 @@ from matplotlib.figure import Figure
 
 from elman import config
 from elman.config.text import TextOptions
+from elman.data.batches import Batch
 from elman.data.text.corpus import open_corpus
-from elman.data.windows import Batch, EvaluationWindows
+from elman.data.windows import EvaluationWindows
 from elman.evaluation.perplexity import evaluate
 from elman.learning.bptt import bptt
 from elman.learning.optimisers import Optimiser

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from elman import config
-from elman.data.windows import Batch, EvaluationWindows
+from elman.data.batches import Batch
+from elman.data.windows import EvaluationWindows
 from elman.decoding.sampling import Sampling, generate
 from elman.evaluation.perplexity import evaluate
 from elman.learning.bptt import bptt

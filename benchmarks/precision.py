@@ -19,7 +19,7 @@ import timing
 import whole
 from elman.config.recipe import Recipe
 from elman.config.toml import find, load_recipe
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.files import json_text
 from elman.learning.bptt import bptt
 from elman.network import peaks

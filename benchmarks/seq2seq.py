@@ -13,7 +13,7 @@ from itertools import pairwise
 import torch
 
 from elman import config
-from elman.data.windows import Batch, Source
+from elman.data.batches import Batch, Source
 from elman.network.build import build_model
 from elman.network.seq2seq import SequenceToSequence
 

@@ -15,7 +15,7 @@ import torch
 import timing
 import whole
 from elman.config.toml import find, load_recipe
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.network.build import build_model
 from elman.network.device import use_large_pages
 from elman.network.encoders.characters import Characters

@@ -1,7 +1,7 @@
 """A whole training step: forward, backward, clipping, update: `python benchmarks/train_step.py RECIPE`."""
 
 import whole
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 
 options = whole.arguments("Seconds, memory and share of the machine's peak of one training step.")
 recipe, model = whole.model_of(options)

@@ -12,7 +12,7 @@ import torch
 import timing
 from elman.config.recipe import Recipe
 from elman.config.toml import load_recipe
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.files import json_text
 from elman.learning.update import build_update
 from elman.network.build import build_model

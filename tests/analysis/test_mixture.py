@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from elman.analysis.mixture import effective_number, read_mixture
-from elman.data.windows import Batch, EvaluationWindows
+from elman.data.batches import Batch
+from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import token_log_probs
 from elman.network.output.contexts import Contexts

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elman.config.inference import Beam
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.decoding.beam import beam_search
 from elman.errors import UserError
 from support import pair_networks

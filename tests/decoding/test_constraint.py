@@ -8,10 +8,10 @@ import torch
 
 from elman.config.inference import Beam
 from elman.config.pairs import PairOptions
+from elman.data.batches import Source
 from elman.data.pairs.symbols import PairSymbols, learn_tokenisers
 from elman.data.pairs.trees import to_tree
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.windows import Source
 from elman.decoding.beam import beam_search
 from elman.decoding.constraint import OPENED, TreeConstraint, constraint_of
 from support import pair_networks

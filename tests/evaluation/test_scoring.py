@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from elman.data.windows import EvaluationWindows, stack_sequences
+from elman.data.batches import stack_sequences
+from elman.data.windows import EvaluationWindows
 from elman.evaluation import scoring
 from elman.evaluation.perplexity import token_log_probs
 from elman.evaluation.scoring import predict_document, predict_sentences, score_document, score_sentences, surprisal

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from elman import config
+from elman.data.batches import Batch
 from elman.data.classic import TASKS
 from elman.data.classic.memory import RECALL
-from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.jobs.launching import Launch
 from elman.laboratory.conduct import LADDER, Chain, chains, conduct, reach

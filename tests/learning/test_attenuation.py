@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.laboratory.networks import learning_rule
 from elman.learning.bptt import Attenuated, Lookback, WholeWindow

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning import rtrl
 from elman.learning.bptt import Lookback, WholeWindow

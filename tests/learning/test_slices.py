@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 import torch
 
+from elman.data.batches import Batch
 from elman.data.parts import Part
-from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.learning.bptt import Attenuated, Lookback, WholeWindow

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from elman.data.batches import Batch
 from elman.data.classic import classic_task
-from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.laboratory.networks import build_network, learning_rule
 from elman.objective.loss import Objective

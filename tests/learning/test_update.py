@@ -3,7 +3,7 @@
 import torch
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.learning.averaging import Average
 from elman.learning.bptt import WholeWindow
 from elman.learning.optimisers import Optimiser

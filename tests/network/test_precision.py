@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.learning.bptt import bptt
 from elman.network import matmul, peaks, precision
 from elman.network.build import build_model

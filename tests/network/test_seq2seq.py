@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.cores.padding import HOLDING_GATES

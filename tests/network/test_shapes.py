@@ -16,7 +16,7 @@ import sys
 import pytest
 import torch
 from elman import config
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.network.cells.cell import unroll
 from support import networks, pair_networks
 

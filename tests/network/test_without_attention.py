@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elman.config.inference import Beam
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.decoding.beam import beam_search
 from elman.errors import UserError
 from reference.cells import Gate, lstm

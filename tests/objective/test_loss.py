@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.learning.bptt import bptt
 from elman.objective.loss import Objective, build_objective
 from elman.objective.penalties import activation, balance, balance_columns, temporal_activation

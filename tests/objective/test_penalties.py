@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.update import build_update
 from elman.network.build import build_model

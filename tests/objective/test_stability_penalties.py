@@ -7,7 +7,7 @@ import torch
 
 from elman import config
 from elman.analysis.stability import certify
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.stability import incremental

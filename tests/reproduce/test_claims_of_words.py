@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Whole
+from elman.data.batches import Whole
 from elman.network.state import leaves
 from elman.report.metrics import Valid, read_metrics
 from elman.reproduce import speed

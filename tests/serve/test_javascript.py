@@ -11,8 +11,8 @@ import elman
 from elman import config
 from elman.config.inference import Beam, Sampling
 from elman.config.text import SubwordOptions
+from elman.data.batches import Source
 from elman.data.text.tokeniser import Detokeniser
-from elman.data.windows import Source
 from elman.decoding.beam import beam_search
 from elman.decoding.sampling import weighed
 from elman.network.cores.core import Trace

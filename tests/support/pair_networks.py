@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from elman import config
+from elman.data.batches import Batch, Source
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.windows import Batch, Source
 from elman.decoding.constraint import TreeConstraint
 from elman.network.build import build_model
 

@@ -2,7 +2,8 @@
 
 import torch
 
-from elman.data.windows import Batch, Span
+from elman.data.batches import Batch
+from elman.data.windows import Span
 from elman.evaluation.perplexity import Score
 from elman.learning.trainer import Trainer
 from elman.network.build import build_model

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from elman.data.batches import stack_sequences
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.rules import Grammar
 from elman.data.grammar.sample import Dependency, Sentence
 from elman.data.text.vocabulary import EOS, Vocabulary
-from elman.data.windows import stack_sequences
 from elman.errors import UserError
 from elman.evaluation.statistics import Proportion, spread
 from elman.network.model import LanguageModel

@@ -6,7 +6,8 @@ from typing import Protocol, TypeVar
 
 from torch import Tensor
 
-from elman.data.windows import Batch, PositionedWindows
+from elman.data.batches import Batch
+from elman.data.windows import PositionedWindows
 
 Item = TypeVar("Item")
 

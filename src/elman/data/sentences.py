@@ -9,12 +9,13 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from elman.data.batches import Batch
 from elman.data.pairs.batches import by_length, shuffled
 from elman.data.pairs.trees import PARENTHESES
 from elman.data.text.fitting import Piece
 from elman.data.text.tally import Tally
 from elman.data.text.vocabulary import UNK, Vocabulary
-from elman.data.windows import Batch, Span
+from elman.data.windows import Span
 from elman.files import sha256_lines
 
 Ids = npt.NDArray[np.integer]

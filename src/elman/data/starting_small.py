@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from elman import config
+from elman.data.batches import Batch
 from elman.data.grammar.sample import stage_tokens
-from elman.data.windows import Batch, Span, TrainingWindows, Windows
+from elman.data.windows import Span, TrainingWindows, Windows
 from elman.errors import UserError
 
 

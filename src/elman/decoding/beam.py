@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from elman.config.inference import Beam
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.decoding.constraint import Constraint
 from elman.decoding.sampling import require_numbers
 from elman.network.device import widest

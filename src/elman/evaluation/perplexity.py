@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from elman.config.text import TextEvaluation
+from elman.data.batches import Batch
 from elman.data.text.corpus import Split
 from elman.data.text.passages import has_words
-from elman.data.windows import Batch, EvaluationWindows, PositionedWindows
+from elman.data.windows import EvaluationWindows, PositionedWindows
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.jobs import Advance

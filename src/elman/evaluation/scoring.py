@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.data.batches import stack_sequences
 from elman.data.text.reading import Sentence
-from elman.data.windows import stack_sequences
 from elman.network.model import LanguageModel
 from elman.network.state import State
 

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from elman import config
 from elman.config.inference import Beam
+from elman.data.batches import Source
 from elman.data.pairs.batches import by_length
 from elman.data.pairs.corpus import PairCorpus, Pairs
 from elman.data.pairs.symbols import PairSymbols
 from elman.data.parts import WHOLE, Part
-from elman.data.windows import Source
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
 from elman.evaluation.perplexity import Score, sum_scores

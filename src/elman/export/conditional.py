@@ -15,7 +15,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.errors import UserError
 from elman.export.check import Comparison, difference
 from elman.export.onnx import BATCH, Axes, OnnxGraph, states_of, write_onnx

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 import torch
 
 from elman import config
+from elman.data.batches import Batch
 from elman.data.classic.task import ClassicTask
-from elman.data.windows import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
 from elman.learning.echo_state import NormalEquations

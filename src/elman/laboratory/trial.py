@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from elman import config
+from elman.data.batches import Batch
 from elman.data.classic import classic_task
 from elman.data.classic.task import ClassicTask, Sample
-from elman.data.windows import Batch
 from elman.laboratory.networks import build_network, learner_of
 from elman.learning.bptt import Learner
 from elman.learning.gradient_norm import errors_back

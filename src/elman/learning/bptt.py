@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.learning.single_step import (
     OneStep,
     add_gradients,

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from elman import config
-from elman.data.windows import Batch, Span, Windows
+from elman.data.batches import Batch
+from elman.data.windows import Span, Windows
 from elman.learning.progress import Progress
 
 PHASE = 1_000_000

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Drawn
 from elman.network.state import State

@@ -9,7 +9,7 @@ constant, and only the Jacobian's own dependence on the weights counts.
 import torch
 from torch import Tensor
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
 from elman.learning.single_step import OneStep, add_gradients, differentiable, flat, in_parallel, over_window

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, jacrev, vmap
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
 from elman.learning.single_step import (

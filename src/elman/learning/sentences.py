@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
 from elman.network.model import LanguageModel

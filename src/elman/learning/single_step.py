@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.network.cores.core import Trace
 from elman.network.cores.jordan import Jordan
 from elman.network.cores.layer import take_plain_steps

@@ -3,7 +3,7 @@
 import torch
 from torch.nn.functional import one_hot
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
 from elman.learning.single_step import OneStep

@@ -1,7 +1,7 @@
 """The learning rule of trees: back-propagation through structure (Goller & Küchler 1996), one batch at a time."""
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.sentences import OfSentences
 from elman.network.model import LanguageModel

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.averaging import Average, share_of

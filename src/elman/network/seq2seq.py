@@ -5,7 +5,7 @@ from typing import final
 from torch import Tensor, nn
 
 from elman import config
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
 from elman.network.cores.attentive import AttentiveCore

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from torch import Tensor
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.data.windows import Batch, Whole, pairs_of
+from elman.data.batches import Batch, Whole, pairs_of
 from elman.errors import UserError
 from elman.network.cores.core import Trace
 from elman.network.cores.stack import layers_of, slope_of, stack_of

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from elman import config
+from elman.data.batches import Batch
 from elman.data.trees.nodes import Trees, side_by_side
-from elman.data.windows import Batch
 from elman.decoding.bracketing import Augmentation
 from elman.decoding.chart import chart_search
 from elman.network.tree_model import TreeModel

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from elman.data.windows import Whole
+from elman.data.batches import Whole
 from elman.learning.bptt import bptt
 from elman.network.model import LanguageModel
 from elman.network.state import leaves

@@ -3,9 +3,10 @@
 import numpy as np
 
 from elman.config.text import TextOptions
+from elman.data.batches import stack_sequences
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sentences import spelled_sentences, spelled_split
-from elman.data.windows import EvaluationWindows, stack_sequences
+from elman.data.windows import EvaluationWindows
 
 OPTIONS = TextOptions(min_count=2, lowercase=True)
 

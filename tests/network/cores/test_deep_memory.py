@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.network.cores.deep_memory import MemoryLayer
 from elman.network.cores.layer import Layer
 from elman.network.cores.padding import Padding

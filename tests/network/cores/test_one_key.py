@@ -10,7 +10,7 @@ import torch
 
 from elman import config
 from elman.cli import application
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.learning.update import build_learner
 from elman.network.build import build_model
 from elman.objective.loss import Objective

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.network.build import build_model
 from elman.network.cores.source import SourceReader
 from elman.network.encoders.encoder import Inputs

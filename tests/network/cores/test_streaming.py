@@ -8,7 +8,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.learning.bptt import bptt
 from elman.network.cells.cell import unroll
 from elman.network.state import detach, leaves, restart, select

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.evaluation.minimal_pairs import sentence_log_probs
 from elman.learning.bptt import Lookback, WholeWindow

@@ -12,8 +12,8 @@ import torch
 from elman import config
 from elman.cli import main
 from elman.config.inference import Beam
+from elman.data.batches import Source
 from elman.data.pairs import batches
-from elman.data.windows import Source
 from elman.errors import UserError
 from elman.evaluation.targets import evaluate_pairs, target_accuracy, target_log_probs
 from elman.learning.trainer import StopReason

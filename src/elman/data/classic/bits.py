@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from elman.data.batches import Batch
 from elman.data.classic.task import ClassicTask, Sample
-from elman.data.windows import Batch
 
 BITS = 8
 """Bits of a vector; those of `associative-recall` have 6."""

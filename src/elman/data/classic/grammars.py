@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import torch
 
+from elman.data.batches import Batch
 from elman.data.classic.task import ClassicTask, Sample
-from elman.data.windows import Batch
 
 LETTERS = "BTPSXVE"
 GRAMMAR: tuple[tuple[tuple[str, int], ...], ...] = (

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from elman.data.batches import Batch
 from elman.data.classic.task import ClassicTask, Sample
-from elman.data.windows import Batch
 from elman.files import write_atomic
 
 WINDOW, LISTENED, LENGTH = 200, 100, 20_000

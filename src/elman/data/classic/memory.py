@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import torch
 
+from elman.data.batches import Batch
 from elman.data.classic.task import ClassicTask, Sample, determined
-from elman.data.windows import Batch
 
 ITEMS, LETTERS = 5, 4
 """Of `copying`, which a small network learns in a minute; `copying-10`, as in the paper, has 10 items of 8 letters."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.data.windows import Batch
+from elman.data.batches import Batch
 
 
 class Sample(NamedTuple):

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from elman.data.batches import Batch
 from elman.data.music.pitches import Roll
-from elman.data.windows import Batch, Span
+from elman.data.windows import Span
 from elman.errors import UserError
 
 Integers = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from elman.data.batches import Batch, Source
 from elman.data.pairs.symbols import PairSymbols
-from elman.data.windows import Batch, Source
 
 POOL = 50
 """Batches whose pairs are sorted together: more leaves less padding, fewer leaves the order more random."""

@@ -9,13 +9,14 @@ import numpy as np
 
 from elman.config.pairs import PairOptions
 from elman.config.text import identity
+from elman.data.batches import Batch
 from elman.data.catalog.prepare import locate_pairs
 from elman.data.pairs.batches import Lengths, Sequences, shuffled, side_by_side
 from elman.data.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
 from elman.data.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
 from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK
-from elman.data.windows import Batch, Span
+from elman.data.windows import Span
 from elman.errors import UserError, counted, notice
 from elman.files import sha256_file, sha256_lines
 

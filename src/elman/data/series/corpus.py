@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 
 from elman.config.series import SeriesOptions
+from elman.data.batches import Batch
 from elman.data.catalog import prepare
 from elman.data.series.table import SUFFIXES, Array, Table, read_table
 from elman.data.text.sources import SPLITS, Corpus
-from elman.data.windows import Batch, EvaluationWindows, Span, TrainingWindows
+from elman.data.windows import EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 
 from elman.config.tags import TagOptions
+from elman.data.batches import Batch
 from elman.data.pairs.files import HELD_OUT_TOO, divided, find_files, say_left_out
 from elman.data.sentences import Ids, LabelledSymbols
 from elman.data.tags.bank import is_chunk_tag, read_bank
@@ -21,7 +22,6 @@ from elman.data.tags.lexicon import Lexicon
 from elman.data.text.sources import Corpus
 from elman.data.text.utf8 import read_text
 from elman.data.text.vocabulary import UNK, Vocabulary
-from elman.data.windows import Batch
 from elman.errors import UserError, notice
 from elman.files import canonical_json, sha256_file, sha256_lines
 

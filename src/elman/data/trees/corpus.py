@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 from elman.config.trees import TreeOptions
+from elman.data.batches import Batch
 from elman.data.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
 from elman.data.pairs.trees import linear, to_tree
 from elman.data.sentences import LabelledSymbols
@@ -18,7 +19,6 @@ from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.trees.nodes import side_by_side
 from elman.data.trees.shape import NONE, Shape, shape_of
-from elman.data.windows import Batch
 from elman.errors import UserError, counted, notice
 from elman.files import canonical_json, sha256_file, sha256_lines
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from elman import config
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
 from elman.network.cores.deep_memory import MemoryLayer

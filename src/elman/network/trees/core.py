@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elman import config
-from elman.data.windows import Source
+from elman.data.batches import Source
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.source import sentence_reader
 from elman.network.dropout import Dropout

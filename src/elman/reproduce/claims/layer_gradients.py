@@ -8,8 +8,9 @@ import torch
 
 from elman.config.text import TextData
 from elman.config.toml import find, load_recipe
+from elman.data.batches import Batch
 from elman.data.text.corpus import open_corpus
-from elman.data.windows import Batch, TrainingWindows
+from elman.data.windows import TrainingWindows
 from elman.learning.bptt import bptt
 from elman.learning.update import build_update
 from elman.network.build import build_model

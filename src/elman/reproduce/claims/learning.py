@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 
 from elman import config
+from elman.data.batches import Batch
 from elman.data.classic.mackey_glass import mackey_glass
-from elman.data.windows import Batch
 from elman.learning.bptt import Learner, WholeWindow
 from elman.learning.echo_state import fit_next
 from elman.learning.rtrl import RTRL, cost

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from elman.data.batches import stack_sequences
 from elman.data.hypotheses import Hypothesis, by_utterance
 from elman.data.text.reading import Sentence, TextReader
-from elman.data.windows import stack_sequences
 from elman.evaluation.edits import edit_distance
 from elman.evaluation.scoring import Sentences, Unknown
 from elman.network.state import select
