@@ -22,7 +22,7 @@ class Movement:
     """How well a network moves round a ring by itself, after a number of updates by Adam.
 
     Each update reads `columns` new sequences of `span` steps; `tested` others are measured, in which every network
-    hears only what it computed.
+    is fed back only what it computed.
     """
 
     cell: str
@@ -76,7 +76,8 @@ def _mover(label: str, cell: str, rule: str) -> Arm:
 
 JORDAN_AND_ELMAN = Claim(
     name="jordan-and-elman",
-    sentence="Jordan's network, which hears its output, suits movements; Elman's, which hears its state, language",
+    sentence="Jordan's network, which feeds back its output, learns movements better; Elman's, which feeds back its"
+    " state, learns language better",
     source="Jordan 1986; Elman 1990, 1991",
     arms=(
         _mover(JORDAN, "jordan", "forced"),
@@ -98,10 +99,10 @@ JORDAN_AND_ELMAN = Claim(
     ),
     seeds=4,
     notes="Both learn by their authors' rule, plain back-propagation through one step, Jordan's network with the true"
-    " outputs fed back; tested on movements, each hears only what it computed. Movements: 32 units, 400 updates by Adam"
-    " at .01, of .003, .01 and .03 the best rate for Elman's network, which learns them too when errors go back over"
-    " whole sequences (third arm). Language: Elman's grammar, 70 units, recipes/grammar/srn.toml with 10,000 sentences"
-    " and 10 epochs; Jordan's context keeps .8 of itself per word, the best of .5, .8 and .9 on validation text. Four"
-    " seeds, since the differences of a pilot were many times their spread. The sources show what each network can do,"
+    " outputs fed back; tested on movements, each is fed back only what it computed. Movements: 32 units, 400 updates"
+    " by Adam at .01, of .003, .01 and .03 the best rate for Elman's network, which learns them too when errors go back"
+    " over whole sequences (third arm). Language: Elman's grammar, 70 units, recipes/grammar/srn.toml with 10,000"
+    " sentences and 10 epochs; Jordan's context keeps .8 of itself per word, the best of .5, .8 and .9 on validation text."
+    " Four seeds, since the differences of a pilot were many times their spread. The sources show what each network can do,"
     " not this comparison.",
 )
