@@ -22,6 +22,11 @@ import msgspec
 from elman.errors import UserError
 
 
+def expanded(path: Path | str) -> Path:
+    """A path with the home folder in the place of `~`, or of `~NAME`; where there is no such user, as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - raises nothing
+
+
 def made_folders(folder: Path) -> list[Path]:
     """Make a folder, with its parents; those that were missing, the deepest first. Raises OSError."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -62,8 +67,8 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
     the umask leaves. A device, a pipe or another stream is not replaced: what was written is copied into it.
     """
     # In a folder of its own, since libraries make temporary files of other names beside the one that they write.
-    streamed, unique = is_stream(path), f"{os.getpid()}-{secrets.token_hex(4)}.tmp"
-    own = (Path(tempfile.gettempdir()) if streamed else path.parent) / f".{path.name}.{unique}"
+    streamed = is_stream(path)
+    own = (Path(tempfile.gettempdir()) if streamed else path.parent) / _temporary_name(path)
     temporary = own / f"{path.name}.part"
     try:
         if parents:
@@ -83,6 +88,21 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
         raise UserError(explain(path, error)) from error
     finally:
         shutil.rmtree(own, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """A new folder beside `path`, removed after the block; what killed processes left beside it is removed before.
+
+    Raises OSError where it cannot be made.
+    """
+    remove_abandoned(path.parent)
+    folder = path.parent / _temporary_name(path)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 _OPEN_FILES = re.compile(r"/dev(/fd)?|/proc/.+/fd")
@@ -121,11 +141,16 @@ def _replace(new: Path, path: Path) -> None:
     new.replace(path)
 
 
+def _temporary_name(path: Path) -> str:
+    """The name of a folder beside a path, by which `remove_abandoned` knows the process that made it."""
+    return f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+
+
 _ABANDONED = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove what `replacing` had begun to write into a folder in processes that no longer run."""
+    """Remove what `replacing` and `temporary_folder` left in a folder in processes that no longer run."""
     for path in folder.glob(".*.tmp"):
         made_by = _ABANDONED.fullmatch(path.name)
         if made_by and not _may_run(int(made_by[1]), path):
@@ -157,7 +182,7 @@ def shipped_folder(name: str) -> Path:
 def cache_folder() -> Path:
     """`$ELMAN_CACHE`, or `$XDG_CACHE_HOME/elman`, or `~/.cache/elman`."""
     if own := os.environ.get("ELMAN_CACHE"):
-        return Path(own).expanduser()
+        return expanded(own)
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared) if shared else Path.home() / ".cache") / "elman"
 
@@ -209,7 +234,7 @@ def require_utf8(path: Path | str, what: str) -> None:
 
 def require_writable(path: Path) -> None:
     """Raise UserError where nothing can be written at `path`, before long work for it; its folders may be missing."""
-    path = Path(os.path.expanduser(path)).absolute()  # noqa: PTH111 - raises nothing
+    path = expanded(path).absolute()
     found = next((one for one in (path, *path.parents) if os.path.exists(one)), path.parent)  # noqa: PTH110 - the same
     if found == path and not is_stream(path) and not path.is_dir():
         found = path.parent  # in which a new file takes its place

@@ -16,6 +16,7 @@ from elman.network.output.activation import ACTIVATIONS
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
+from support.commands import refusal
 from support.systems import posix
 
 MIXTURE = {"kind": "mixture", "heads": {1: 1, 2: 2}, "size": 8}
@@ -80,6 +81,12 @@ def test_the_page_of_ranks_goes_into_a_pipe_and_no_file_beside_it(runs, analyze,
     assert "</html>" in places[1].read_text()
     assert found["singular_values"] is None
     assert {*tmp_path.iterdir()} == {*places}
+
+
+def test_the_page_of_ranks_is_not_replaced_by_its_values(runs, tmp_path, capsys):
+    said = refusal(capsys, "analyze", "rank", str(runs / "softmax"), "--out", str(tmp_path / "rank.json"))
+    assert "the singular values are written as JSON beside the page; name it .html" in said
+    assert not any(tmp_path.iterdir())
 
 
 def test_ranks_of_several_runs_share_a_page(runs, analyze, tmp_path):

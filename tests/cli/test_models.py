@@ -164,6 +164,8 @@ def test_what_is_refused(run, tmp_path, capsys):
     assert "did you mean shakespeare?" in refusal(capsys, "models", "fetch", "shakespare")
     assert "did you mean shakespeare?" in refusal(capsys, "generate", "shakespare")
     assert "cannot be read" in refusal(capsys, "models", "list", "--registry", "nowhere.toml")
+    assert "nonnumeric port" in refusal(capsys, "models", "list", "--registry", "http://127.0.0.1:80a/x")
+    assert "is not an address" in refusal(capsys, "models", "list", "--registry", "http://[::1")
     assert not (tmp_path / "new").exists()
 
 

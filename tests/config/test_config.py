@@ -182,6 +182,8 @@ SETTINGS = [
         "model.output.choice.cutoffs[1] = 0; write a whole number of 1 or more",
     ),
     ('training.clip="a\\nb"', 'training.clip = "a\\nb"; write a number above 0'),
+    ("data={kind = 'pairs', valid = 0}", "data.valid = 0; write a whole number of 1 or more"),
+    ("data={kind = 'pairs', test = 0}", "data.test = 0; write a whole number of 1 or more"),
     ("data.max_vocabulary=2", "data.max_vocabulary = 2; write a whole number of 3 or more"),
     (
         "data.test_fraction=0.99",

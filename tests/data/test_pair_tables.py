@@ -22,6 +22,13 @@ def test_a_header_names_the_columns_and_all_others_are_carried(tmp_path):
     assert pair.others == (("condition", "near"),)
 
 
+def test_a_pair_of_blimp_has_its_own_number_or_that_of_its_line(tmp_path):
+    records = [{"pairID": 0}, {"pairID": 1}, {"pairID": "7"}, {}]
+    lines = [json.dumps({"sentence_good": "a", "sentence_bad": "b", **record}) for record in records]
+    pairs = read_pairs([write(tmp_path, "\n".join(lines) + "\n", "own.jsonl")])
+    assert [pair.item for pair in pairs] == ["0", "1", "7", "4"]
+
+
 def test_a_csv_file_has_commas_and_quotation_marks(tmp_path):
     (pair,) = read_pairs([write(tmp_path, 'ungrammatical,grammatical\n"no, see","no, sees"\n', "own.csv")])
     assert (pair.good, pair.bad, pair.phenomenon, pair.item) == ("no, sees", "no, see", "own", "2")

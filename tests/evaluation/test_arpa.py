@@ -157,6 +157,8 @@ def test_words_of_any_bytes(write):
         ("ngram 2=4", "ngram 3=4", 3, "expected ngram 2=COUNT"),
         ("ngram 2=4", "ngrams", 3, "expected ngram 2=COUNT, found 'ngrams'"),
         ("ngram 1=5", "ngram 1=0", 6, "no words"),
+        ("ngram 1=5", f"ngram 1={'5' * 5000}", 2, "expected ngram 1=COUNT, found 'ngram 1=555"),
+        ("ngram 2=4", f"ngram {'2' * 5000}=4", 3, "expected ngram 2=COUNT, found 'ngram 222"),
         ("-0.3\ta b", "-0.3\ta c", 15, "the word 'c' is not among the 1-grams"),
         ("-0.3\ta b", "nan\ta b", 15, "'nan' cannot be the logarithm of a probability"),
         ("-0.3\ta b", "inf\ta b", 15, "'inf' cannot be the logarithm of a probability"),
@@ -169,6 +171,7 @@ def test_words_of_any_bytes(write):
         ("-0.9\ta a", "-0.9\ta b", 17, "the n-gram of line 15 appears again"),
         ("-0.7\tb", "-0.7\ta", 11, "the word 'a' appears twice"),
         ("\\2-grams:", "\\3-grams:", 13, "expected \\2-grams:"),
+        ("\\2-grams:", f"\\{'2' * 5000}-grams:", 13, "expected \\2-grams:"),
         ("\\end\\", "", None, "incomplete"),
     ],
 )

@@ -11,10 +11,13 @@ import elman
 from elman import config
 from elman.cli import main
 from elman.config.text import TextOptions
+from elman.data.grammar.reading import FOLDER
 from elman.data.text.vocabulary import Vocabulary
+from elman.export.hub import export_hub
 from elman.network.build import build_model
+from elman.tasks.experiment import Experiment
 from elman.tasks.hub import fetched
-from support import networks
+from support import networks, text_runs
 from support.commands import output, refusal, trained
 
 pytestmark = pytest.mark.slow
@@ -40,6 +43,30 @@ def opened(folder):
 
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     return model.eval(), transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def assert_names_nothing_of(place, folder):
+    for path in folder.iterdir():
+        assert str(place).encode() not in path.read_bytes(), path
+
+
+def test_the_folder_names_nothing_of_this_machine(run, folder, tmp_path_factory):
+    here = tmp_path_factory.getbasetemp()
+    assert str(here) in (run.path / "recipe.toml").read_text()
+    assert_names_nothing_of(here, folder)
+    found = elman.load(folder)
+    assert (found.recipe.data.corpus, found.source) == ("corpus", "corpus")
+
+
+def test_nor_where_the_rules_of_its_grammar_are(tmp_path, tmp_path_factory):
+    shutil.copyfile(FOLDER / "elman-1991.grammar", tmp_path / "own.grammar")
+    options = config.GrammarOptions(rules=str(tmp_path / "own.grammar"), sentences=60, valid=20, test=20)
+    recipe = text_runs.recipe(epochs=1)
+    recipe = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, grammar=options))
+    Experiment(recipe, tmp_path / "run").train()
+    export_hub(elman.load(tmp_path / "run"), tmp_path / "out")
+    assert_names_nothing_of(tmp_path_factory.getbasetemp(), tmp_path / "out")
+    assert elman.load(tmp_path / "out").recipe.data.grammar.rules == "own.grammar"
 
 
 def ids_of(run, count=9):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from elman.network.state import leaves
 from elman.serve import static, static_graphs, static_music, static_runtime, static_text
 from elman.serve.limits import Limits
 from elman.serve.services import listed, serve_runs
+from support.interruption import kill, killed
 from support.served import music_folder, pairs_folder, text_folder, text_recipe
 
 
@@ -149,6 +151,37 @@ def test_without_npm_the_package_must_be_named(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(UserError, match="there is no npm here; get it with `npm pack onnxruntime-web@"):
         static_runtime.fetched(lambda _: None)
+
+
+def test_an_archive_that_a_killed_npm_began_is_not_used(tmp_path, monkeypatch):
+    """npm writes the archive under its own name, piece by piece, into the folder that it is given."""
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda _: "npm")
+    path = static_runtime.cached()
+
+    def npm(end):
+        def pack(command, **_):
+            (Path(command[command.index("--pack-destination") + 1]) / path.name).write_text("half")
+            end(Path(command[command.index("--pack-destination") + 1]) / path.name)
+
+        return pack
+
+    monkeypatch.setattr(static_runtime.subprocess, "run", npm(lambda _: kill()))
+    killed(lambda: static_runtime.fetched(lambda _: None))
+    assert not path.exists()
+    monkeypatch.setattr(static_runtime.subprocess, "run", npm(lambda packed: packed.write_text("whole")))
+    assert static_runtime.fetched(lambda _: None) == path
+    assert path.read_text() == "whole"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_npm_that_packs_nothing_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda _: "npm")
+    monkeypatch.setattr(static_runtime.subprocess, "run", lambda *_, **__: None)
+    with pytest.raises(UserError, match=r"npm could not fetch onnxruntime-web .*; get it with `npm pack"):
+        static_runtime.fetched(lambda _: None)
+    assert not list((tmp_path / "npm").iterdir())
 
 
 def test_options_of_other_exports_do_not_belong_to_a_page(tmp_path, capsys):

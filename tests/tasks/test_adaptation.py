@@ -14,6 +14,7 @@ import torch
 import elman
 from elman import config
 from elman.cli import main
+from elman.errors import notice
 from elman.evaluation.dynamic import Rule, gradient_statistics
 from elman.evaluation.result import recorded_results
 from elman.learning import checkpoint
@@ -103,9 +104,12 @@ def test_eight_bits_are_refused_before_gradient_statistics_are_computed(capsys, 
 
 def test_a_folder_that_is_read_only_is_left_as_it_is(capsys, monkeypatch, run):
     monkeypatch.setattr(os, "access", lambda path, mode: not (mode == os.W_OK and path == run))
+    monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0,))})
     before = {path: digest(path) for path in run.iterdir() if path.is_file()}
-    assert main(["evaluate", str(run), "--method", "dynamic", *QUICK]) == 0
-    assert capsys.readouterr().err.count("cannot be written: results and gradient statistics are not kept there") == 1
+    for how in (QUICK, ("--rule", "sgd", "--tune", "--tune-tokens", "20")):
+        assert main(["evaluate", str(run), "--method", "dynamic", *how]) == 0
+        assert capsys.readouterr().err.count("cannot be written: results, gradient statistics and") == 1
+        notice.cache_clear()
     assert {path: digest(path) for path in run.iterdir() if path.is_file()} == before
 
 

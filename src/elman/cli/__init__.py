@@ -14,9 +14,10 @@ from pathlib import Path
 from cyclopts import App, Group, Parameter
 
 import elman
-from elman.cli import mistakes
+from elman.cli import mistakes, paths
 from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
 from elman.errors import UserError, one_line
+from elman.files import expanded
 
 COMMANDS = {
     "Begin": {
@@ -81,6 +82,7 @@ def application() -> App:
         " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file.",
         version=lambda: f"elman {elman.__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
+        config=paths.expand,
         group_arguments=ARGUMENTS,
         group_parameters=OPTIONS,
         group_commands=Group("Commands", sort_key=8),
@@ -149,7 +151,7 @@ def _use_plugins(tokens: list[str]) -> list[str]:
         file = value if equals else next(rest, None)
         if not file or file.startswith("-"):
             raise UserError("--plugin needs the name of a file")
-        files.append(str(Path(file).absolute()))
+        files.append(str(expanded(file).absolute()))
     if files:
         before = os.environ.get("ELMAN_PLUGINS")
         os.environ["ELMAN_PLUGINS"] = os.pathsep.join([*([before] if before else []), *files])  # of child processes too

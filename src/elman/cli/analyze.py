@@ -108,6 +108,8 @@ def rank(
     from elman.tasks.hub import fetched
 
     page = require_file_name(out or (fetched(runs[0]) / "rank.html" if len(runs) == 1 else Path("rank.html")))
+    if page.suffix == ".json":
+        raise UserError(f"--out {page}: the singular values are written as JSON beside the page; name it .html")
     findings: dict[str, Finding] = {}
     records = []
     for label, folder in _labels(list(runs)).items():

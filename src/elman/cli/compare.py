@@ -16,7 +16,7 @@ from elman.errors import UserError, notice
 if TYPE_CHECKING:
     import numpy as np
 
-    from elman.tasks.text.comparison import Treatment
+    from elman.evaluation.scoring import Treatment
     from elman.tasks.text.run import TextRun
 
 

@@ -20,7 +20,7 @@ from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted
-from elman.files import write_atomic
+from elman.files import expanded, write_atomic
 from elman.formats import read_json
 
 
@@ -205,7 +205,11 @@ def prepare(
         recipe: read the text as this recipe on text does
     """
     from elman.data.catalog import prepare
+    from elman.data.catalog.download import require_address
 
+    name = str(expanded(name))
+    if base_url is not None:
+        require_address(base_url, "--base-url")
     if recipe is None:
         refuse(["--set"] if settings else [], "belongs to --recipe; add it")
         if not prepare.is_known(name) and (Path(name).exists() or one_text(Path(name))):

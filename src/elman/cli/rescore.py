@@ -1,7 +1,7 @@
 """elman rescore: choose among the n best hypotheses of a recogniser."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -171,6 +171,8 @@ def rescore(
     mix = scores.record(len(hypotheses[0].scores))
     source = form.references
     references = None if source is None else read_references(texts.read_lines(source), source)
+    if references is not None:
+        _check_references(hypotheses, references, source)
     loaded = machine.open_text(run)
     mixture.join(loaded)
     _notice(hypotheses, kaldi=form.kaldi)
@@ -190,10 +192,6 @@ def rescore(
     else:
         log_probs = rescoring.log_probs_fresh(loaded, read, treatment, batch_size)
     if references is not None:
-        missing = sorted({one.utterance for one in hypotheses} - references.keys())
-        if missing:
-            raise UserError(f"{form.references}: no reference for {missing[0]}, one of {len(missing)} that are missing")
-        _notice_case(hypotheses, references.values(), form.references)
         mix = scores.tuned(mix, hypotheses, log_probs, references)
     _print(hypotheses, log_probs, mix, every=all, as_json=as_json, between=" " if form.kaldi else "\t")
 
@@ -208,10 +206,16 @@ def _notice(hypotheses: list[Hypothesis], *, kaldi: bool) -> None:
         print(f"the id {name} appears again after others; all its rows are one utterance", file=sys.stderr)
 
 
-def _notice_case(hypotheses: list[Hypothesis], references: Iterable[str], name: str | None) -> None:
-    """Report references and hypotheses without a common word that have one if capitals are ignored."""
+def _check_references(hypotheses: list[Hypothesis], references: Mapping[str, str], name: str | None) -> None:
+    """Raise UserError where one is missing; report capitals on standard error.
+
+    They are reported if references and hypotheses have no common word, but have one if capitals are ignored.
+    """
+    missing = sorted({one.utterance for one in hypotheses} - references.keys())
+    if missing:
+        raise UserError(f"{name}: no reference for {missing[0]}, one of {len(missing)} that are missing")
     said = {word for one in hypotheses for word in one.text.split()}
-    right = {word for text in references for word in text.split()}
+    right = {word for text in references.values() for word in text.split()}
     if not said & right and {word.casefold() for word in said} & {word.casefold() for word in right}:
         print(
             f"{name}: no word of the references is in the hypotheses as it is written, but in other capitals; every"

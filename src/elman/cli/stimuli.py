@@ -14,7 +14,8 @@ from elman.errors import UserError, counted, notice
 if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
     from elman.evaluation.paired_items import PairedItems
-    from elman.tasks.text.comparison import Treatment, Words
+    from elman.evaluation.scoring import Treatment
+    from elman.tasks.text.comparison import Words
     from elman.tasks.text.run import TextRun
 
 _HEADER = ["condition", "items", "sentences", "bits, A", "bits, B", "A - B", "95 % interval", "p", "p, Holm"]

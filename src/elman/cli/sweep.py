@@ -93,7 +93,9 @@ def sweep(
         return 130
     _print(asked, result, as_json=common.as_json)
     if result.found.failed:
-        console.print(f"{result.found.failed} runs failed; the same command tries them again")
+        is_final = asked.question.search == "optuna"
+        later = "a failed trial of Optuna is not tried again" if is_final else "the same command tries them again"
+        console.print(f"{result.found.failed} runs failed; {later}")
     return 1 if result.found.failed else 0
 
 
@@ -125,9 +127,9 @@ def _asked(
         given = {"--set": bool(settings), "--search": search != "grid", "--seed": seed != 0, "--data": data is not None}
         for name in (name for name, is_given in given.items() if is_given):
             raise UserError(f"{name}: the sweep in {out} has its own; leave it out, or give the RECIPE too")
-        return with_more(reopen_sweep(out.expanduser()), chosen, trials)
+        return with_more(reopen_sweep(out), chosen, trials)
     recipe = resolve(recipe)
-    out = (out or Path("runs") / f"sweep-{recipe.stem}").expanduser()
+    out = out or Path("runs") / f"sweep-{recipe.stem}"
     if resume and not out.is_dir():
         raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
     how = _search_of(search)
@@ -142,7 +144,7 @@ def _asked(
         trials=None if how == "grid" else trials or TRIALS,
         seeds=chosen or (1,),
         sampler_seed=seed,
-        data=data if data is None or is_known(data) else str(Path(data).expanduser().absolute()),
+        data=data if data is None or is_known(data) else str(Path(data).absolute()),
     )
     return open_sweep(out, recipe, question)
 
@@ -181,6 +183,8 @@ def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
     """List the runs with their states and the minutes of each."""
     from elman.reproduce.planned import UNTRAINED
     from elman.sweep.conduct import known_settings, minutes_of
+    from elman.sweep.proposals import ended_trials
+    from elman.sweep.question import TRIALS
     from elman.sweep.search import Everything
 
     question = asked.question
@@ -190,16 +194,19 @@ def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
     runs = [run for one in everything.tried for run in one.runs]
     waiting = [run for run in runs if run.status in UNTRAINED]
     rows = [[run.label, str(run.recipe.seed), run.status.value, f"{minutes[run.label]:.1f}"] for run in runs]
-    total = sum(minutes[run.label] for run in waiting)
+    left, total = len(waiting), sum(minutes[run.label] for run in waiting)
     if question.search == "optuna":
-        count = (question.trials or 0) * len(question.seeds)
-        total = count * sum(minutes.values()) / len(minutes)
-        note = f"Optuna: {question.trials} trials, {count} runs; listed are settings at the ends of all ranges."
+        trials, ended = question.trials or TRIALS, ended_trials(asked.out)
+        left = max(0, trials - ended) * len(question.seeds)
+        total = left * sum(minutes.values()) / len(minutes)
+        note = (
+            f"Optuna: {trials} trials, {ended} ended, {left} runs left; listed are settings at the ends of all ranges."
+        )
     else:
         note = (
             f"{len(everything.tried)} settings, {len(question.seeds)} seeds: {len(runs)} runs, {len(waiting)} to train."
         )
-    together = max(1, min(machine.launch.at_once, len(waiting)))
+    together = max(1, min(machine.launch.at_once, left))
     time = f"About {total / together:.1f} minutes, {together} in parallel, at the speed of this machine."
     facts = {
         "question": msgspec.to_builtins(question),

@@ -44,7 +44,7 @@ def continues(out: Path) -> bool:
     """Whether the run in `out` was begun by this call of torchrun, which has started the processes again."""
     from elman.learning.team import launch
 
-    name, out = launch(), out.expanduser()
+    name = launch()
     if name is None or not (out / "recipe.toml").is_file():
         return False
     begun = read_json(out / "environment.json")

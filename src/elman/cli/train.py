@@ -250,7 +250,6 @@ def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
         )
     if out is None:
         raise UserError("--resume needs --out RUN (or the RECIPE of the run)")
-    out = out.expanduser()
     if not (out / "recipe.toml").is_file():
         raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
     return out / "recipe.toml"

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from elman.config.record import TOKENS, Count, Positive, Record, Reporting, restricted
+from elman.config.record import TOKENS, Positive, Record, Reporting, restricted
 from elman.config.text import SubwordOptions, TextOptions
 
 
@@ -40,8 +40,8 @@ class PairOptions(Record, frozen=True, kw_only=True):
     form: Literal["tsv", "parallel", "trees"] = "tsv"
     languages: tuple[str, str] | None = None
     split: Literal["hash", "last"] = "hash"
-    valid: Count = 2000
-    test: Count = 2000
+    valid: Positive = 2000
+    test: Positive = 2000
     train_pairs: Positive | None = None
     skip_empty: bool = False
     tokenisation: Literal["words", "raw", "characters", "subwords"] = "words"

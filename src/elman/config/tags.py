@@ -31,8 +31,8 @@ class TagOptions(Record, frozen=True, kw_only=True):
     tag_column: Count | None = None
     tags: Literal["parts", "chunks"] = "parts"
     split: Literal["hash", "last"] = "hash"
-    valid: Count = 300
-    test: Count = 300
+    valid: Positive = 300
+    test: Positive = 300
     lowercase: bool = False
     min_count: Positive = 2
     max_vocabulary: Annotated[int, Meta(ge=4)] | None = None

@@ -13,7 +13,7 @@ import tomli_w
 from elman.config.errors import explain
 from elman.config.recipe import Recipe
 from elman.errors import UserError, did_you_mean
-from elman.files import shipped_folder
+from elman.files import expanded, shipped_folder
 from elman.formats import parse_toml, require_modest
 
 FOLDER = shipped_folder("recipes")
@@ -118,7 +118,7 @@ def find(name: str) -> Path:
 
 def resolve(path: Path) -> Path:
     """The path itself, or the shipped recipe that `elman recipes` lists under it where no such file exists."""
-    path = path.expanduser()
+    path = expanded(path)
     ours = FOLDER.parent / path
     return ours if not path.exists() and ours.is_file() else path
 

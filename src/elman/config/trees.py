@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from elman.config.pairs import PairOptions
-from elman.config.record import Count, Positive, Record, Reporting, restricted
+from elman.config.record import Positive, Record, Reporting, restricted
 
 
 class TreeOptions(Record, frozen=True, kw_only=True):
@@ -25,8 +25,8 @@ class TreeOptions(Record, frozen=True, kw_only=True):
     """
 
     split: Literal["hash", "last"] = "hash"
-    valid: Count = 300
-    test: Count = 300
+    valid: Positive = 300
+    test: Positive = 300
     binary: Literal["right", "left", "none"] = "right"
     lowercase: bool = False
     functions: bool = False

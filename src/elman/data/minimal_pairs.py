@@ -74,7 +74,7 @@ def _blimp(path: Path) -> Iterator[Pair]:
             record.sentence_bad,
             record.UID or path.stem,
             record.linguistics_term,
-            item=str(record.pair_id or number),
+            item=str(record.pair_id) or str(number),
             others=tuple(
                 (key, str(value)) for key, value in plain.items() if key not in _Blimp.__struct_encode_fields__
             ),

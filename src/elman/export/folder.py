@@ -1,7 +1,6 @@
 """The folder of an exported model: the graph in its forms, the words, and what a program must know to run it."""
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ from elman.export.packed import Packed
 from elman.export.program import read_program, write_program
 from elman.export.readme import Exported, File, readme
 from elman.export.step import Step
-from elman.files import explain, json_text, sha256_file, write_atomic
+from elman.files import explain, json_text, sha256_file, temporary_folder, write_atomic
 from elman.tasks.text.run import TextRun
 
 COMPARED = 200
@@ -195,8 +194,8 @@ def new_folder(out: Path) -> Iterator[Path]:
         raise UserError(f"--out {out}: it exists; give the name of a new folder")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as beside:
-            folder = Path(beside) / out.name
+        with temporary_folder(out) as beside:
+            folder = beside / out.name
             folder.mkdir()
             yield folder
             if out.exists():
@@ -205,5 +204,5 @@ def new_folder(out: Path) -> Iterator[Path]:
     except OSError as error:
         raise UserError(explain(out, error)) from error
     except UserError as error:  # of a file within it, which the user knows by its place in `out`
-        error.args = (str(error).replace(beside, str(out.parent)),)
+        error.args = (str(error).replace(str(beside), str(out.parent)),)
         raise

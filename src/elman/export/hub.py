@@ -10,15 +10,16 @@ from elman.config import Characters
 from elman.evaluation.result import recorded_results
 from elman.export.check import TorchStep
 from elman.export.folder import measured, new_folder, text_of, with_own
+from elman.export.origin import load_model, source_name, write_origin
 from elman.export.readme import Exported, rows_of
 from elman.export.step import Step
-from elman.files import json_text, write_atomic
+from elman.files import write_atomic
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
 from elman.tasks.text.run import TextRun
 
-KEPT = ("recipe.toml", "results.json", "vocabulary.tsv", "subwords.model")
-"""Files of the run, so that the folder remains one, as far as they are there."""
+KEPT = ("results.json", "vocabulary.tsv", "subwords.model")
+"""Files of the run as they are, so that the folder remains one, as far as they are there."""
 
 CODE = "modeling_elman.py"
 
@@ -36,9 +37,8 @@ def export_hub(run: TextRun, out: Path, *, data: str | None = None) -> Exported:
         for name in KEPT:
             if (run.path / name).exists():
                 shutil.copyfile(run.path / name, folder / name)
-        facts = {**run.facts, "source": Path(str(run.facts["source"])).name}  # not where it is on this machine
-        write_atomic(folder / "data.json", json_text(facts, indent=2) + "\n")
-        checkpoint.save(folder / MODEL, *checkpoint.load(run.path / MODEL))
+        write_origin(run, folder)
+        checkpoint.save(folder / MODEL, *load_model(run))
         spelled = isinstance(run.recipe.model.encoder, Characters)
         ElmanConfig(
             msgspec.to_builtins(run.recipe.model, str_keys=True),
@@ -106,7 +106,7 @@ def _card(run: TextRun, exported: Exported) -> str:
         EvalResult(
             task_type="text-generation",
             dataset_type="text",
-            dataset_name=Path(str(run.facts["source"])).name,
+            dataset_name=source_name(run),
             dataset_split=one.split,
             metric_type="perplexity",
             metric_value=round(one.perplexity, 2),

@@ -10,10 +10,11 @@ import msgspec
 import tomli_w
 
 from elman import __version__
-from elman.config.toml import dump_recipe
+from elman.config.text import TextData
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result, recorded_results
 from elman.export.folder import new_folder
+from elman.export.origin import load_model, source_name, write_origin
 from elman.files import json_text, replacing, sha256_file, write_atomic
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
@@ -24,11 +25,21 @@ from elman.tasks.models.registry import Archive, Model
 from elman.tasks.open import open_run
 from elman.tasks.run import Run
 
-KEPT = (".json", ".jsonl", ".model", ".tsv")
-"""Endings of the files of a run that go with its model."""
+SYMBOLS = (
+    "vocabulary.tsv",
+    "subwords.model",
+    "source-vocabulary.tsv",
+    "target-vocabulary.tsv",
+    "source-subwords.model",
+    "target-subwords.model",
+    "labels.tsv",
+    "tags.tsv",
+    "lexicon.tsv",
+)
+"""Files in which the kinds of runs keep what they read and what they choose from."""
 
-LEFT = ("data.json", "environment.json", "extras.json", RESULTS, "tuning.json")
-"""Files with these endings that do not, or are written again."""
+SHOWN = ("metrics.jsonl", "samples.json", "surprisal.json", "baselines.json")
+"""Files that a report shows beside the results. No other file of a run is kept, since it may name this machine."""
 
 CARD = "README.md"
 SPLITS = ("valid", "test")
@@ -69,22 +80,27 @@ def publish(
     registry.require_name(name, "--name")
     if not about.licence:
         raise UserError("--licence is empty; state the licence of the weights, such as 'CC BY 4.0'")
-    before = recorded_results(run.path)
+    recorded = (one for one in recorded_results(run.path) if one.method in (None, "static"))
+    before = [msgspec.structs.replace(one, data=None) for one in recorded]
     with new_folder(out) as new:
         folder = new / name
         folder.mkdir()
-        _copy(run, folder)
-        tensors, facts = checkpoint.load(run.path / MODEL)
+        for file in (*SYMBOLS, *SHOWN):
+            if (run.path / file).is_file():
+                shutil.copyfile(run.path / file, folder / file)
+        write_origin(run, folder)
+        opened = open_run(folder)  # raises UserError where what a plug-in needs is not kept
+        tensors, facts = load_model(run)
         facts.pop(UNPACKED, None)
         if form is None:
             checkpoint.save(folder / MODEL, tensors, facts)
             digest, after = checkpoint.digest_of(tensors), before
         else:
             digest = checkpoint.save_packed(folder / MODEL, tensors, facts, form)
-            after = _measured(run, folder, say)
+            after = _measured(run, opened, say)
         write_atomic(folder / RESULTS, json_text([one.as_dict() for one in after], indent=1) + "\n")
         parameters = sum(parameter.numel() for parameter in run.model.parameters())
-        source = about.data or str(_source(run))
+        source = about.data or source_name(run)
         write_atomic(folder / CARD, _card(run, name, about, source, parameters, digest, form, before, after))
         archive = new / f"{name}.zip"
         write_zip(folder, archive)
@@ -110,32 +126,20 @@ def entry_text(name: str, model: Model) -> str:
     return tomli_w.dumps({name: msgspec.to_builtins(model)})
 
 
-def _copy(run: Run, folder: Path) -> None:
-    for path in run.path.iterdir():
-        if path.suffix in KEPT and path.name not in LEFT:
-            shutil.copyfile(path, folder / path.name)
-    source, data = _source(run), run.recipe.data
-    named = data if data.corpus is None else msgspec.structs.replace(data, corpus=source)
-    write_atomic(folder / "recipe.toml", dump_recipe(msgspec.structs.replace(run.recipe, data=named)))
-    write_atomic(folder / "data.json", json_text({**run.facts, "source": source}, indent=1) + "\n")
-
-
-def _source(run: Run) -> str:
-    """Where the data of a run is, without the place on this machine."""
-    return Path(str(run.facts["source"])).name
-
-
-def _measured(run: Run, folder: Path, say: Callable[[str], None]) -> list[Result]:
-    """The results of the rounded weights on the run's own data; empty where that is not at hand."""
-    opened, results = open_run(folder), []
-    for split in SPLITS:
-        try:
+def _measured(run: Run, rounded: Run, say: Callable[[str], None]) -> list[Result]:
+    """The results of the rounded weights on the run's own data; empty where that is not at hand, or has changed."""
+    skip, results = isinstance(run.recipe.data, TextData) and run.recipe.data.evaluation.skip_first, []
+    try:
+        source = run.source
+        if rounded.corpus(source).digest != run.facts["digest"]:
+            raise UserError(f"{source} has changed since {run.path} was trained on it")
+        for split in SPLITS:
             say(f"evaluating the {split} split with the rounded weights")
-            result = opened.evaluate(EvaluationOptions(split=split, data=run.source))
-        except UserError as error:
-            say(f"not evaluated: {error}")
-            return []
-        results.append(msgspec.structs.replace(result, data=None, method="static", model="best"))
+            result = rounded.evaluate(EvaluationOptions(split=split, data=source, skip_first=skip))
+            results.append(msgspec.structs.replace(result, data=None, method="static", model="best"))
+    except UserError as error:
+        say(f"not evaluated: {error}")
+        return []
     return results
 
 

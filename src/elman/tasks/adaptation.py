@@ -92,7 +92,7 @@ def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> 
         facts,
         lambda: gradient_statistics(run.model, text.statistics_windows(), advance),
         run.device,
-        keep=_is_writable(run.path),
+        keep=is_writable(run.path),
     )
 
 
@@ -185,7 +185,7 @@ def record(run: Run, row: Result) -> None:
     Nothing is written where the folder is read-only, and, with a notice, where the rows of the split count other
     tokens: figures beside each other count the same ones. Raises UserError where the file is damaged.
     """
-    if not _is_writable(run.path):
+    if not is_writable(run.path):
         return
     with waiting_for(run.path / RESULTS):  # another command may record its row meanwhile
         _add(run.path / RESULTS, row)
@@ -209,9 +209,9 @@ def _add(path: Path, row: Result) -> None:
     write_atomic(path, json_text([*others, new], indent=1) + "\n")
 
 
-def _is_writable(folder: Path) -> bool:
+def is_writable(folder: Path) -> bool:
     """Whether a run folder can be written; where it cannot, a notice reports what is not kept."""
     if os.access(folder, os.W_OK):
         return True
-    notice(f"{folder} cannot be written: results and gradient statistics are not kept there")
+    notice(f"{folder} cannot be written: results, gradient statistics and points of a tuning are not kept there")
     return False

@@ -18,7 +18,7 @@ from elman.config import plugins
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result, figures_of
-from elman.files import require_utf8, require_writable, write_atomic
+from elman.files import expanded, require_utf8, require_writable, write_atomic
 from elman.formats import parse_json
 from elman.jobs.locks import FolderLock
 from elman.learning.checkpoint import CHECKPOINT
@@ -65,7 +65,7 @@ class Experiment:
         progress: Any = None,
         team: Team = ALONE,
     ) -> None:
-        out = Path(out).expanduser()
+        out = expanded(out)
         require_utf8(out, "--out")
         require_writable(out)
         self.out, self.device, self.resume, self.team = out, choose_device(device), resume, team
@@ -77,7 +77,7 @@ class Experiment:
             _require_effect(recipe, self._before, settings, init)
         source = str(data) if data is not None else recorded_source(out, recipe) if resume else source_of(recipe)
         # Names stay and paths become absolute, so that the source means the same from every working folder.
-        source = source if is_known(source) else str(Path(source).expanduser().absolute())
+        source = source if is_known(source) else str(expanded(source).absolute())
         require_utf8(source, "--data")
         self.task: Task = open_task(recipe, source, progress)
         if measured:
@@ -203,7 +203,7 @@ def environment(device: torch.device) -> dict[str, Any]:
 
 def require_free(out: Path) -> None:
     """Raise UserError where a new run cannot be in the folder `out`, since a run or a file is there."""
-    out = out.expanduser()
+    out = expanded(out)
     if (out / "recipe.toml").exists():
         raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
     if out.exists() and not out.is_dir():

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from elman.errors import UserError, did_you_mean, first_line, notice
+from elman.files import expanded
 from elman.tasks.models import registry, store
 
 _NAME = re.compile(r"hf:/{1,2}([\w.-]+/[\w.-]+)")
@@ -18,7 +19,7 @@ def fetched(path: Path | str) -> Path:
     """
     if (named := _NAME.fullmatch(str(path))) is not None:
         return _of_hub(named[1])
-    return Path(path).expanduser() if _is_path(path) else store.open_model(str(path))
+    return expanded(path) if _is_path(path) else store.open_model(str(path))
 
 
 def _is_path(path: Path | str) -> bool:

@@ -19,7 +19,7 @@ from elman.data.kinds import begins_names
 from elman.data.text.sources import one_text
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.files import json_text
+from elman.files import expanded, json_text
 from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.learning import checkpoint
@@ -201,14 +201,16 @@ class Run(ABC):
 
 
 def present(source: str, statement: str) -> str:
-    """A source of data that is there; raises UserError with the statement that names it where it is not.
+    """A source of data that is there, `~` the home folder; raises UserError with the statement where it is not.
 
     It may be the beginning of the names of parallel files, or a pattern that finds the files of a text.
     """
-    path = Path(source).expanduser()
-    if not is_known(source) and not path.exists() and not begins_names(path) and not one_text(path):
+    if is_known(source):
+        return source
+    path = expanded(source)
+    if not path.exists() and not begins_names(path) and not one_text(path):
         raise UserError(f"{statement}, which is not there; give the place where it is now with --data")
-    return source
+    return str(path)
 
 
 def recipe_of(folder: Path) -> Recipe:

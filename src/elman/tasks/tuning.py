@@ -24,7 +24,7 @@ from elman.jobs import processes
 from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.network import precision
-from elman.tasks.adaptation import Method, method_figures, reader, statistics
+from elman.tasks.adaptation import Method, is_writable, method_figures, reader, statistics
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.open import open_run
 from elman.tasks.run import Run
@@ -167,6 +167,8 @@ class Tuning:
 
     def _write(self) -> None:
         """Write the points found here beside those that another tuning of the run has written meanwhile."""
+        if not is_writable(self.run.path):
+            return
         with waiting_for(self.path):
             self.kept = _kept(self.path) | self.kept
             rows = [

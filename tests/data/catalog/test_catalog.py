@@ -6,6 +6,7 @@ import pickle
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
@@ -25,7 +26,9 @@ from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError
 from elman.files import sha256_file
+from elman.jobs.locks import waiting_for
 from support.commands import refusal
+from support.interruption import kill, killed
 from support.server import Server, serving
 
 
@@ -59,7 +62,7 @@ def test_download_whole_and_resumed(server, tmp_path):
     assert digest == sha256_file(server.folder / "a.bin") == sha256_file(target)
     assert server.asked == [None, "bytes=128000-"]
     assert seen[-1] == ("downloading a.bin", 256000, 256000)
-    assert [path.name for path in target.parent.iterdir()] == ["a.bin"]
+    assert sorted(path.name for path in target.parent.iterdir()) == [".a.bin.lock", "a.bin"]
 
 
 def test_download_that_was_whole_already_or_longer(server, tmp_path):
@@ -67,6 +70,52 @@ def test_download_that_was_whole_already_or_longer(server, tmp_path):
     (tmp_path / "a.bin.part").write_bytes(b"whole")
     download((f"{server.url}/a.bin",), tmp_path / "a.bin")
     assert (tmp_path / "a.bin").read_bytes() == b"whole"
+
+
+def test_one_process_at_a_time_fetches_a_file(server, tmp_path):
+    """Another one waits for it, since both would write the same part, and takes the file that is there then."""
+    (server.folder / "a.bin").write_bytes(b"from the server")
+    target = tmp_path / "a.bin"
+    with ThreadPoolExecutor(1) as pool:
+        with waiting_for(target):
+            second = pool.submit(download, (f"{server.url}/a.bin",), target)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=0.5)
+            target.write_bytes(b"from the first")
+        assert second.result(timeout=30) == sha256_file(target)
+    assert (target.read_bytes(), server.asked) == (b"from the first", [])
+
+
+def test_a_file_that_is_there_with_another_digest_is_fetched_again(server, tmp_path):
+    (server.folder / "a.bin").write_bytes(b"right")
+    (tmp_path / "a.bin").write_bytes(b"wrong")
+    download((f"{server.url}/a.bin",), tmp_path / "a.bin", sha256=sha256_file(server.folder / "a.bin"))
+    assert (tmp_path / "a.bin").read_bytes() == b"right"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("mirror.example/a.bin", "unknown url type: 'mirror.example/a.bin'"),
+        ("http://[::1/a.bin", "Invalid IPv6 URL"),
+        ("http://127.0.0.1:80a/a.bin", "nonnumeric port: '80a'"),
+        ("http://127.0.0.1:9/ä.bin", "'ascii' codec can't encode"),
+    ],
+)
+def test_what_is_no_address_is_named(url, reason, tmp_path):
+    assert message(download, (url,), tmp_path / "a.bin").startswith(f"could not download {url} ({reason}")
+
+
+def test_a_mirror_without_a_scheme_is_refused(capsys, tmp_path, cache):
+    for url in ("mirror.example/corpora", "ftp://mirror.example"):
+        assert refusal(capsys, "data", "prepare", "text8", "--base-url", url) == (
+            f"elman: --base-url: {url} cannot be fetched; use https:, http: or file:"
+        )
+    url = "http://[::1"
+    assert refusal(capsys, "data", "prepare", "text8", "--base-url", url) == (
+        f"elman: --base-url: {url} is not an address (Invalid IPv6 URL)"
+    )
+    assert not cache.exists()
 
 
 def test_a_download_falls_back_on_the_second_address(server, tmp_path):
@@ -363,6 +412,22 @@ def test_files_in_a_folder_of_ones_own_are_kept(tmp_path, capsys):
     for _ in range(2):
         assert main(["data", "prepare", "mackey-glass", "--out", str(tmp_path / "new" / "folder")]) == 0
     capsys.readouterr()
+
+
+def test_what_a_killed_preparation_left_is_removed(tmp_path, monkeypatch):
+    folder = tmp_path / "own"
+
+    def begin(_, new):
+        (new / "series.csv").write_text("half")
+        kill()
+
+    monkeypatch.setitem(prepare.WRITERS, "mackey-glass", begin)
+    killed(lambda: prepare.prepare("mackey-glass", folder))
+    assert [path.read_text() for path in folder.rglob("series.csv")] == ["half"]
+    assert not (folder / "series.csv").exists()
+    monkeypatch.setitem(prepare.WRITERS, "mackey-glass", lambda _, new: (new / "series.csv").write_text("whole"))
+    prepare.prepare("mackey-glass", folder)
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("series.csv", "whole")]
 
 
 def test_known_corpora_have_names_of_their_own_and_a_writer():

@@ -2,13 +2,17 @@
 
 import json
 import shutil
+import socketserver
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
 
 from elman.errors import UserError
 from elman.files import sha256_file
+from elman.jobs.locks import waiting_for
 from elman.tasks.hub import fetched
 from elman.tasks.models import registry, store
 from elman.tasks.models.registry import Archive, Model
@@ -58,6 +62,11 @@ def message(function, *arguments):
     return str(error.value)
 
 
+def shown(folder):
+    """The names in a folder without those of locks."""
+    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".lock"))
+
+
 def fetch(source, name="little"):
     return store.fetch(name, registry.require(name, registry.known(str(source))))
 
@@ -73,8 +82,8 @@ def test_a_model_is_fetched_and_opened_by_its_name(served, cache):
         assert len(server.asked) == asked + 1  # the registry alone
     assert fetched("little") == folder
     assert store.fetched()["little"].title == "Small"
-    assert sorted(path.name for path in (cache / "models").iterdir()) == ["downloads", "little"]
-    assert not any((cache / "models" / "downloads").iterdir())
+    assert shown(cache / "models") == ["downloads", "little"]
+    assert not shown(cache / "models" / "downloads")
 
 
 @pytest.mark.parametrize("form", ["path", "file"])
@@ -89,12 +98,22 @@ def test_a_download_that_broke_off_is_continued(served, cache):
         server.cut.add("little.zip")
         assert "broken off" in message(fetch, f"{server.url}/registry.toml")
         assert not (cache / "models" / "little").exists()
-        part = next((cache / "models" / "downloads").iterdir())
+        part = next((cache / "models" / "downloads").glob("*.part"))
         size = part.stat().st_size
         assert 0 < size < (served / "little.zip").stat().st_size
         server.cut.clear()
         fetch(f"{server.url}/registry.toml")
         assert server.asked[-1] == f"bytes={size}-"
+
+
+def test_one_process_at_a_time_fetches_a_model(served):
+    model = registry.require("little", registry.known(str(served / "registry.toml")))
+    with ThreadPoolExecutor(1) as pool:
+        with waiting_for(store.place("little")):
+            second = pool.submit(store.fetch, "little", model)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=0.5)
+        assert second.result(timeout=30) == store.place("little")
 
 
 def test_an_archive_of_another_size_or_digest_is_not_kept(served, cache):
@@ -105,7 +124,7 @@ def test_an_archive_of_another_size_or_digest_is_not_kept(served, cache):
             assert found in message(fetch, f"{server.url}/registry.toml")
         assert found in message(fetch, served / "registry.toml")
         assert not (cache / "models" / "little").exists()
-        assert not any((cache / "models" / "downloads").iterdir())
+        assert not shown(cache / "models" / "downloads")
 
 
 def test_a_server_that_sends_more_than_was_stated_is_left(served, cache):
@@ -189,6 +208,38 @@ def test_registries_that_cannot_be_read(tmp_path):
     assert "cannot be fetched" in message(registry.known, "ftp://127.0.0.1/registry.toml")
     with serving(tmp_path) as server:
         assert "HTTP 404" in message(registry.known, f"{server.url}/registry.toml")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("http://127.0.0.1:80a/registry.toml", "cannot be read (nonnumeric port: '80a')"),
+        ("http://[::1", "is not an address (Invalid IPv6 URL)"),
+        ("http://127.0.0.1:9/ä.toml", "cannot be read ('ascii' codec"),
+        ("[::1]:80/registry.toml", "cannot be read (No such file or directory)"),
+    ],
+)
+def test_addresses_that_are_none(source, reason):
+    assert reason in message(registry.known, source)
+
+
+def test_a_server_that_does_not_speak_http():
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.rfile.readline()
+            self.wfile.write(b"220 ready\r\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        assert "cannot be read (220 ready)" in message(registry.known, f"http://127.0.0.1:{server.server_address[1]}/x")
+
+
+def test_an_archive_whose_address_is_none(served):
+    archive = Archive(("http://[::1/little.zip",), 1, "0" * 64)
+    write(served, archive=archive)
+    assert "has an archive whose address is none (Invalid IPv6 URL)" in message(
+        registry.known, str(served / "registry.toml")
+    )
 
 
 def test_a_name_of_elman_s_own_is_taken(served):

@@ -104,6 +104,22 @@ def test_a_trained_series_model_beats_the_mean(trained):
     assert result.nll < SeriesRun(trained).uniform_nll() - 0.5
 
 
+def test_a_reservoir_is_that_of_the_other_run_and_the_standardisation_its_own(data, tmp_path):
+    made = recipe()
+    model = msgspec.structs.replace(made.model, core=config.Reservoir(size=9))
+    made = msgspec.structs.replace(made, model=model)
+    other = Experiment(made, tmp_path / "other", data=data)
+    other.train()
+    lower = tmp_path / "lower.csv"
+    np.savetxt(lower, wave() - [5, 0], delimiter=",", header="sine,cosine", comments="")
+    again = msgspec.structs.replace(made, seed=4)
+    ours = Experiment(again, tmp_path / "ours", data=lower, init=tmp_path / "other").model
+    theirs = SeriesRun(tmp_path / "other").model
+    assert ours.core.weight_hh.equal(theirs.core.weight_hh)
+    assert ours.core.weight_ih.equal(theirs.core.weight_ih)
+    np.testing.assert_allclose(ours.encoder.mean, theirs.encoder.mean - np.array([5, 0]), atol=1e-6)
+
+
 def test_nll_is_in_the_units_of_the_data(trained, data, tmp_path):
     """The training loss, the validation loss and the results have one unit, whatever the scale of a column."""
     run = SeriesRun(trained)

@@ -244,6 +244,8 @@ def test_a_recipe_is_chosen_for_columns(data, tmp_path, capsys, monkeypatch):
     [
         ({"data": {"max_words": 1}}, "no training sentence has data.max_words = 1"),
         ({"data": {"valid": 100, "test": 100}}, "160 sentences, too few to hold out"),
+        ({"data": {"valid": 0}}, "data.valid"),
+        ({"data": {"test": 0}}, "data.test"),
         ({"data": {"tag_column": 2}}, "2 columns, and data.tag_column is 2"),
         ({"data": {"form": "conllu"}}, "a line of CoNLL-U has 10"),
         ({"data": {"form": "trees"}}, "between trees"),

@@ -61,6 +61,7 @@ def test_rescoring_is_tuned_on_references(capsys, run, nbest, tmp_path):
     assert "tuned: --weight 0 " in captured.err
     references.write_text("a\tw5 w6\n")
     assert "no reference for b" in complaint(capsys, *arguments)
+    assert "no reference for b" in complaint(capsys, arguments[0], tmp_path / "no run", *arguments[2:]), "at once"
     assert "--tune needs --references" in complaint(capsys, "rescore", run, nbest, "--tune")
 
 

@@ -159,6 +159,13 @@ def test_evaluation_does_not_depend_on_the_batch(trained):
     assert results[0].output == results[1].output
 
 
+def test_the_trees_that_are_shown_are_no_longer_than_a_parser_accepts(bank, tmp_path):
+    run = run_of(tmp_path, bank, epochs=1, data={"evaluation": {"max_words": 6}})
+    shown = json.loads((run.path / "samples.json").read_text())
+    assert shown
+    assert all(len(row["text"].split()) <= 6 for row in shown)
+
+
 def test_the_evaluation_of_a_given_parse_is_that_of_its_brackets(trained):
     run = TreeRun(trained)
     split = run.corpus().split("test")
@@ -214,6 +221,8 @@ def test_held_out_trees_are_those_of_pairs(bank):
         ({"data": {"binary": "none"}}, 'data.binary = "none"'),
         ({"data": {"max_words": 3}}, "no training sentence has data.max_words = 3"),
         ({"data": {"valid": 100, "test": 100}}, "too few to hold out"),
+        ({"data": {"valid": 0}}, "data.valid"),
+        ({"data": {"test": 0}}, "data.test"),
         ({"encoder": {"kind": "frames", "size": 4}}, 'write "lookup" or "characters"'),
         ({"leaves": {"kind": "stack", "sizes": [3], "cell": {"kind": "highway"}}}, "model.core.leaves.cell"),
     ],

@@ -5,9 +5,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from elman.errors import UserError
+from elman.errors import UserError, first_line
 from elman.files import sha256_file
+from elman.jobs.locks import waiting_for
+
+FAILURES = (OSError, http.client.HTTPException, ValueError)
+"""What is raised where an address is wrong, does not answer, or answers what is not HTTP."""
 
 _BLOCK = 1 << 16
 
@@ -23,24 +28,39 @@ def download(
 ) -> str:
     """Fetch a file from the first of its addresses that answers; returns its SHA-256.
 
-    Until the file is complete it is kept as `path` with `.part` added, and a second call resumes it. `progress`
-    receives the file's name, the bytes so far and all bytes (0 if that is not known). An address that is silent for
-    `timeout` seconds is given up.
+    A file that is there already is kept, unless it has another digest than `sha256`. One process at a time fetches a
+    file; another one waits, and takes that. Until the file is complete it is kept as `path` with `.part` added, and a
+    second call resumes it. `progress` receives the file's name, the bytes so far and all bytes (0 if that is not
+    known). An address that is silent for `timeout` seconds is given up.
 
-    Raises UserError where no address gave the whole file, it has not `size` bytes, or its digest is not `sha256`.
+    Raises UserError where no address gave the whole file, it has not `size` bytes, its digest is not `sha256`, or the
+    folder cannot be written.
     """
-    failures = []
+    with waiting_for(path):
+        found = sha256_file(path) if path.is_file() else None
+        if found is not None and sha256 in (None, found):
+            return found
+        return _download(urls, path, sha256, size, progress, timeout)
+
+
+def _download(
+    urls: tuple[str, ...],
+    path: Path,
+    sha256: str | None,
+    size: int | None,
+    progress: Callable[[str, int, int], None] | None,
+    timeout: float,
+) -> str:
+    failures, part = [], path.with_name(f"{path.name}.part")
     for url in urls:
-        part = path.with_name(f"{path.name}.part")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             _fetch(url, part, size, progress, timeout)
-        except (OSError, http.client.HTTPException) as error:
+        except FAILURES as error:
             failures.append(f"{url} ({reason_of(error)})")
             continue
         found = sha256_file(part)
         if sha256 is not None and found != sha256:
-            part.unlink()
+            part.unlink(missing_ok=True)
             failures.append(f"{url} (SHA-256 {found} instead of {sha256})")
             continue
         part.replace(path)
@@ -87,9 +107,21 @@ def _fetch(
         raise ConnectionError(f"broken off after {done} of {total or size} bytes")
 
 
+def require_address(url: str, where: str) -> None:
+    """Raise UserError where an address is of another kind than https, http or file."""
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError as error:
+        raise UserError(f"{where}: {url} is not an address ({error})") from None
+    if scheme not in ("https", "http", "file"):
+        raise UserError(f"{where}: {url} cannot be fetched; use https:, http: or file:")
+
+
 def reason_of(error: Exception) -> str:
     """Why an address did not answer, in a few words."""
     if isinstance(error, urllib.error.HTTPError):
         return f"HTTP {error.code} {error.reason}"
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
-    return cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
+    if isinstance(cause, str):
+        return cause
+    return cause.strerror if isinstance(cause, OSError) and cause.strerror else first_line(cause)

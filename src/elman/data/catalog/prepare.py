@@ -1,7 +1,6 @@
 """Known corpora prepared in the cache folder, and located there."""
 
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
@@ -12,7 +11,7 @@ from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, did_you_mean
-from elman.files import cache_folder, sha256_file, write_atomic
+from elman.files import cache_folder, sha256_file, temporary_folder, write_atomic
 
 _MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
 
@@ -99,9 +98,9 @@ def _fill(folder: Path, write: Callable[[Path], None], *, keep: bool) -> None:
     Raises UserError where `keep` is set and one of them would replace a file that differs.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder) as new:
-        write(Path(new))
-        files = sorted(Path(new).iterdir())
+    with temporary_folder(folder / "unpacking") as new:
+        write(new)
+        files = sorted(new.iterdir())
         for path in files if keep else ():
             there = folder / path.name
             if there.exists() and not (there.is_file() and sha256_file(there) == sha256_file(path)):

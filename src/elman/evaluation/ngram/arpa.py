@@ -35,8 +35,8 @@ LN10 = math.log(10)
 
 _EMPTY = Level(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 _SPACES = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
-_COUNT = re.compile(rb"ngram\s+(\d+)\s*=\s*(\d+)")
-_SECTION = re.compile(rb"\\(\d+)-grams:")
+_COUNT = re.compile(rb"ngram\s+(\d{1,18})\s*=\s*(\d{1,18})")
+_SECTION = re.compile(rb"\\(\d{1,18})-grams:")
 
 
 def read_arpa(path: Path, advance: Advance = None) -> NGramModel:

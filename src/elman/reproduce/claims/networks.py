@@ -99,10 +99,10 @@ JORDAN_AND_ELMAN = Claim(
     ),
     seeds=4,
     notes="Both learn by their authors' rule, plain back-propagation through one step, Jordan's network with the true"
-    " outputs fed back; tested on movements, each is fed back only what it computed. Movements: 32 units, 400 updates"
-    " by Adam at .01, of .003, .01 and .03 the best rate for Elman's network, which learns them too when errors go back"
-    " over whole sequences (third arm). Language: Elman's grammar, 70 units, recipes/grammar/srn.toml with 10,000"
-    " sentences and 10 epochs; Jordan's context keeps .8 of itself per word, the best of .5, .8 and .9 on validation text."
-    " Four seeds, since the differences of a pilot were many times their spread. The sources show what each network can do,"
-    " not this comparison.",
+    " outputs fed back; tested on movements, each is fed back only what it computed. Movements: 32 units, 400"
+    " updates by Adam at .01, of .003, .01 and .03 the best rate for Elman's network, which learns them too when"
+    " errors go back over whole sequences (third arm). Language: Elman's grammar, 70 units,"
+    " recipes/grammar/srn.toml with 10,000 sentences and 10 epochs; Jordan's context keeps .8 of itself per word,"
+    " the best of .5, .8 and .9 on validation text. Four seeds, since the differences of a pilot were many times"
+    " their spread. The sources show what each network can do, not this comparison.",
 )

@@ -21,17 +21,17 @@ another file or address is given by an option, or by the variable ELMAN_REGISTRY
 
 import os
 import re
-import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Annotated, TypeAlias
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import msgspec
 from msgspec import Meta
 
-from elman.data.catalog.download import reason_of
+from elman.data.catalog.download import FAILURES, reason_of, require_address
 from elman.errors import UserError, did_you_mean
+from elman.files import expanded
 from elman.formats import parse_toml
 
 VARIABLE = "ELMAN_REGISTRY"
@@ -47,6 +47,8 @@ LARGEST = 1 << 20
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 """Names of models, and those that Windows refuses."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 Digest: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 FileName: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$", max_length=100)]
@@ -132,25 +134,19 @@ def require_name(name: str, where: str) -> None:
 
 def is_address(source: str) -> bool:
     """Whether a source is an address rather than the path of a file; `C:` is a drive."""
-    return len(urlsplit(source).scheme) > 1
-
-
-def require_address(url: str, where: str) -> None:
-    """Raise UserError where an address is of another kind than https, http or file."""
-    if urlsplit(url).scheme not in ("https", "http", "file"):
-        raise UserError(f"{where}: {url} cannot be fetched; use https:, http: or file:")
+    return _SCHEME.match(source) is not None
 
 
 def text_of(source: str) -> str:
     """The text of a registry; raises UserError where it cannot be read."""
     try:
         if not is_address(source):
-            data = Path(source).expanduser().read_bytes()
+            data = expanded(source).read_bytes()
         else:
             require_address(source, VARIABLE)
             with urllib.request.urlopen(source, timeout=30.0) as response:
                 data = response.read(LARGEST + 1)
-    except (OSError, urllib.error.URLError) as error:
+    except FAILURES as error:
         raise UserError(f"the registry {source} cannot be read ({reason_of(error)})") from None
     if len(data) > LARGEST:
         raise UserError(f"the registry {source} has more than {LARGEST:,} bytes")
@@ -164,8 +160,11 @@ def _placed(model: Model, source: str) -> Model:
     """A model of a further registry, whose archive has complete addresses; raises UserError where it has no archive."""
     if model.archive is None:
         raise UserError(f"{source}: {model.title!r} has no archive to be fetched from")
-    base = source if is_address(source) else Path(source).expanduser().absolute().as_uri()
-    urls = tuple(urljoin(base, url) for url in model.archive.urls)
+    base = source if is_address(source) else expanded(source).absolute().as_uri()
+    try:
+        urls = tuple(urljoin(base, url) for url in model.archive.urls)
+    except ValueError as error:
+        raise UserError(f"{source}: {model.title!r} has an archive whose address is none ({error})") from None
     for url in urls:
         require_address(url, source)
     return msgspec.structs.replace(model, archive=msgspec.structs.replace(model.archive, urls=urls))

@@ -15,6 +15,7 @@ from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, notice
 from elman.files import cache_folder, explain, remove_abandoned, sha256_file, write_atomic
 from elman.formats import parse_json
+from elman.jobs.locks import waiting_for
 from elman.tasks.models import registry
 from elman.tasks.models.registry import Model
 
@@ -60,20 +61,25 @@ def fetch(name: str, model: Model, progress: Progress | None = None) -> Path:
     """Fetch a model into the cache, unless it is there; returns its folder.
 
     Nothing is put in its place before size and digests of the archive and of every file are checked; an interrupted
-    download is continued. Raises UserError where that fails.
+    download is continued, and one process at a time fetches a model. Raises UserError where that fails.
     """
     if model.archive is None:
         return open_model(name)
-    folder = place(name)
-    if entry_of(folder) == model and altered(folder, model) is None:
-        return folder
-    archive = model.archive
+    folder, archive = place(name), model.archive
     path = folder.parent / "downloads" / f"{name}-{archive.sha256[:12]}.zip"
-    if not (path.is_file() and sha256_file(path) == archive.sha256):
+    if _is_here(folder, model):
+        return folder
+    with waiting_for(folder):
+        if _is_here(folder, model):
+            return folder
         download(archive.urls, path, sha256=archive.sha256, size=archive.bytes, progress=progress)
-    _fill(folder, model, lambda new: _unpack(path, model.files, new))
-    path.unlink(missing_ok=True)
+        _fill(folder, model, lambda new: _unpack(path, model.files, new))
+        path.unlink(missing_ok=True)
     return folder
+
+
+def _is_here(folder: Path, model: Model) -> bool:
+    return entry_of(folder) == model and altered(folder, model) is None
 
 
 def fetched() -> dict[str, Model]:

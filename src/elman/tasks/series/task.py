@@ -85,9 +85,9 @@ class SeriesTask(Task):
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on as many columns with the same network; the columns keep their own standardisation."""
-        kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
+        kept = {name: buffer.clone() for name, buffer in model.encoder.named_buffers()}
         copy_weights(model, SeriesRun(folder), "the same model section and number of columns")
-        model.load_state_dict(kept, strict=False)
+        model.encoder.load_state_dict(kept, strict=False)
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
         """results.json, and samples.json with the end of the test split, its predictions and a free forecast."""

@@ -8,7 +8,7 @@ assign probabilities to the same events. Unknown words are left out for both, or
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +26,13 @@ from elman.data.text.vocabulary import EOS, UNK
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError, notice
 from elman.evaluation.perplexity import token_and_space_log_probs, token_log_probs
-from elman.evaluation.scoring import score_sentences
+from elman.evaluation.scoring import Treatment, score_sentences
 from elman.evaluation.statistics import Floats
 from elman.evaluation.word_ends import ends_moved
 from elman.files import cache_folder
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.text.run import TextRun
-
-Treatment: TypeAlias = Literal["score", "exclude", "spread"]
-"""Unknown words: by the probability of `<unk>`; left out for both; that probability shared by the unknown types."""
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 

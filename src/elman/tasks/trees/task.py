@@ -105,10 +105,10 @@ class TreeTask(WholeSequences):
     def _samples(self, run: TreeRun) -> list[dict[str, Any]]:
         """Trees of the test split: as the parser finds them, or with the labels that are given to their nodes."""
         split = self.corpus.split("test")
-        places = [n for n, words in enumerate(split.sentences) if SHOWN_WORDS[0] <= len(words) <= SHOWN_WORDS[1]]
-        places = (places or [n for n, words in enumerate(split.sentences) if len(words) <= self.data.max_words])[
-            :SAMPLES
-        ]
+        limit = min(self.data.max_words, self.data.evaluation.max_words) if run.is_parser else self.data.max_words
+        short = [n for n, words in enumerate(split.sentences) if len(words) <= limit]
+        shown = [n for n in short if SHOWN_WORDS[0] <= len(split.sentences[n]) <= SHOWN_WORDS[1]]
+        places = (shown or short)[:SAMPLES]
         sentences, shapes = [split.sentences[n] for n in places], [split.shapes[n] for n in places]
         if run.is_parser:
             found = [one.tree for one in run.parse(sentences, self.data.evaluation.search)]

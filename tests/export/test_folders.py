@@ -1,0 +1,36 @@
+"""The folder of an export takes its place as a whole, and what killed processes began is removed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from elman.errors import UserError
+from elman.export.folder import new_folder
+from support.interruption import kill, killed
+
+
+def test_what_a_killed_export_left_is_removed(tmp_path):
+    out = tmp_path / "out"
+
+    def begin():
+        with new_folder(out) as folder:
+            (folder / "model.onnx").write_text("half")
+            kill()
+
+    killed(begin)
+    assert not out.exists()
+    assert [path.read_text() for path in tmp_path.rglob("model.onnx")] == ["half"]
+    with new_folder(out) as folder:
+        (folder / "model.onnx").write_text("whole")
+    assert list(tmp_path.iterdir()) == [out]
+    assert (out / "model.onnx").read_text() == "whole"
+
+
+def test_a_refusal_names_files_by_their_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for out in (tmp_path / "out", Path("out")):
+        with pytest.raises(UserError) as error, new_folder(out) as folder:
+            raise UserError(f"{folder / 'model.onnx'}: it is too large")
+        assert str(error.value) == f"{out.parent}{os.sep}out{os.sep}model.onnx: it is too large"
+    assert not list(tmp_path.iterdir())
