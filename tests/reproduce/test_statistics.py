@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from elman.reproduce.statistics import detectable, judge, judge_spread, seeds_needed, spread
+from elman.reproduce.statistics import detectable, judge, judge_spread, seeds_needed, spread_text
 
 
 def test_a_clear_difference_holds_and_its_opposite_does_not():
@@ -52,8 +52,8 @@ def test_planned_seeds_have_the_power_they_promise():
 
 
 def test_spread_has_digits_that_fit():
-    assert spread([98.8, 99.0]) == "98.90 ± 0.14"
-    assert spread([1.2345, 1.2355]) == "1.2350 ± 0.0007"
+    assert spread_text([98.8, 99.0]) == "98.90 ± 0.14"
+    assert spread_text([1.2345, 1.2355]) == "1.2350 ± 0.0007"
 
 
 def test_divergence_on_both_sides_is_undecided():
@@ -64,9 +64,9 @@ def test_divergence_on_both_sides_is_undecided():
 
 
 def test_figures_that_rounding_would_hide_have_an_exponent():
-    assert spread([3e-16, 3e-16]) == "3.0e-16 ± 0.0000"
-    assert spread([100.0, 100.0001]) == "100.00 ± 7.1e-05"
-    assert spread([0.0, 0.0]) == "0 ± 0"
+    assert spread_text([3e-16, 3e-16]) == "3.0e-16 ± 0.0000"
+    assert spread_text([100.0, 100.0001]) == "100.00 ± 7.1e-05"
+    assert spread_text([0.0, 0.0]) == "0 ± 0"
 
 
 def test_what_so_many_seeds_detect_is_what_needs_so_many():

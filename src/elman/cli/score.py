@@ -14,7 +14,7 @@ from elman.cli.mixing import MixtureOptions, read_ngram
 from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_to_write, given, group, refuse
 from elman.cli.scoring import By, Scoring
 from elman.cli.temperature import TemperatureOptions
-from elman.data.text.shards import WHOLE
+from elman.data.text.shards import WHOLE_TEXT
 from elman.data.text.tally import Tally
 from elman.errors import UserError
 
@@ -141,7 +141,7 @@ def score(
     items = stimuli.read(file, loaded)
     with streaming.reading(f"scoring {name}", out) as advance, streaming.output(out) as target:
         source = None if items is not None else texts.Text(file, loaded.options, advance)
-        part = WHOLE if source is None else shards.part(source, loaded, reading.reader(loaded, name, unknown))
+        part = WHOLE_TEXT if source is None else shards.part(source, loaded, reading.reader(loaded, name, unknown))
 
         def read(by: "TextReader") -> "Iterator[Sentence]":
             if source is None:

@@ -18,7 +18,7 @@ from elman.files import replacing
 
 if TYPE_CHECKING:
     from elman.data.text.reading import Sentence, TextReader
-    from elman.data.text.shards import Part
+    from elman.data.text.shards import Shard
     from elman.jobs import Advance
     from elman.tasks.text.run import TextRun
 
@@ -47,23 +47,23 @@ class ShardOptions:
             raise UserError(f"--shard is {self.shard!r}; give I/N, such as 2/8 for the second of eight parts")
         return number, parts
 
-    def part(self, text: texts.Text, loaded: "TextRun", reader: "TextReader") -> "Part":
+    def part(self, text: texts.Text, loaded: "TextRun", reader: "TextReader") -> "Shard":
         """The part of a text whose sentences are read; `reader` is a fresh one, which counts those before it.
 
         Raises UserError where the text is standard input.
         """
-        from elman.data.text.shards import WHOLE, part_of
+        from elman.data.text.shards import WHOLE_TEXT, shard_of
 
         if self.place is None:
-            return WHOLE
+            return WHOLE_TEXT
         if text.files is None:
             raise UserError("--shard: standard input has no known end; give a file")
-        return part_of(
+        return shard_of(
             text.files, loaded.options, *self.place, BATCH, lambda lines: sum(1 for _ in reader.sentences(lines))
         )
 
 
-def sentences(text: texts.Text, part: "Part", reader: "TextReader") -> "Iterator[Sentence]":
+def sentences(text: texts.Text, part: "Shard", reader: "TextReader") -> "Iterator[Sentence]":
     """The sentences of a part of a text; the reader tallies these alone."""
     from elman.data.text.tally import Tally
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from elman.reproduce.statistics import Answer, Judgement, figure, judge, judge_spread, spread
+from elman.reproduce.statistics import Answer, Judgement, figure, judge, judge_spread, spread_text
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> for each seed, in the same order for all arms, metric -> value."""
@@ -92,7 +92,7 @@ class Ratio:
         differences = [_log_ratio(x, y) for x, y in zip(a, b, strict=True)]
         found = judge(differences, *self.interval)
         names = (self.a, self.b) if self.b_metric is None else (f"{self.a} {self.metric}", f"{self.b} {self.b_metric}")
-        parts = [f"{names[0]} {spread(a)}", f"{names[1]} {spread(b)}", described(found)]
+        parts = [f"{names[0]} {spread_text(a)}", f"{names[1]} {spread_text(b)}", described(found)]
         return Verdict(self.statement, found.answer, "; ".join(parts), found.direction, found.needs, found)
 
 
@@ -142,7 +142,7 @@ class Steadier:
         """The verdict by the F test of the variances."""
         a, b = ([_log(seed[self.metric]) for seed in figures[arm]] for arm in self.arms)
         found = judge_spread(a, b)
-        parts = [f"{arm} {spread([seed[self.metric] for seed in figures[arm]])}" for arm in self.arms]
+        parts = [f"{arm} {spread_text([seed[self.metric] for seed in figures[arm]])}" for arm in self.arms]
         statement = f"{self.metric} of {self.a} varies less over seeds than of {self.b}"
         words = "; ".join([*parts, f"standard deviations, {described(found)}"])
         return Verdict(statement, found.answer, words, found.direction, found.needs, found)

@@ -18,7 +18,7 @@ from elman.reproduce.grid import Trial
 from elman.reproduce.plan import Plan
 from elman.reproduce.planned import PlannedRun
 from elman.reproduce.planning import how_planned
-from elman.reproduce.statistics import Answer, spread
+from elman.reproduce.statistics import Answer, spread_text
 
 
 class FigureRecord(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class FigureRecord(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """Mean ± deviation."""
-        return spread(self.values)
+        return spread_text(self.values)
 
 
 class TrialRecord(msgspec.Struct, frozen=True):

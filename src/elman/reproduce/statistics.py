@@ -164,13 +164,13 @@ def _is_inside(value: float, low: float, high: float) -> bool:
     return low < value < high or value == math.inf == high or value == -math.inf == low
 
 
-def spread(values: Sequence[float]) -> str:
+def spread_text(values: Sequence[float]) -> str:
     """Mean and sample standard deviation as text; digits follow the size of the mean, tiny figures have an exponent.
 
     Example:
-        >>> spread([150.0, 152.0]), spread([1.5]), spread([402.0, 402.0]), spread([1.0, math.inf]), spread([math.nan])
-        ('151.00 ± 1.41', '1.5000', '402 ± 0', 'inf', 'nan')
-        >>> spread([3e-16, 1e-16]), spread([98.0, 98.001])
+        >>> [spread_text(values) for values in ([150.0, 152.0], [1.5], [402.0, 402.0], [1.0, math.inf], [math.nan])]
+        ['151.00 ± 1.41', '1.5000', '402 ± 0', 'inf', 'nan']
+        >>> spread_text([3e-16, 1e-16]), spread_text([98.0, 98.001])
         ('2.0e-16 ± 1.4e-16', '98.00 ± 7.1e-04')
     """
     mean = statistics.fmean(values)

@@ -12,7 +12,7 @@ from elman.config.record import Reporting
 from elman.config.toml import dump_recipe
 from elman.files import write_atomic
 from elman.reproduce.planned import PlannedRun
-from elman.reproduce.statistics import spread
+from elman.reproduce.statistics import spread_text
 from elman.sweep.outcome import Row, held_out
 from elman.sweep.question import Sweep
 from elman.sweep.space import short_names
@@ -100,7 +100,7 @@ def reported(scale: Reporting, nll: Sequence[float | None]) -> str:
     known = [value for value in nll if value is not None]
     if not all(map(math.isfinite, known)):
         return "diverged"
-    return spread([scale.of(value) for value in known]) if known else ""
+    return spread_text([scale.of(value) for value in known]) if known else ""
 
 
 def _tests(scale: Reporting, row: Row) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
 from elman.data.text.reading import TextReader
-from elman.data.text.shards import part_of
+from elman.data.text.shards import shard_of
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 
@@ -33,7 +33,7 @@ def test_lines_that_are_blank_as_they_are_read_belong_to_what_precedes_them(tmp_
     for parts in range(2, 12):
         found = []
         for number in range(1, parts + 1):
-            part = part_of(Files.of(path), options, number, parts, 2, lambda lines: len(sentences(lines)))
+            part = shard_of(Files.of(path), options, number, parts, 2, lambda lines: len(sentences(lines)))
             rest = (f"{line}\n" for line in path.read_bytes()[part.start :].decode().removesuffix("\n").split("\n"))
             stop = None if part.sentences is None else part.skip + part.sentences
             found += islice(sentences(rest, part.line), part.skip, stop)

@@ -17,7 +17,7 @@ Count = Callable[[Iterable[str]], int]
 """How many sentences lines have."""
 
 
-class Part(NamedTuple):
+class Shard(NamedTuple):
     """A part of a text.
 
     Attributes:
@@ -35,16 +35,16 @@ class Part(NamedTuple):
     sentences: int | None = None
 
 
-WHOLE = Part()
+WHOLE_TEXT = Shard()
 
 
-def part_of(files: Files, options: TextOptions, number: int, parts: int, batch: int, count: Count) -> Part:
+def shard_of(files: Files, options: TextOptions, number: int, parts: int, batch: int, count: Count) -> Shard:
     """Part `number` of so many, from 1; what precedes its end is read once, to be counted."""
     begin, end = (_edge(files, options, files.size * one // parts) for one in (number - 1, number))
     before, lines = counted(files, options, 0, begin, count)
     inside, _ = counted(files, options, begin, end, count)
     first, stop = (-(-one // batch) * batch for one in (before, before + inside))
-    return Part(begin, lines + 1, first - before, first + 1, None if number == parts else stop - first)
+    return Shard(begin, lines + 1, first - before, first + 1, None if number == parts else stop - first)
 
 
 def counted(files: Files, options: TextOptions, start: int, stop: int, count: Count) -> tuple[int, int]:
