@@ -1,6 +1,7 @@
 """`~` in the paths of a command line: the home folder in every form of an option, and users that do not exist."""
 
 import ast
+import os
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,4 @@ def test_a_recipe_is_chosen_for_data_in_the_home_folder(capsys, home, monkeypatc
 
 def test_a_plugin_in_the_home_folder(capsys, home):
     assert str(home / "none.py") in refusal(capsys, "--plugin=~/none.py", "recipes")
+    assert str(home) not in os.environ.get("ELMAN_PLUGINS", ""), "what cannot be loaded is not for child processes"

@@ -153,12 +153,12 @@ def _use_plugins(tokens: list[str]) -> list[str]:
             raise UserError("--plugin needs the name of a file")
         files.append(str(expanded(file).absolute()))
     if files:
-        before = os.environ.get("ELMAN_PLUGINS")
-        os.environ["ELMAN_PLUGINS"] = os.pathsep.join([*([before] if before else []), *files])  # of child processes too
         from elman.config import plugins
 
         for file in files:
             plugins.load_file(Path(file))
+        before = os.environ.get("ELMAN_PLUGINS")
+        os.environ["ELMAN_PLUGINS"] = os.pathsep.join([*([before] if before else []), *files])  # of child processes too
     return kept
 
 
