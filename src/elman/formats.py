@@ -4,6 +4,8 @@ Every file of these forms that the program opens is read here, so that none can 
 that no computation can use.
 """
 
+import copy
+import functools
 import json
 import tomllib
 from collections.abc import Callable
@@ -48,6 +50,12 @@ def read_json(path: Path, advice: str = "restore or remove the file") -> Any:
 
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of a TOML text; raises ValueError where it is damaged or beyond the limits."""
+    return copy.deepcopy(_toml(text))
+
+
+@functools.lru_cache(maxsize=256)
+def _toml(text: str) -> dict[str, Any]:
+    """Experiments read the same recipes and settings again and again."""
     tables: dict[str, Any] = _within_limits(tomllib.loads, text)
     return tables
 

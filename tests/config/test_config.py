@@ -9,6 +9,7 @@ import pytest
 from elman import config
 from elman.config.errors import _allowed
 from elman.errors import UserError
+from elman.formats import parse_toml
 from elman.network.build import build_model
 from support import text_runs
 
@@ -401,3 +402,10 @@ def test_there_are_words_for_every_type_of_a_recipe():
 
 def test_toy_recipe_reads_back():
     assert config.changed_keys(text_runs.recipe(), text_runs.recipe()) == []
+
+
+def test_what_is_read_is_not_changed_for_the_next_reader():
+    """Texts that were read are kept, since experiments read the same recipes again and again."""
+    text = "[data]\nlines = [1, 2]\n"
+    parse_toml(text)["data"]["lines"].append(3)
+    assert parse_toml(text) == {"data": {"lines": [1, 2]}}

@@ -114,7 +114,7 @@ def test_a_damaged_download_leaves_no_half_of_a_corpus(tmp_path, monkeypatch):
     path.write_bytes(data)
     monkeypatch.setattr(prepare, "_digest_of", lambda *_: "0" * 64)
     assert "the archive is damaged" in refused(prepare.prepare, "wikitext-2", corpus)
-    assert [one.name for one in corpus.iterdir()] == ["downloads"]
+    assert [one.name for one in corpus.glob("[!.]*")] == ["downloads"]
 
 
 def npy(shape, kind="<f8", data=b""):

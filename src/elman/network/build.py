@@ -81,7 +81,8 @@ def _build(
         model = LanguageModel(encoder, core, output)
     else:
         model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
-    model.initialise(recipe.initialisation)
+    if torch.get_default_device().type != "meta":  # where there is nothing to fill
+        model.initialise(recipe.initialisation)
     if recipe.initialisation.output_bias == "unigram" and not isinstance(output.choice, Chord):
         if not isinstance(output.choice, Choice):
             raise UserError('model.initialisation.output_bias = "unigram" is for symbols and notes; set it to "zeros"')
