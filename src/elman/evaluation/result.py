@@ -152,6 +152,11 @@ def recorded_results(folder: Path) -> list[Result]:
         raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
 
 
+def static_results(folder: Path) -> list[Result]:
+    """Those of the model as it is, neither adapting nor with dropout; raises UserError as `recorded_results`."""
+    return [one for one in recorded_results(folder) if one.method in (None, "static")]
+
+
 def figures_of(rows: Iterable[Result]) -> dict[str, float]:
     """The figures of rows by `SPLIT/NAME`, or `SPLIT/MODEL/NAME` beside baselines; without counts and settings."""
     figures = dict[str, float]()

@@ -7,7 +7,7 @@ import msgspec
 from torch import Tensor
 
 from elman.config import Characters
-from elman.evaluation.result import recorded_results
+from elman.evaluation.result import static_results
 from elman.export.check import TorchStep
 from elman.export.folder import measured, new_folder, text_of, with_own
 from elman.export.origin import load_model, source_name, write_origin
@@ -101,7 +101,7 @@ def _card(run: TextRun, exported: Exported) -> str:
     """The model card: facts of the run alone."""
     from huggingface_hub import EvalResult, ModelCardData
 
-    results = [one for one in recorded_results(run.path) if one.method in (None, "static")]
+    results = static_results(run.path)
     evaluated = [
         EvalResult(
             task_type="text-generation",

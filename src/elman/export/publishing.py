@@ -12,7 +12,7 @@ import tomli_w
 from elman import __version__
 from elman.config.text import TextData
 from elman.errors import UserError, notice
-from elman.evaluation.result import RESULTS, Result, recorded_results
+from elman.evaluation.result import RESULTS, Result, static_results
 from elman.export.folder import new_folder
 from elman.export.origin import load_model, source_name, write_origin
 from elman.files import json_text, replacing, sha256_file, write_atomic
@@ -80,8 +80,7 @@ def publish(
     registry.require_name(name, "--name")
     if not about.licence:
         raise UserError("--licence is empty; state the licence of the weights, such as 'CC BY 4.0'")
-    recorded = (one for one in recorded_results(run.path) if one.method in (None, "static"))
-    before = [msgspec.structs.replace(one, data=None) for one in recorded]
+    before = [msgspec.structs.replace(one, data=None) for one in static_results(run.path)]
     with new_folder(out) as new:
         folder = new / name
         folder.mkdir()
