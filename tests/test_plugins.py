@@ -22,13 +22,13 @@ from typing import ClassVar
 
 from torch.nn.functional import linear
 
-from elman.config.output import Flat
-from elman.config.record import Part
+from elman.config.output import Choice, Flat
+from elman.config.cells import Cell as CellRecord
 from elman.network.cells.cell import Cell
 from elman.network.output.flat import build as build_flat
 
 
-class Sum(Part, frozen=True, tag="sum"):
+class Sum(CellRecord, frozen=True, tag="sum"):
     builder: ClassVar[str] = f"{__name__}:build"
     share: float = 0.5
 
@@ -40,7 +40,7 @@ def build(record):
     return Cell(1, 1, step)
 
 
-class Plain(Part, frozen=True, tag="plain"):
+class Plain(Choice, frozen=True, tag="plain"):
     builder: ClassVar[str] = f"{__name__}:build_plain"
     bias: bool = True
 
@@ -185,13 +185,13 @@ def test_the_example_keeps_the_rules(monkeypatch):
         ("ELMAN = [", ":1: SyntaxError"),
         ("import math\nmath.nothing", ":2: AttributeError"),
         ("x = 1", "it must have a dictionary ELMAN"),
-        ("ELMAN = {'cell': []}", "with keys among cells, outputs, activations, tasks, claims"),
-        ("ELMAN = {'cells': [int]}", "is not a frozen elman.config.record.Part"),
+        ("ELMAN = {'cell': []}", "with keys among cells, cores, encoders"),
+        ("ELMAN = {'cells': [int]}", "is not a frozen elman.config.cells.Cell with a tag"),
         (FILE.replace('tag="sum"', 'tag="lstm"'), "the name 'lstm' is taken"),
         (FILE.replace('tag="plain"', 'tag="flat"'), "the name 'flat' is taken"),
         ("ELMAN = {'activations': {'softmax': None}}", "the name 'softmax' is taken"),
         ("ELMAN = {'claims': [1]}", "1 is not a Claim"),
-        ("ELMAN = {'tasks': [int]}", "is not a frozen elman.config.record.Record of data with a tag, corpus, digest"),
+        ("ELMAN = {'tasks': [int]}", "is not a frozen elman.config.data.Data with a tag"),
         ("ELMAN = {'activations': {'cube': 1}}", "activations: 'cube': 1 is not an elman.network.output.activation"),
     ],
 )

@@ -4,11 +4,12 @@ import ast
 import re
 import shlex
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from elman.config import plugins, recipe
+from elman.config import plugins
+from elman.config.data import Data
+from elman.config.parts import members, tag_of
 from elman.errors import command
 from support.commands import commands_of, is_understood, refusal, trained
 
@@ -75,7 +76,7 @@ def test_names_of_files_are_quoted_for_the_shell():
             assert not re.search(rf"elman (?:{first})\b[^`;,.)]*\0", text), f"{module}: {text!r}"
 
 
-@pytest.mark.parametrize("data", get_args(recipe.Data), ids=lambda data: data.__struct_config__.tag)
+@pytest.mark.parametrize("data", members(Data).values(), ids=tag_of)
 def test_the_command_of_a_kind_of_data_is_understood(data, capsys):
     assert is_understood([*data.command.split(), "a run"]), capsys.readouterr().err
 

@@ -2,19 +2,19 @@
 
 import inspect
 from pkgutil import resolve_name
-from typing import get_args
 
 import pytest
 import torch
 
 from elman import config
+from elman.config.parts import members
 from elman.network.build import build_model
 from elman.network.state import leaves
 from support import networks
 
 UNIONS = {"encoder": config.Encoder, "cell": config.Cell, "core": config.Core}
 UNIONS |= {"contexts": config.Contexts, "choice": config.Choice}
-RECORDS = {f"{union}-{networks.tag(kind)}": kind for union, kinds in UNIONS.items() for kind in get_args(kinds)}
+RECORDS = {f"{union}-{networks.tag(kind)}": kind for union, kinds in UNIONS.items() for kind in members(kinds).values()}
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -33,8 +33,8 @@ MODELS = {f"cell-{name}": {"core": config.Stack(sizes=(4,), cell=cell)} for name
 MODELS |= {f"choice-{name}": {"output": config.Output(choice=choice)} for name, choice in networks.CHOICES.items()}
 MODELS |= {
     f"core-{networks.tag(kind)}": {"core": networks.example(kind)}
-    for kind in get_args(config.Core)
-    if kind is not config.Attentive
+    for kind in members(config.Core).values()
+    if kind not in (config.Attentive, config.Sentence)
 }
 
 

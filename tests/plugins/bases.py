@@ -7,6 +7,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
+from elman.config.data import Data
 from elman.config.record import Positive, Record, Reporting, restricted
 from elman.data.parts import WHOLE, ColumnsOf
 from elman.data.windows import EvaluationWindows, TrainingWindows
@@ -22,7 +23,7 @@ class Options(Record, frozen=True, kw_only=True):
     letters: str = "ACGT"
 
 
-class Bases(Options, frozen=True, kw_only=True, tag_field="kind", tag="bases"):
+class Bases(Options, Data, frozen=True, kw_only=True, tag_field="kind", tag="bases"):
     encoders: ClassVar[tuple[str, ...]] = ("lookup",)
     command: ClassVar[str] = "evaluate"
     reporting: ClassVar[Reporting] = Reporting("perplexity", "perplexity", "base", "Exp of nats per base.", None, ())

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from elman.config import plugins
+from elman.config.data import Data
 from elman.config.record import Record
 from elman.data.text.corpus import TextCorpus
 from elman.errors import UserError
@@ -102,7 +103,7 @@ def test_a_kind_of_data_is_trained_resumed_evaluated_and_reported(dna):
 def test_without_the_plug_in_the_kinds_are_listed(dna, monkeypatch, capsys):
     monkeypatch.delenv("ELMAN_PLUGINS", raising=False)
     line = refusal(capsys, "train", dna / "recipe.toml", "--data", dna / "dna.txt", "--out", dna / "run")
-    assert 'data.kind = "bases"; write one of "text"' in line
+    assert 'data.kind = "bases"; write one of "music"' in line
 
 
 @pytest.mark.parametrize(
@@ -112,9 +113,9 @@ def test_without_the_plug_in_the_kinds_are_listed(dna, monkeypatch, capsys):
         (
             '    task: ClassVar[str] = f"{__name__}:BasesTask"\n',
             "",
-            "is not a frozen elman.config.record.Record of data",
+            "tasks: 'bases' lacks task",
         ),
-        ('tag_field="kind"', 'tag_field="sort"', "is not a frozen elman.config.record.Record of data"),
+        ('tag_field="kind"', 'tag_field="sort"', "is not a frozen elman.config.data.Data with a tag"),
     ],
 )
 def test_a_broken_record_is_refused(before, after, line, tmp_path):
@@ -145,14 +146,14 @@ class Unfinished(TextTask):
     ],
 )
 def test_a_broken_task_is_refused(task, line, monkeypatch):
-    class Data(Record, frozen=True, tag_field="kind", tag="data"):
+    class Unknown(Record, Data, frozen=True, tag_field="kind", tag="data"):
         pass
 
-    Data.task = task
+    Unknown.task = task
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Unlike.__module__])
-    monkeypatch.setitem(plugins._owners, Data, "p")
+    monkeypatch.setitem(plugins._owners, Unknown, "p")
     with pytest.raises(UserError, match=re.escape(line)):
-        task_of(SimpleNamespace(kind="data", data=Data()))
+        task_of(SimpleNamespace(kind="data", data=Unknown()))
 
 
 def test_an_error_in_the_code_of_a_task_names_its_line(dna):

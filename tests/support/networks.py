@@ -4,12 +4,11 @@ CELLS, CORES and CHOICES hold named variants of the records of each union of `el
 is added with default values, so that a new part is tested without an entry.
 """
 
-from typing import get_args
-
 import msgspec
 import torch
 
 from elman import config
+from elman.config.parts import convert, members
 from elman.network.build import build_model
 from elman.network.cells.build import build_cell
 from elman.network.cells.cell import Weights, unroll
@@ -32,15 +31,19 @@ def example(kind):
     for number in (4, (4,), (4, 9), {"0": 2}):
         required = {field.name: number for field in msgspec.structs.fields(kind) if field.required}
         try:
-            return msgspec.convert({"kind": tag(kind), **required}, kind)
+            return convert({"kind": tag(kind), **required}, kind)
         except msgspec.ValidationError:
             continue
     raise AssertionError(f"no example of {kind.__name__}")
 
 
+OF_VECTORS = (config.Bernoulli, config.NADE, config.Gaussian, config.GaussianMixture)
+"""Choices of frames and of values, not of symbols."""
+
+
 def with_examples(union, variants, without=()):
     """The variants, and an example of every other record of the union."""
-    missing = set(get_args(union)) - {type(record) for record in variants.values()} - set(without)
+    missing = set(members(union).values()) - {type(record) for record in variants.values()} - set(without)
     return variants | {tag(kind): example(kind) for kind in sorted(missing, key=tag)}
 
 
@@ -194,7 +197,8 @@ CORES |= {
 _TESTED = (config.Stack, config.Jordan, config.Reservoir, config.FeedForward, config.TuringMachine)
 CORES |= {
     tag(kind): lambda kind=kind: randomise(build_core(example(kind), 3, 5, locked=True))
-    for kind in set(get_args(config.Core)) - {*_TESTED, config.Attentive}  # which needs a source: test_seq2seq
+    for kind in set(members(config.Core).values())
+    - {*_TESTED, config.Attentive, config.Recursive, config.Sentence}  # which needs a source: test_seq2seq
 }
 
 COUNTS = (40, 31, 17, 9, 9, 7, 5, 4, 3, 2, 1, 1, 0)
@@ -214,7 +218,7 @@ CHOICE_VARIANTS = {
     "mixtape-8-tied": config.Mixtape(components=8, gate_size=2, frequent=13, tied=True, bias=False),
     "mixtape-2-wide": config.Mixtape(components=2, gate_size=2, frequent=1, size=6),
 }
-CHOICES = with_examples(config.SymbolChoice, CHOICE_VARIANTS)
+CHOICES = with_examples(config.Choice, CHOICE_VARIANTS, without=OF_VECTORS)
 
 
 def choice_model(choice, contexts="single", activation="softmax", size=4):

@@ -13,7 +13,7 @@ from elman.cli.groups import Common
 from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse, writable
 from elman.cli.progress import duration
-from elman.config.recipe import KINDS, Recipe
+from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.config.toml import shipped
 from elman.data.pairs.trees import read_trees, to_pair
@@ -146,7 +146,7 @@ def recipes(*, as_json: AsJson = False) -> None:
 
 def _published(recipe: Recipe, loss: float) -> tuple[float, str]:
     """A published loss as the field states it, and its measure: of characters and bytes bits, otherwise as reported."""
-    reporting, options = KINDS[recipe.kind].reporting, recipe.data
+    reporting, options = recipe.data.reporting, recipe.data
     if not reporting.in_perplexity:
         return loss, reporting.measure
     if isinstance(options, TextData) and options.tokenisation in ("characters", "bytes"):

@@ -1,4 +1,4 @@
-"""The contents of recipes: frozen, keyword-only records; a union of record types is the registry.
+"""The contents of recipes: frozen, keyword-only records; a family of parts is open (`elman.config.parts`).
 
 A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a number outside its range is an error that
 names the key by its path.
@@ -26,9 +26,11 @@ from elman.config.cells import (
     MinGRU,
     MinLSTM,
     Mogrifier,
+    Perceptron,
     Unitary,
 )
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
+from elman.config.data import Data
 from elman.config.initialisation import (
     Glorot,
     He,
@@ -42,7 +44,6 @@ from elman.config.initialisation import (
 )
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
-    AnyCore,
     Attentive,
     Characters,
     Cooccurrence,
@@ -54,7 +55,6 @@ from elman.config.network import (
     Lookup,
     MemoryLayer,
     Model,
-    Perceptron,
     Reader,
     Recursive,
     Reservoir,
@@ -80,12 +80,12 @@ from elman.config.output import (
     Output,
     RareClass,
     Single,
-    SymbolChoice,
     Tree,
 )
 from elman.config.pairs import PairData, PairEvaluation, PairOptions
-from elman.config.recipe import Data, Expected, Recipe
-from elman.config.record import Activation, Nonlinearity
+from elman.config.parts import Activation, OneOf, Part
+from elman.config.recipe import Expected, Recipe
+from elman.config.record import Nonlinearity
 from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
 from elman.config.tags import TagData, TagEvaluation, TagOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from elman.config.parts import allowed, tag_of
 from elman.errors import did_you_mean
 
 _STEP = re.compile(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]")
@@ -16,9 +17,9 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 
 def explain(error: msgspec.ValidationError, record: type[msgspec.Struct], raw: Mapping[str, Any]) -> str:
     """One line about a failed conversion of `raw` to `record`: the path of the key, what is there, what is allowed."""
-    message, _, where = str(error).partition(" - at `")
-    names_a_key = where.startswith("key` in `")
-    steps = _STEP.findall(where.removeprefix("key` in `").rstrip("`").removeprefix("$"))
+    message, *places = str(error).split(" - at `")
+    names_a_key = bool(places) and places[0].startswith("key` in `")
+    steps = [step for place in reversed(places) for step in _STEP.findall(place.removeprefix("key` in `").strip("$`"))]
     kind: Any = inspect.type_info(record)
     value, path = raw, ""
     for step in steps:
@@ -87,7 +88,9 @@ def _record(kind: Any, value: Any) -> inspect.StructType | None:
 
 def _records(kind: Any) -> list[inspect.StructType]:
     parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    return [one for one in parts if isinstance(one, inspect.StructType)]
+    open_parts = [one for part in parts if isinstance(part, inspect.CustomType) for one in allowed(part.cls)]
+    found = [inspect.type_info(one) for one in open_parts if isinstance(one, type)]
+    return [one for one in (*parts, *found) if isinstance(one, inspect.StructType)]
 
 
 def _keys(kind: Any, value: Any) -> list[str]:
@@ -100,11 +103,15 @@ def _keys(kind: Any, value: Any) -> list[str]:
 def _allowed(kind: Any) -> str:
     """What one may write for a type, in words."""
     if isinstance(kind, inspect.UnionType):
-        parts = [one for one in kind.types if not isinstance(one, inspect.NoneType | inspect.StructType)]
+        closed = inspect.NoneType | inspect.StructType | inspect.CustomType
+        parts = [one for one in kind.types if not isinstance(one, closed)]
         tags = [str(one.tag) for one in _records(kind) if one.tag is not None]
         tables = [_table(tags)] if _records(kind) else []
         return " or ".join([_allowed(one) for one in parts] + tables)
     match kind:
+        case inspect.CustomType(cls=cls):
+            names = [one if isinstance(one, str) else tag_of(one) for one in allowed(cls)]
+            return _table(names) if _records(kind) else f"one of {', '.join(map(_shown, names))}"
         case inspect.StructType(tag=tag):
             return _table([] if tag is None else [str(tag)])
         case inspect.DictType(key_type=key, value_type=value):

@@ -1,9 +1,10 @@
 """Music as data: polyphonic pieces, whose steps are frames of notes."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from elman.config.data import Data
 from elman.config.record import Positive, Record, Reporting, restricted
 
 OCTAVE = 12
@@ -28,16 +29,17 @@ class MusicEvaluation(Record, frozen=True, kw_only=True):
     length: Positive = 70
 
 
-class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="music"):
+class MusicData(MusicOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="music"):
     """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another.
 
     `digest` is that of the data which a run was trained on. `transpose`: in every epoch each training piece is moved by
     a random interval of at most so many semitones up or down, within the pitches; held-out pieces never are.
     """
 
-    encoders: ClassVar[tuple[str, ...]] = ("frames",)
-    command: ClassVar[str] = "compose --out FILE.mid"
-    reporting: ClassVar[Reporting] = Reporting(
+    encoders = ("frames",)
+    command = "compose --out FILE.mid"
+    task = "elman.tasks.music.task:MusicTask"
+    reporting = Reporting(
         "NLL",
         "nll",
         "step",
@@ -46,9 +48,9 @@ class MusicData(MusicOptions, frozen=True, kw_only=True, tag_field="kind", tag="
         (("pieces", "pieces"),),
     )
 
+    transpose: Annotated[int, Meta(ge=0, le=OCTAVE)] = 0
     corpus: str | None = None
     digest: str | None = None
-    transpose: Annotated[int, Meta(ge=0, le=OCTAVE)] = 0
     evaluation: MusicEvaluation = MusicEvaluation()
 
     @property

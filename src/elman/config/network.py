@@ -1,14 +1,15 @@
 """The network: encoders, cells, recurrent cores, and the model they make up."""
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from elman.config.cells import LSTM, Cell, Reach
+from elman.config.cells import LSTM, Cell, Controller, Reach
 from elman.config.composition import BinaryTreeLSTM, Composition
 from elman.config.initialisation import Initialisation
 from elman.config.output import Output
-from elman.config.record import Depth, Nonlinearity, NonNegative, Part, Positive, PositiveFloat, Rate, Record, Tagged
+from elman.config.parts import OneOf, Part
+from elman.config.record import Depth, Nonlinearity, NonNegative, Positive, PositiveFloat, Rate, Record
 
 
 class Cooccurrence(Record, frozen=True):
@@ -21,7 +22,14 @@ class Cooccurrence(Record, frozen=True):
     std: PositiveFloat = 0.17
 
 
-class Lookup(Part, frozen=True, tag="lookup"):
+class Encoder(Part, frozen=True):
+    """From symbols, frames of notes or real values to vectors."""
+
+    folder = "elman.config.network"
+    builder: ClassVar[str]
+
+
+class Lookup(Encoder, frozen=True, tag="lookup"):
     """Word vectors; `cooccurrence`: in place of random ones training begins with those of words that stand together."""
 
     builder: ClassVar = "elman.network.encoders.lookup:Lookup"
@@ -32,7 +40,7 @@ class Lookup(Part, frozen=True, tag="lookup"):
     cooccurrence: Cooccurrence | None = None
 
 
-class Characters(Part, frozen=True, tag="characters"):
+class Characters(Encoder, frozen=True, tag="characters"):
     """Words by their spelling: `filters` gives the number of filters of each of the `widths`."""
 
     builder: ClassVar = "elman.network.encoders.characters:Characters"
@@ -43,7 +51,7 @@ class Characters(Part, frozen=True, tag="characters"):
     dropout: Rate = 0.0
 
 
-class Frames(Part, frozen=True, tag="frames"):
+class Frames(Encoder, frozen=True, tag="frames"):
     """A linear map of frames of notes."""
 
     builder: ClassVar = "elman.network.encoders.encoder:Frames"
@@ -53,7 +61,7 @@ class Frames(Part, frozen=True, tag="frames"):
     bias: bool = False
 
 
-class Values(Part, frozen=True, tag="values"):
+class Values(Encoder, frozen=True, tag="values"):
     """Real values as they are, or a linear map of them to `size` numbers."""
 
     builder: ClassVar = "elman.network.encoders.values:Values"
@@ -61,10 +69,18 @@ class Values(Part, frozen=True, tag="values"):
     dropout: Rate = 0.0
 
 
-Encoder: TypeAlias = Lookup | Characters | Frames | Values
+class Core(Part, frozen=True):
+    """What reads vectors one after another: everything between encoder and output layer.
+
+    `reads`: the only kind of data that it is for, if there is one.
+    """
+
+    folder = "elman.config.network"
+    builder: ClassVar[str]
+    reads: ClassVar[str | None] = None
 
 
-class Stack(Part, frozen=True, tag="stack"):
+class Stack(Core, frozen=True, tag="stack"):
     """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate.
 
     `input_dropout` and `recurrent_dropout` mask x and h in the products of every layer, by one mask for all gates, or
@@ -73,7 +89,7 @@ class Stack(Part, frozen=True, tag="stack"):
 
     builder: ClassVar = "elman.network.cores.stack:build"
     sizes: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)]
-    cell: Cell = LSTM()
+    cell: OneOf[Cell] = LSTM()
     connections: Literal["chain", "graves", "melis"] = "chain"
     biases: Literal[0, 1, 2] = 2
     weight_drop: Rate = 0.0
@@ -84,7 +100,7 @@ class Stack(Part, frozen=True, tag="stack"):
     output_dropout: Rate = 0.0
 
 
-class Residual(Part, frozen=True, tag="residual"):
+class Residual(Core, frozen=True, tag="residual"):
     """`depth` residual blocks of one width: a normalised recurrent layer, and a normalised feed-forward half.
 
     The layer may read a `convolution` over so many inputs of each channel, as in the blocks of Griffin and of minGRU.
@@ -95,7 +111,7 @@ class Residual(Part, frozen=True, tag="residual"):
     builder: ClassVar = "elman.network.cores.residual:Residual"
     size: Positive
     depth: Depth = 2
-    cell: Cell = LSTM()
+    cell: OneOf[Cell] = LSTM()
     norm: Literal["rms", "layer"] = "rms"
     convolution: Reach | None = None
     feed_forward: Literal["none", "mlp", "glu"] = "glu"
@@ -107,7 +123,7 @@ class Residual(Part, frozen=True, tag="residual"):
     output_dropout: Rate = 0.0
 
 
-class FeedForward(Part, frozen=True, tag="window"):
+class FeedForward(Core, frozen=True, tag="window"):
     """Bengio's window model."""
 
     builder: ClassVar = "elman.network.cores.window:FeedForwardWindow"
@@ -117,7 +133,7 @@ class FeedForward(Part, frozen=True, tag="window"):
     output_dropout: Rate = 0.0
 
 
-class Attentive(Part, frozen=True, tag="attentive"):
+class Attentive(Core, frozen=True, tag="attentive"):
     """A stack with attention; `size` and the additive score's `score_size` are by default those of its last layer."""
 
     builder: ClassVar = "elman.network.cores.attentive:build"
@@ -162,7 +178,7 @@ class Reader(Record, frozen=True):
         return self.memories[-1].size if self.memories else (1 + self.bidirectional) * self.stack.sizes[-1]
 
 
-class Jordan(Part, frozen=True, tag="jordan"):
+class Jordan(Core, frozen=True, tag="jordan"):
     """Jordan's network; `feedback`: the model's own output, or the true target."""
 
     builder: ClassVar = "elman.network.cores.jordan:Jordan"
@@ -173,7 +189,7 @@ class Jordan(Part, frozen=True, tag="jordan"):
     output_dropout: Rate = 0.0
 
 
-class Reservoir(Part, frozen=True, tag="reservoir"):
+class Reservoir(Core, frozen=True, tag="reservoir"):
     """Echo state network: the recurrent weights are random and fixed, and only the output layer is trained."""
 
     builder: ClassVar = "elman.network.cores.reservoir:Reservoir"
@@ -186,16 +202,12 @@ class Reservoir(Part, frozen=True, tag="reservoir"):
     output_dropout: Rate = 0.0
 
 
-class Perceptron(Tagged, frozen=True, tag="feed-forward"):
-    """A controller without a state: tanh(W z + b)."""
-
-
-class TuringMachine(Part, frozen=True, tag="ntm"):
+class TuringMachine(Core, frozen=True, tag="ntm"):
     """Neural Turing machine: `size` units of the controller, `rows` of `width` numbers, shifts up to `reach`."""
 
     builder: ClassVar = "elman.network.cores.ntm:TuringMachine"
     size: Positive
-    controller: Cell | Perceptron = LSTM()
+    controller: OneOf[Controller] = LSTM()
     rows: Positive = 128
     width: Positive = 20
     read_heads: Positive = 1
@@ -204,10 +216,7 @@ class TuringMachine(Part, frozen=True, tag="ntm"):
     output_dropout: Rate = 0.0
 
 
-Core: TypeAlias = Stack | Residual | FeedForward | Jordan | Reservoir | Attentive | TuringMachine
-
-
-class Recursive(Part, frozen=True, tag="recursive"):
+class Recursive(Core, frozen=True, tag="recursive"):
     """A network over trees: nodes are vectors of `size` numbers, composed of those of their children.
 
     `leaves`: layers that read the sentence in both directions before, `stack.sizes` holding the size of each direction;
@@ -217,26 +226,24 @@ class Recursive(Part, frozen=True, tag="recursive"):
     """
 
     builder: ClassVar = "elman.network.trees.core:build"
+    reads = "trees"
     size: Positive
-    composition: Composition = BinaryTreeLSTM()
+    composition: OneOf[Composition] = BinaryTreeLSTM()
     leaves: Stack | None = None
     parser: bool = False
     output_dropout: Rate = 0.0
 
 
-class Sentence(Part, frozen=True, tag="sentence"):
+class Sentence(Core, frozen=True, tag="sentence"):
     """Layers that read a whole sentence, forwards or in both directions, before anything is predicted.
 
     `stack.sizes` holds the size of each direction; the layers are those of `Reader`.
     """
 
     builder: ClassVar = "elman.network.cores.sentence:build"
+    reads = "tags"
     stack: Stack
     bidirectional: bool = True
-
-
-AnyCore: TypeAlias = Core | Recursive | Sentence
-"""Those of sequences, of trees, and of sentences with tags."""
 
 
 class Model(Record, frozen=True):
@@ -245,8 +252,8 @@ class Model(Record, frozen=True):
     `source`: the layers that read the source, for an attentive core, or for a stack that continues from its last state.
     """
 
-    encoder: Encoder
-    core: AnyCore
+    encoder: OneOf[Encoder]
+    core: OneOf[Core]
     output: Output = Output()
     source: Reader | None = None
     initialisation: Initialisation = Initialisation()

@@ -1,19 +1,34 @@
 """The output layer: contexts, and the choice of a symbol or frame given one of them."""
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from elman.config.record import Activation, Part, Positive, PositiveFloat, Rate, Record
+from elman.config.parts import Activation, OneOf, Part
+from elman.config.record import Positive, PositiveFloat, Rate, Record
 
 
-class Single(Part, frozen=True, tag="single"):
+class Contexts(Part, frozen=True):
+    """How context vectors are read from the levels of a core."""
+
+    folder = "elman.config.output"
+    builder: ClassVar[str]
+
+
+class Choice(Part, frozen=True):
+    """The distribution of the next symbol, frame or vector of values, given one context."""
+
+    folder = "elman.config.output"
+    builder: ClassVar[str]
+
+
+class Single(Contexts, frozen=True, tag="single"):
     """The last level is the only context."""
 
     builder: ClassVar = "elman.network.output.contexts:Single"
 
 
-class Mixture(Part, frozen=True, tag="mixture"):
+class Mixture(Contexts, frozen=True, tag="mixture"):
     """Mixture of softmaxes and DOC: `heads` maps a level (0 is the encoder) to its number of components."""
 
     builder: ClassVar = "elman.network.output.contexts:Mixture"
@@ -25,7 +40,7 @@ class Mixture(Part, frozen=True, tag="mixture"):
     prior: Literal["softmax", "same"] = "softmax"
 
 
-class Flat(Part, frozen=True, tag="flat"):
+class Flat(Choice, frozen=True, tag="flat"):
     """One normalisation over the vocabulary."""
 
     builder: ClassVar = "elman.network.output.flat:build"
@@ -34,7 +49,7 @@ class Flat(Part, frozen=True, tag="flat"):
     shift: bool = False
 
 
-class Adaptive(Part, frozen=True, tag="adaptive"):
+class Adaptive(Choice, frozen=True, tag="adaptive"):
     """Adaptive softmax: the head ends before word cutoffs[0], each tail before the next cut-off.
 
     Without `cutoffs` there is one tail, which begins where the words' frequencies make the output cheapest.
@@ -52,7 +67,7 @@ class Adaptive(Part, frozen=True, tag="adaptive"):
             raise ValueError("div_value: the tails of a tied choice are as wide as the word vectors; leave it out")
 
 
-class Tree(Part, frozen=True, tag="tree"):
+class Tree(Choice, frozen=True, tag="tree"):
     """Hierarchical softmax, of ceil(sqrt(V)) clusters unless `clusters` is set."""
 
     builder: ClassVar = "elman.network.output.tree:Tree"
@@ -62,7 +77,7 @@ class Tree(Part, frozen=True, tag="tree"):
     bias: bool = True
 
 
-class RareClass(Part, frozen=True, tag="rare-class"):
+class RareClass(Choice, frozen=True, tag="rare-class"):
     """One output for all words with fewer than `threshold` occurrences."""
 
     builder: ClassVar = "elman.network.output.rare_class:RareClass"
@@ -70,7 +85,7 @@ class RareClass(Part, frozen=True, tag="rare-class"):
     bias: bool = True
 
 
-class Monotone(Part, frozen=True, tag="monotone"):
+class Monotone(Choice, frozen=True, tag="monotone"):
     """A learned increasing function of the logits, of `pieces` linear pieces on [-range, range]."""
 
     builder: ClassVar = "elman.network.output.monotone:Monotone"
@@ -80,7 +95,7 @@ class Monotone(Part, frozen=True, tag="monotone"):
     bias: bool = True
 
 
-class Mixtape(Part, frozen=True, tag="mixtape"):
+class Mixtape(Choice, frozen=True, tag="mixtape"):
     """Logits mixed by gates; each of the first `frequent` words has its own, all others share one."""
 
     builder: ClassVar = "elman.network.output.mixtape:Mixtape"
@@ -92,21 +107,21 @@ class Mixtape(Part, frozen=True, tag="mixtape"):
     bias: bool = True
 
 
-class Bernoulli(Part, frozen=True, tag="bernoulli"):
+class Bernoulli(Choice, frozen=True, tag="bernoulli"):
     """Notes that sound independently of each other."""
 
     builder: ClassVar = "elman.network.output.notes:Bernoulli"
     bias: bool = True
 
 
-class NADE(Part, frozen=True, tag="nade"):
+class NADE(Choice, frozen=True, tag="nade"):
     """Notes one after another, lowest first, through `size` hidden units."""
 
     builder: ClassVar = "elman.network.output.notes:NADE"
     size: Positive = 128
 
 
-class Gaussian(Part, frozen=True, tag="gaussian"):
+class Gaussian(Choice, frozen=True, tag="gaussian"):
     """Independent real values under normal distributions; `floor` is the least learned standard deviation."""
 
     builder: ClassVar = "elman.network.output.gaussian:Gaussian"
@@ -114,7 +129,7 @@ class Gaussian(Part, frozen=True, tag="gaussian"):
     floor: PositiveFloat = 1e-3
 
 
-class GaussianMixture(Part, frozen=True, tag="gaussian-mixture"):
+class GaussianMixture(Choice, frozen=True, tag="gaussian-mixture"):
     """Mixture density network: `components` normal distributions with diagonal variances, none below floor^2."""
 
     builder: ClassVar = "elman.network.output.gaussian:GaussianMixture"
@@ -135,15 +150,10 @@ class InputGate(Record, frozen=True):
     alone: bool = False
 
 
-Contexts: TypeAlias = Single | Mixture
-SymbolChoice: TypeAlias = Flat | Adaptive | Tree | RareClass | Monotone | Mixtape
-Choice: TypeAlias = SymbolChoice | Bernoulli | NADE | Gaussian | GaussianMixture
-
-
 class Output(Record, frozen=True):
     """A choice, mixed over contexts; `gate`: the input-to-output gate, if there is one."""
 
-    contexts: Contexts = Single()
-    choice: Choice = Flat()
+    contexts: OneOf[Contexts] = Single()
+    choice: OneOf[Choice] = Flat()
     activation: Activation = "softmax"
     gate: InputGate | None = None

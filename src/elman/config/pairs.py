@@ -1,10 +1,11 @@
 """Pairs of a source and a target as data: where they are from, how they become symbols, how output is evaluated."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from elman.config.record import TOKENS, Positive, Record, Reporting, restricted
+from elman.config.data import Data
+from elman.config.record import TOKENS, Positive, Record, restricted
 from elman.config.text import SubwordOptions, TextOptions
 
 
@@ -94,15 +95,16 @@ class PairEvaluation(Record, frozen=True, kw_only=True):
     constrained: bool = True
 
 
-class PairData(PairOptions, frozen=True, kw_only=True, tag_field="kind", tag="pairs"):
+class PairData(PairOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="pairs"):
     """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another.
 
     `digest` is that of the data which a run was trained on.
     """
 
-    encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    command: ClassVar[str] = "translate --source FILE"
-    reporting: ClassVar[Reporting] = TOKENS
+    encoders = ("lookup", "characters")
+    command = "translate --source FILE"
+    task = "elman.tasks.pairs.task:PairTask"
+    reporting = TOKENS
 
     corpus: str | None = None
     digest: str | None = None

@@ -1,15 +1,13 @@
 """Parts that other packages and single files add: cells, output distributions and activations, kinds of data, claims.
 
-A package names them by entry points in the groups `elman.cells`, `elman.outputs`, `elman.activations`, `elman.tasks`
-and `elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of
+A package names them by entry points in the groups of `GROUPS`, such as `elman.cells` or `elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of
 them:
 
     ELMAN = {"cells": [Record], "outputs": [Record], "activations": {"name": Activation}, "tasks": [DataRecord],
              "claims": [CLAIM]}
 
-A record of a cell or of an output is a frozen `elman.config.record.Part` with a tag of its own and the name of its
-builder, that of a kind of data names its task instead (docs/plugins.md). Records join the union of their kind in every
-recipe.
+A record is a frozen member of a family of `elman.config.parts` with a tag of its own (docs/plugins.md), and can be
+written in every recipe.
 """
 
 import importlib.util
@@ -17,24 +15,32 @@ import itertools
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, NamedTuple
 
-from elman.config.record import Part, Record
+from elman.config.parts import is_member, register, tag_of
 from elman.errors import UserError, command
 from elman.files import sha256_file
 
 VARIABLE = "ELMAN_PLUGINS"
 """The environment variable with files, which the system's separator of paths divides."""
 
-GROUPS = ("cells", "outputs", "activations", "tasks", "claims")
+FAMILIES = {
+    "cells": "elman.config.cells:Cell",
+    "cores": "elman.config.network:Core",
+    "encoders": "elman.config.network:Encoder",
+    "compositions": "elman.config.composition:Composition",
+    "contexts": "elman.config.output:Contexts",
+    "outputs": "elman.config.output:Choice",
+    "tasks": "elman.config.data:Data",
+}
+"""By group of records: the family that they join."""
 
-_UNIONS = {"cells": "Cell", "outputs": "SymbolChoice", "tasks": "Data"}
-"""By group of records: the union in `elman.config` that they join."""
+GROUPS = (*FAMILIES, "activations", "claims")
 
 _ACTIVATIONS = "elman.network.output.activation:ACTIVATIONS"
 _TRIED = "elman.network.output.activation:tried"
@@ -59,7 +65,7 @@ _roots: list[str] = []
 """The files of plug-ins, and the folders of their packages."""
 
 
-def added(group: Literal["cells", "outputs", "activations", "tasks", "claims"]) -> Mapping[str, Any]:
+def added(group: str) -> Mapping[str, Any]:
     """What plug-ins have added to a group, by name."""
     return _added[group]
 
@@ -67,7 +73,7 @@ def added(group: Literal["cells", "outputs", "activations", "tasks", "claims"]) 
 def name_of(record: Any) -> str | None:
     """How messages name the part of a plug-in that a record is; None where it is one of elman's own."""
     owner = _owners.get(type(record))
-    return None if owner is None else f"the plug-in {owner}: {record.__struct_config__.tag!r}"
+    return None if owner is None else f"the plug-in {owner}: {tag_of(record)!r}"
 
 
 def calling(what: str, call: Callable[[], Any]) -> Any:
@@ -179,91 +185,31 @@ def _line_in(error: Exception, file: str) -> str:
 
 
 def _name_of(group: str, part: Any, source: str) -> str:
-    """The tag of a record, or the name of a claim."""
+    """The kind of a record, or the name of a claim; raises UserError where it is none."""
     if group == "claims" and isinstance(getattr(part, "name", None), str):
         return str(part.name)
-    if group == "tasks" and (kind := _tag_of_data(part)) is not None:
-        return kind
-    if group in ("cells", "outputs") and isinstance(part, type) and issubclass(part, Part):
-        tag = part.__struct_config__.tag
-        if isinstance(tag, str) and isinstance(getattr(part, "builder", None), str):
-            return tag
-    data = f"a frozen elman.config.record.Record of data with a tag, {', '.join(_OF_DATA)}"
-    of_network = "a frozen elman.config.record.Part with a tag and a builder"
-    what = {"claims": "a Claim", "tasks": data}.get(group, of_network)
+    if group in FAMILIES:
+        family: type = resolve_name(FAMILIES[group])
+        if is_member(part, family):
+            if missing := [name for name in vars(family).get("__annotations__", {}) if not hasattr(part, name)]:
+                raise UserError(f"the plug-in {source}: {group}: {tag_of(part)!r} lacks {', '.join(missing)}")
+            return tag_of(part)
+    what = "a Claim" if group == "claims" else f"a frozen {FAMILIES[group].replace(':', '.')} with a tag"
     raise UserError(f"the plug-in {source}: {group}: {part!r} is not {what}")
 
 
-_OF_DATA = ("corpus", "digest", "options", "encoders", "command", "reporting", "task")
-"""What the record of a kind of data has beside its options."""
-
-
-def _tag_of_data(part: Any) -> str | None:
-    if not (isinstance(part, type) and issubclass(part, Record) and all(hasattr(part, name) for name in _OF_DATA)):
-        return None
-    tag, field = part.__struct_config__.tag, part.__struct_config__.tag_field
-    return tag if isinstance(tag, str) and field == "kind" else None
-
-
 def _add(group: str, name: str, part: Any, source: str) -> None:
-    """Put a part into its union or table; raises UserError where its name is taken."""
-    if name in _taken(group):
-        raise UserError(f"the plug-in {source}: {group}: the name {name!r} is taken; choose another")
+    """Put a part into its family or table; raises UserError where its name is taken."""
+    what = f"the plug-in {source}: {group}: "
+    table = resolve_name(_ACTIVATIONS) if group == "activations" else _added[group]
+    if name in table:
+        raise UserError(f"{what}the name {name!r} is taken; choose another")
     if group == "activations":
-        what = f"the plug-in {source}: activations: {name!r}"
-        resolve_name(_ACTIVATIONS)[name] = calling(what, lambda: resolve_name(_TRIED)(part, what))
-        _widen("Activation", (name,))
-    elif group in _UNIONS:
+        table[name] = calling(f"{what}{name!r}", lambda: resolve_name(_TRIED)(part, f"{what}{name!r}"))
+    elif group in FAMILIES:
+        try:
+            register(part, resolve_name(FAMILIES[group]))
+        except UserError as error:
+            raise UserError(f"{what}{error}") from None
         _owners[part] = source
-        _widen(_UNIONS[group], (part,))
-        if group == "tasks":
-            resolve_name("elman.config.recipe:KINDS")[name] = part
     _added[group][name] = part
-
-
-def _taken(group: str) -> set[str]:
-    from elman import config
-
-    names: dict[str, Callable[[], set[str]]] = {
-        "cells": lambda: {str(one.__struct_config__.tag) for one in get_args(config.Cell)},
-        "outputs": lambda: {
-            str(one.__struct_config__.tag) for one in get_args(config.Output.__annotations__["choice"])
-        },
-        "activations": lambda: set(get_args(config.Activation)),
-        "tasks": lambda: {str(one.__struct_config__.tag) for one in get_args(config.Data)},
-        "claims": lambda: set(_added["claims"]),
-    }
-    return names[group]()
-
-
-def _widen(alias: str, more: Sequence[Any]) -> None:
-    """Add members to a union, or to a choice of words, wherever `elman.config` has it or a larger one."""
-    from elman import config
-
-    base = getattr(config, alias)
-    for record in _records(Record):
-        for field, kind in record.__annotations__.items():
-            if _includes(kind, base):
-                record.__annotations__[field] = _with(kind, more)
-    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "elman" and module]
-    for module in modules:
-        for name in (alias, "Choice"):
-            kind = vars(module).get(name)
-            if kind is not None and _includes(kind, base):
-                setattr(module, name, _with(kind, more))
-
-
-def _includes(kind: Any, base: Any) -> bool:
-    same = (get_origin(kind) is Literal) == (get_origin(base) is Literal)
-    return same and bool(get_args(base)) and set(get_args(base)) <= set(get_args(kind))
-
-
-def _with(kind: Any, more: Sequence[Any]) -> Any:
-    members = (*get_args(kind), *more)
-    return Literal[members] if get_origin(kind) is Literal else Union[members]  # noqa: UP007 - members are not known here
-
-
-def _records(base: type[Record]) -> Iterator[type[Record]]:
-    for record in base.__subclasses__():
-        yield record
-        yield from _records(record)

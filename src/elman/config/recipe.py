@@ -1,23 +1,13 @@
 """One experiment, completely."""
 
-from typing import TypeAlias, get_args
-
-from elman.config.music import MusicData
-from elman.config.network import Model, Recursive, Sentence
+from elman.config.data import Data
+from elman.config.network import Model, Recursive
 from elman.config.pairs import PairData
+from elman.config.parts import OneOf, tag_of
 from elman.config.record import Count, Record
-from elman.config.series import SeriesData
-from elman.config.tags import TagData
 from elman.config.text import TextData
 from elman.config.training import BPTT, Penalties, Training
 from elman.config.trees import TreeData
-
-Data: TypeAlias = TextData | MusicData | PairData | SeriesData | TreeData | TagData
-"""A recipe's data; the key `kind` chooses the record, and `elman.tasks.open` the task."""
-KINDS: dict[str, type[Data]] = {record.__struct_config__.tag: record for record in get_args(Data)}
-
-OWN_CORES: dict[str, type[Recursive] | type[Sentence]] = {"trees": Recursive, "tags": Sentence}
-"""By kind of data: the core that reads it and nothing else."""
 
 
 class Expected(Record, frozen=True):
@@ -35,7 +25,7 @@ class Recipe(Record, frozen=True, kw_only=True):
     """One experiment, completely."""
 
     title: str
-    data: Data = TextData()
+    data: OneOf[Data] = TextData()
     model: Model
     training: Training
     citation: str | None = None
@@ -44,7 +34,7 @@ class Recipe(Record, frozen=True, kw_only=True):
     seed: Count = 0
 
     def __post_init__(self) -> None:
-        encoder = self.model.encoder.__struct_config__.tag
+        encoder = tag_of(self.model.encoder)
         if encoder not in self.data.encoders:
             allowed = " or ".join(f'"{one}"' for one in self.data.encoders)
             raise ValueError(f'model.encoder.kind = "{encoder}" with data.kind = "{self.kind}"; write {allowed}')
@@ -66,18 +56,16 @@ class Recipe(Record, frozen=True, kw_only=True):
 
     def _check_core(self) -> None:
         """Raise ValueError where sentences lack their own core, it is with other data, or a key is for sequences."""
-        core, training = self.model.core, self.training
-        for kind, record in OWN_CORES.items():
-            name = record.__struct_config__.tag
-            if isinstance(core, record) and self.kind != kind:
-                raise ValueError(f'model.core.kind = "{name}" with data.kind = "{self.kind}"; write "{kind}"')
-            if self.kind == kind and not isinstance(core, record):
-                raise ValueError(f'data.kind = "{kind}" needs model.core.kind = "{name}"')
+        core, own, training = self.model.core, self.data.own_core, self.training
+        if own is not None and tag_of(core) != own:
+            raise ValueError(f'data.kind = "{self.kind}" needs model.core.kind = "{own}"')
+        if own is None and core.reads is not None:
+            raise ValueError(f'model.core.kind = "{tag_of(core)}" with data.kind = "{self.kind}"; write "{core.reads}"')
         if training.margin is not None and not isinstance(self.data, TreeData):
             raise ValueError('training.margin is for parsers, with data.kind = "trees"; remove it')
-        if self.kind not in OWN_CORES:
+        if own is None:
             return
-        if self.model.output.contexts.__struct_config__.tag != "single":
+        if tag_of(self.model.output.contexts) != "single":
             raise ValueError(f'model.output.contexts: the data are {self.kind}, with one context; set kind = "single"')
         if getattr(self.model.output.choice, "tied", False):
             raise ValueError(
@@ -94,7 +82,7 @@ class Recipe(Record, frozen=True, kw_only=True):
         assert isinstance(core, Recursive)
         if core.parser != (self.training.margin is not None):
             raise ValueError("model.core.parser = true and the table training.margin belong together; set both or none")
-        if data.binary == "none" and (core.parser or core.composition.__struct_config__.tag != "child-sum-lstm"):
+        if data.binary == "none" and (core.parser or tag_of(core.composition) != "child-sum-lstm"):
             raise ValueError(
                 'data.binary = "none": constituents of any number of children need the composition child-sum-lstm and'
                 ' a network that is no parser; set data.binary = "right"'
@@ -103,4 +91,4 @@ class Recipe(Record, frozen=True, kw_only=True):
     @property
     def kind(self) -> str:
         """The kind of data."""
-        return str(self.data.__struct_config__.tag)
+        return tag_of(self.data)

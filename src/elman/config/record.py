@@ -1,7 +1,7 @@
 """The base of all records of a recipe, the ranges of their numbers, and how a kind of data is reported."""
 
 import math
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -15,7 +15,6 @@ PositiveFloat: TypeAlias = Annotated[float, Meta(gt=0)]
 NonNegative: TypeAlias = Annotated[float, Meta(ge=0)]
 Nonlinearity: TypeAlias = Literal["tanh", "sigmoid", "relu", "softplus"]
 """Of hidden units."""
-Activation: TypeAlias = Literal["softmax", "sigsoftmax", "sigmoid", "softplus", "relu", "spherical", "taylor"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -24,12 +23,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 class Tagged(Record, frozen=True, tag_field="kind"):
     """A part that is one of several kinds; its key `kind` names it."""
-
-
-class Part(Tagged, frozen=True):
-    """A part of the network; `builder`, "module:name", is imported when needed and builds it from its record."""
-
-    builder: ClassVar[str]
 
 
 R = TypeVar("R", bound=Record)

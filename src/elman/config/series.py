@@ -1,9 +1,10 @@
 """Series as data: one or more real values per step."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from msgspec import Meta
 
+from elman.config.data import Data
 from elman.config.record import Count, Positive, Rate, Record, Reporting, restricted
 
 
@@ -43,15 +44,16 @@ class SeriesEvaluation(Record, frozen=True, kw_only=True):
     length: Positive = 100
 
 
-class SeriesData(SeriesOptions, frozen=True, kw_only=True, tag_field="kind", tag="series"):
+class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="series"):
     """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set.
 
     `digest` is that of the data which a run was trained on.
     """
 
-    encoders: ClassVar[tuple[str, ...]] = ("values",)
-    command: ClassVar[str] = "forecast"
-    reporting: ClassVar[Reporting] = Reporting(
+    encoders = ("values",)
+    command = "forecast"
+    task = "elman.tasks.series.task:SeriesTask"
+    reporting = Reporting(
         "NLL",
         "nll",
         "step",

@@ -1,9 +1,10 @@
 """Tagged sentences as data: every word has a tag, such as a part of speech or its place in a chunk."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from elman.config.data import Data
 from elman.config.pairs import PairOptions
 from elman.config.record import Count, Positive, Record, Reporting, restricted
 
@@ -56,15 +57,17 @@ class TagEvaluation(Record, frozen=True, kw_only=True):
     streams: Positive = 32
 
 
-class TagData(TagOptions, frozen=True, kw_only=True, tag_field="kind", tag="tags"):
+class TagData(TagOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="tags"):
     """Sentences whose words have tags; `corpus` is a file or a folder, unless --data names another.
 
     `digest` is that of the data which a run was trained on.
     """
 
-    encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    command: ClassVar[str] = "tag --text SENTENCE"
-    reporting: ClassVar[Reporting] = Reporting(
+    encoders = ("lookup", "characters")
+    command = "tag --text SENTENCE"
+    task = "elman.tasks.tags.task:TagTask"
+    own_core = "sentence"
+    reporting = Reporting(
         "NLL",
         "nll",
         "word",

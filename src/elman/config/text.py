@@ -3,12 +3,13 @@
 The options are shared by recipes, corpora and runs, and enter the digests of caches.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from elman.config.record import TOKENS, Count, Fraction, Positive, Record, Reporting, restricted
+from elman.config.data import Data
+from elman.config.record import TOKENS, Count, Fraction, Positive, Record, restricted
 from elman.files import canonical_json
 
 
@@ -142,16 +143,17 @@ class TextEvaluation(Record, frozen=True, kw_only=True):
     skip_first: bool = False
 
 
-class TextData(TextOptions, frozen=True, kw_only=True, tag_field="kind", tag="text"):
+class TextData(TextOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     """A text in words, characters, bytes or subwords: a known corpus, a file or a folder, unless --data names another.
 
     With `grammar` the text is generated (`data/grammar/`). `digest` is that of the data which a run was trained on, as
     the recipe in its folder names them; there `corpus` may be another text than that of the grammar.
     """
 
-    encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    command: ClassVar[str] = "generate"
-    reporting: ClassVar[Reporting] = TOKENS
+    encoders = ("lookup", "characters")
+    command = "generate"
+    task = "elman.tasks.text.task:TextTask"
+    reporting = TOKENS
 
     corpus: str | None = None
     digest: str | None = None

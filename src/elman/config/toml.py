@@ -11,6 +11,7 @@ import msgspec
 import tomli_w
 
 from elman.config.errors import explain
+from elman.config.parts import convert
 from elman.config.recipe import Recipe
 from elman.errors import UserError, did_you_mean
 from elman.files import expanded, shipped_folder
@@ -75,7 +76,7 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     except ValueError as error:
         raise UserError(f"{source}: {error}") from None
     try:
-        recipe = msgspec.convert(raw, Recipe, str_keys=True)
+        recipe = convert(raw, Recipe)
     except msgspec.ValidationError as error:
         raise UserError(f"{source}: {explain(error, Recipe, raw)}") from None
     for key, value in flatten(raw):

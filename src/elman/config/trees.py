@@ -1,9 +1,10 @@
 """Trees as data: sentences with their constituents, labelled by the treebank's own categories."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from elman.config.data import Data
 from elman.config.pairs import PairOptions
 from elman.config.record import Positive, Record, Reporting, restricted
 
@@ -54,15 +55,17 @@ class TreeEvaluation(Record, frozen=True, kw_only=True):
     max_words: Positive = 150
 
 
-class TreeData(TreeOptions, frozen=True, kw_only=True, tag_field="kind", tag="trees"):
+class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="trees"):
     """A treebank in brackets; `corpus` is a file or a folder, unless --data names another.
 
     `digest` is that of the data which a run was trained on.
     """
 
-    encoders: ClassVar[tuple[str, ...]] = ("lookup", "characters")
-    command: ClassVar[str] = "parse --text SENTENCE"
-    reporting: ClassVar[Reporting] = Reporting(
+    encoders = ("lookup", "characters")
+    command = "parse --text SENTENCE"
+    task = "elman.tasks.trees.task:TreeTask"
+    own_core = "recursive"
+    reporting = Reporting(
         "NLL",
         "nll",
         "node",

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, final
 
-import msgspec
 from transformers import PretrainedConfig
 
 from elman import config
+from elman.config.parts import convert
 
 
 @final
@@ -30,4 +30,4 @@ class ElmanConfig(PretrainedConfig):
     @property
     def recipe(self) -> config.Model:
         """The network as a recipe has it."""
-        return msgspec.convert(self.network, config.Model, str_keys=True)
+        return convert(self.network, config.Model)

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from safetensors import SafetensorError, safe_open
 
-from elman.config.recipe import KINDS
-from elman.config.record import TOKENS, Reporting
+from elman.config.data import reporting_of
+from elman.config.record import Reporting
 from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.constituents import TreeDrawing
@@ -147,7 +147,7 @@ class RunFolder:
         """How its losses and its data are reported."""
         data = in_present_form(self.recipe_table).get("data")
         kind = data.get("kind") if isinstance(data, dict) else None
-        return KINDS[kind].reporting if kind in KINDS else TOKENS
+        return reporting_of(kind)
 
     @property
     def fine_tuned(self) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from elman.config.recipe import KINDS
 from elman.config.record import Reporting
 from elman.drawing.dots import Row, draw_dots
 from elman.drawing.plots import Curve, Plot, draw, is_empty
@@ -99,7 +98,7 @@ def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
         seeds = [checks for _, checks in logs if checks]
         if not seeds:
             continue
-        scale = KINDS[logs[0][0].recipe.kind].reporting
+        scale = logs[0][0].recipe.data.reporting
         curves += [_curve(checks, scale, number) for checks in seeds]
         curves.append(_mean(seeds, scale, number))
         begun = [next((check for check in checks if check.averaged), None) for checks in seeds]

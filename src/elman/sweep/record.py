@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from elman.config.recipe import KINDS
+from elman.config.data import reporting_of
 from elman.config.record import Reporting
 from elman.config.toml import dump_recipe
 from elman.files import write_atomic
@@ -85,7 +85,7 @@ def found_of(rows: Sequence[Row], runs: dict[str, list[PlannedRun]], kind: str, 
     """What is found, by ranked rows and their runs by label; where the sweep is over, the best is also tested."""
     best = rows[0] if rows and rows[0].mean is not None and math.isfinite(rows[0].mean) else None
     test = [held_out(run) for run in runs[best.label]] if over and best is not None else None
-    return Found(rows=list(rows), best=best, best_test=test, scale=KINDS[kind].reporting)
+    return Found(rows=list(rows), best=best, best_test=test, scale=reporting_of(kind))
 
 
 def write_best(sweep: Sweep, runs: Sequence[PlannedRun]) -> Path:

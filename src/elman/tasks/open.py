@@ -1,4 +1,4 @@
-"""The tasks by their kind of data: the one place that lists them, beside those of plug-ins."""
+"""Opens the task and the run of a kind of data, which its record names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,26 +16,16 @@ from elman.data.kinds import look, name_of
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command
 from elman.tasks.hub import fetched
-from elman.tasks.music.task import MusicTask
-from elman.tasks.pairs.task import PairTask
 from elman.tasks.run import Run, present, recipe_of
-from elman.tasks.series.task import SeriesTask
-from elman.tasks.tags.task import TagTask
 from elman.tasks.task import Task
-from elman.tasks.text.task import TextTask
-from elman.tasks.trees.task import TreeTask
-
-TASKS: dict[str, type[Task]] = {
-    task.kind: task for task in (TextTask, MusicTask, PairTask, SeriesTask, TreeTask, TagTask)
-}
-"""By the kind of a recipe's data: elman's own."""
 
 
 def task_of(recipe: Recipe) -> type[Task]:
     """The task of a recipe's kind of data; raises UserError where that of a plug-in is none."""
-    if recipe.kind in TASKS:
-        return TASKS[recipe.kind]
-    what, place = plugins.name_of(recipe.data) or recipe.kind, getattr(recipe.data, "task", "")
+    what, place = plugins.name_of(recipe.data), recipe.data.task
+    if what is None:
+        own: type[Task] = resolve_name(place)
+        return own
     found = plugins.calling(what, lambda: resolve_name(place))
     if not (isinstance(found, type) and issubclass(found, Task) and found.kind == found.run.kind == recipe.kind):
         raise UserError(
@@ -105,7 +95,7 @@ _NEEDS = {
 def _require_kind(recipe: Recipe, source: str) -> None:
     """Raise UserError where the data certainly belong to another kind than the recipe; bytes can be of any file."""
     data = recipe.data
-    if recipe.kind not in TASKS:  # a plug-in reads what it knows
+    if plugins.name_of(data) is not None:  # a plug-in reads what it knows
         return
     found = None if is_known(source) else look(Path(source))
     if found is None or recipe.kind in found.possible or (isinstance(data, TextData) and data.tokenisation == "bytes"):

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from elman import config
+from elman.config.parts import convert
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.cores import addressing
@@ -25,7 +26,7 @@ STEPS, COLUMNS, INPUTS = 5, 2, 3
 
 
 class _Core(msgspec.Struct):
-    core: config.Core
+    core: config.OneOf[config.Core]
 
 
 def array(tensor):
@@ -237,7 +238,7 @@ def test_the_memory_stays_within_its_bound():
 def test_the_documented_records_can_be_read():
     page = (Path(__file__).parents[3] / "docs" / "cells.md").read_text(encoding="utf-8")
     shown = re.findall(r"^    (core = \{ kind = \"ntm\".*\})$", page, re.MULTILINE)
-    records = [msgspec.convert(tomllib.loads(line), _Core).core for line in shown]
+    records = [convert(tomllib.loads(line), _Core).core for line in shown]
     assert [record.controller for record in records] == [config.LSTM(), config.GRU(), config.Perceptron()]
 
 

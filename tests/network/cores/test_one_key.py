@@ -3,13 +3,13 @@
 import re
 import shlex
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import torch
 
 from elman import config
 from elman.cli import application
+from elman.config.parts import members
 from elman.data.batches import Batch
 from elman.learning.update import build_learner
 from elman.network.build import build_model
@@ -56,13 +56,13 @@ def test_a_network_learns_when_one_key_is_changed(name):
 
 def test_every_cell_and_every_causal_core_is_in_the_list():
     recipes = [config.load_recipe(RECIPE, settings).model.core for settings in NETWORKS.values()]
-    cores = set(get_args(config.Core)) - {config.Attentive}
+    cores = set(members(config.Core).values()) - {config.Attentive, config.Recursive, config.Sentence}
     assert {type(core) for core in recipes} == cores
     stacks = [core for core in recipes if isinstance(core, config.Stack)]
-    assert {type(core.cell) for core in stacks} == set(get_args(config.Cell))
+    assert {type(core.cell) for core in stacks} == set(members(config.Cell).values())
     assert {core.connections for core in stacks} == {"chain", "graves", "melis"}
     for tagged in ("nonlinearity", "rung", "reset", "input_gate"):
-        kinds = [cell for cell in get_args(config.Cell) if tagged in cell.__struct_fields__]
+        kinds = [cell for cell in members(config.Cell).values() if tagged in cell.__struct_fields__]
         for kind in kinds:
             values = {getattr(core.cell, tagged) for core in stacks if isinstance(core.cell, kind)}
             assert len(values) > 1, f"{kind.__name__} with another {tagged}"

@@ -1,14 +1,12 @@
 """The output functions: their printed forms, their gradients, their limits."""
 
 from itertools import pairwise
-from typing import get_args
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from elman import config
 from elman.network.output.activation import ACTIVATIONS, Activation, log_g, log_probs, shares, slope
 from elman.network.output.flat import Flat
 from reference import outputs as reference
@@ -49,10 +47,6 @@ def test_log_g_and_its_gradient_are_finite_anywhere(activation, dtype):
     if ACTIVATIONS[activation].monotone:
         assert (gradient >= 0).all()
         assert (value.diff() >= 0).all()
-
-
-def test_every_activation_of_a_recipe_has_a_record():
-    assert set(ACTIVATIONS) == set(get_args(config.Activation))
 
 
 def test_an_activation_cannot_be_made_without_its_slope():

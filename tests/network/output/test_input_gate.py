@@ -2,12 +2,12 @@
 
 from itertools import product
 
-import msgspec
 import numpy as np
 import pytest
 import torch
 
 from elman import config
+from elman.config.parts import convert
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.evaluation.minimal_pairs import sentence_log_probs
@@ -207,4 +207,4 @@ def test_what_does_not_go_together_is_one_line(change, message):
 
 def test_the_record_is_a_table_of_the_recipe():
     raw = {"gate": {"size": 300, "dropout": 0.5, "alone": True}}
-    assert msgspec.convert(raw, config.Output).gate == config.InputGate(size=300, dropout=0.5, alone=True)
+    assert convert(raw, config.Output).gate == config.InputGate(size=300, dropout=0.5, alone=True)

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.config.record import Part
+from elman.config.cells import Cell as CellPart
 from elman.network.cells.cell import Cell, LayerState, Structured, Weights
 
 
-class Independent(Part, frozen=True, tag="independent"):
+class Independent(CellPart, frozen=True, tag="independent"):
     """h' = relu(W x + u * h + b), with one recurrent weight u per unit; `largest`: u begins between 0 and this."""
 
     builder: ClassVar[str] = "elman_example.cell:build"

@@ -61,7 +61,7 @@ class Surroundings(NamedTuple):
 
 
 def build_core(
-    record: config.AnyCore,
+    record: config.Core,
     input_size: int,
     num_outputs: int = 0,
     *,

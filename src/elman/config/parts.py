@@ -1,0 +1,162 @@
+"""Parts of a recipe that are one of several kinds: a family, its members, and how a recipe names one.
+
+A family is a class with a `folder`, mostly a subclass of `Part`: the package, or the module, that holds its members. The member of kind
+"min-gru" is a record in the module `min_gru` of a package; a module holds all members of a small family. Nothing lists
+them: a new member is a new file. Plug-ins add members by `register`.
+"""
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from pkgutil import resolve_name
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
+
+import msgspec
+
+from elman.config.record import Record
+from elman.errors import UserError
+
+
+class Part(Record, frozen=True, tag_field="kind"):
+    """A part that is one of several kinds, which its key `kind` names."""
+
+    folder: ClassVar[str]
+
+
+def tag_of(part: Any) -> str:
+    """What a recipe writes as the `kind` of a part."""
+    return str(part.__struct_config__.tag)
+
+
+F = TypeVar("F")
+
+_registered: dict[type, dict[str, type]] = {}
+
+
+def is_member(one: object, family: type) -> bool:
+    """Whether something is a record of a family, with a kind of its own."""
+    if not (isinstance(one, type) and issubclass(one, family) and issubclass(one, msgspec.Struct)):
+        return False
+    settings = one.__struct_config__
+    return settings.tag is not None and settings.tag_field == "kind" and "folder" not in vars(one)
+
+
+def folder_of(family: type) -> str:
+    """The package or module that holds the members of a family."""
+    return str(vars(family)["folder"])
+
+
+def register(member: type, family: type) -> None:
+    """Add a member to a family; raises UserError where its kind is taken."""
+    if find(family, tag_of(member)) is not None:
+        raise UserError(f"the name {tag_of(member)!r} is taken; choose another")
+    _registered.setdefault(family, {})[tag_of(member)] = member
+
+
+def find(family: type[F], kind: str) -> type[F] | None:
+    """The member of a family with this kind; None where there is none."""
+    return _registered.get(family, {}).get(kind) or _own(family, kind)
+
+
+@functools.cache
+def _own(family: type[F], kind: str) -> type[F] | None:
+    place = importlib.import_module(folder_of(family))
+    if hasattr(place, "__path__"):
+        name = kind.replace("-", "_")
+        if not name.isidentifier() or name not in _modules(place):
+            return None
+        place = importlib.import_module(f"{folder_of(family)}.{name}")
+    return next((one for one in _members_in(place, family) if tag_of(one) == kind), None)
+
+
+def members(family: type[F]) -> dict[str, type[F]]:
+    """All members of a family by their kinds, plug-ins last; imports all of them."""
+    place = importlib.import_module(folder_of(family))
+    modules = [place]
+    if hasattr(place, "__path__"):
+        modules += [importlib.import_module(f"{folder_of(family)}.{name}") for name in _modules(place)]
+    own = {tag_of(one): one for module in modules for one in _members_in(module, family)}
+    return own | _registered.get(family, {})
+
+
+def _modules(package: ModuleType) -> list[str]:
+    return [one.name for one in pkgutil.iter_modules(package.__path__)]
+
+
+def _members_in(module: ModuleType, family: type[F]) -> Iterator[type[F]]:
+    for one in vars(module).values():
+        if is_member(one, family) and f"{one.__module__}.".startswith(f"{module.__name__}."):
+            yield one
+
+
+class _Open(type):
+    """The type of a field that takes any member of a family; what it takes is found when a recipe is read."""
+
+    family: type
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, cls.family)
+
+
+class _Named(type):
+    """The type of a field that takes one of the names in a table, to which plug-ins add."""
+
+    table: str
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, str)
+
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    OneOf: TypeAlias = Annotated[T, "a member of the family T"]
+    Activation: TypeAlias = str
+else:
+    Activation = _Named("Activation", (), {"table": "elman.network.output.activation:ACTIVATIONS"})
+
+    class OneOf:
+        """`OneOf[Family]` is the annotation of a field that takes any member of a family."""
+
+        def __class_getitem__(cls, family: type) -> _Open:
+            return _Open(family.__name__, (), {"family": family})
+
+
+def convert(raw: Any, record: type[T]) -> T:
+    """A record from plain values; raises msgspec.ValidationError.
+
+    The path of what is wrong within a member follows its message, innermost first: `... - at `$.key` - at `$.path``.
+    """
+    return msgspec.convert(raw, record, str_keys=True, dec_hook=_decode)
+
+
+def _decode(kind: Any, value: Any) -> Any:
+    if isinstance(kind, _Named):
+        if not isinstance(value, str):
+            raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
+        if value not in resolve_name(kind.table):
+            raise ValueError(f"Invalid value {value!r}")
+        return value
+    if isinstance(value, kind.family):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
+    if "kind" not in value:
+        raise ValueError("Object missing required field `kind`")
+    found = find(kind.family, value["kind"]) if isinstance(value["kind"], str) else None
+    if found is None:
+        raise ValueError(f"Invalid value {value['kind']!r} - at `$.kind`")
+    try:
+        return convert(value, found)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+
+
+def allowed(kind: type) -> list[type] | list[str]:
+    """What the type of an open field takes: the members of its family, or the names of its table."""
+    if isinstance(kind, _Named):
+        return list(resolve_name(kind.table))
+    assert isinstance(kind, _Open), kind
+    return list(members(kind.family).values())
