@@ -7,7 +7,9 @@ from elman.config.record import TOKENS, Reporting
 
 
 class Data:
-    """A recipe's data: a record with the tag field `kind`, whose other keys are options. Its key `kind` names a module of `elman.config`, or a plug-in, that holds the record.
+    """A recipe's data: a record with the tag field `kind`, whose other keys are options.
+
+    The key `kind` names a module of `elman.config` that holds the record, or one that a plug-in adds.
 
     Attributes:
         corpus: where the data is; None: where --data says

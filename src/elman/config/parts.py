@@ -1,8 +1,8 @@
 """Parts of a recipe that are one of several kinds: a family, its members, and how a recipe names one.
 
-A family is a class with a `folder`, mostly a subclass of `Part`: the package, or the module, that holds its members. The member of kind
-"min-gru" is a record in the module `min_gru` of a package; a module holds all members of a small family. Nothing lists
-them: a new member is a new file. Plug-ins add members by `register`.
+A family is a class with a `folder`, mostly a subclass of `Part`: the package, or the module, that holds its members.
+The member of kind "min-gru" is a record in the module `min_gru` of a package; a module holds all members of a small
+family. Nothing lists them: a new member is a new file. Plug-ins add members by `register`.
 """
 
 import functools

@@ -1,7 +1,7 @@
 """Parts that other packages and single files add: cells, output distributions and activations, kinds of data, claims.
 
-A package names them by entry points in the groups of `GROUPS`, such as `elman.cells` or `elman.claims`. A file, given by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of
-them:
+A package names them by entry points in the groups of `GROUPS`, such as `elman.cells` or `elman.claims`. A file, given
+by `--plugin FILE` or in the environment variable ELMAN_PLUGINS, has a dictionary of them:
 
     ELMAN = {"cells": [Record], "outputs": [Record], "activations": {"name": Activation}, "tasks": [DataRecord],
              "claims": [CLAIM]}
