@@ -4,31 +4,9 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
+from typing import Any
+
 from elman.config import plugins
-from elman.config.cells import (
-    GRU,
-    LRU,
-    LSTM,
-    MLSTM,
-    QRNN,
-    RGLRU,
-    RWKV7,
-    SLSTM,
-    SRU,
-    Cell,
-    Continuous,
-    DeltaNet,
-    Elman,
-    Highway,
-    Ladder,
-    LocalAttention,
-    Mamba2,
-    MinGRU,
-    MinLSTM,
-    Mogrifier,
-    Perceptron,
-    Unitary,
-)
 from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
 from elman.config.data import Data
 from elman.config.initialisation import (
@@ -83,7 +61,7 @@ from elman.config.output import (
     Tree,
 )
 from elman.config.pairs import PairData, PairEvaluation, PairOptions
-from elman.config.parts import Activation, OneOf, Part
+from elman.config.parts import Activation, OneOf, Part, members
 from elman.config.recipe import Expected, Recipe
 from elman.config.record import Nonlinearity
 from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
@@ -127,5 +105,14 @@ from elman.config.training import (
     Window,
 )
 from elman.config.trees import TreeData, TreeEvaluation, TreeOptions
+from elman.network.cells.cell import Cell, Controller
 
 plugins.load()
+
+
+def __getattr__(name: str) -> Any:
+    """The record of a cell, by the name of its class."""
+    cells = {one.__name__: one for one in members(Controller).values()}
+    if name in cells:
+        return cells[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,12 +4,11 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from elman.config.cells import LSTM, Cell, Controller, Reach
 from elman.config.composition import BinaryTreeLSTM, Composition
 from elman.config.initialisation import Initialisation
 from elman.config.output import Output
 from elman.config.parts import OneOf, Part
-from elman.config.record import Depth, Nonlinearity, NonNegative, Positive, PositiveFloat, Rate, Record
+from elman.config.record import Depth, Nonlinearity, NonNegative, Positive, PositiveFloat, Rate, Reach, Record
 
 
 class Cooccurrence(Record, frozen=True):
@@ -20,6 +19,8 @@ class Cooccurrence(Record, frozen=True):
 
     window: Positive = 3
     std: PositiveFloat = 0.17
+from elman.network.cells.cell import Cell, Controller
+from elman.network.cells.lstm import LSTM
 
 
 class Encoder(Part, frozen=True):

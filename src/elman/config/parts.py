@@ -36,11 +36,11 @@ _registered: dict[type, dict[str, type]] = {}
 
 
 def is_member(one: object, family: type) -> bool:
-    """Whether something is a record of a family, with a kind of its own."""
+    """Whether something is a record of a family with a kind of its own; an abstract one has its class's name for it."""
     if not (isinstance(one, type) and issubclass(one, family) and issubclass(one, msgspec.Struct)):
         return False
     settings = one.__struct_config__
-    return settings.tag is not None and settings.tag_field == "kind" and "folder" not in vars(one)
+    return settings.tag not in (None, one.__name__) and settings.tag_field == "kind"
 
 
 def folder_of(family: type) -> str:

@@ -30,7 +30,7 @@ VARIABLE = "ELMAN_PLUGINS"
 """The environment variable with files, which the system's separator of paths divides."""
 
 FAMILIES = {
-    "cells": "elman.config.cells:Cell",
+    "cells": "elman.network.cells.cell:Cell",
     "cores": "elman.config.network:Core",
     "encoders": "elman.config.network:Encoder",
     "compositions": "elman.config.composition:Composition",

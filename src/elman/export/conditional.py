@@ -20,8 +20,7 @@ from elman.errors import UserError
 from elman.export.check import Comparison, difference
 from elman.export.onnx import BATCH, Axes, OnnxGraph, states_of, write_onnx
 from elman.export.step import plain, table
-from elman.network.cells.cell import LayerState, Step, Weights
-from elman.network.cells.cell import Sequence as OverTime
+from elman.network.cells.cell import LayerState, Scan, Step, Weights
 from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.deep_memory import MemoryLayer
 from elman.network.cores.layer import Layer
@@ -49,7 +48,7 @@ class SourceReading(nn.Module):
         self.model = _plain(model)
         for part in self.model.reader.modules():
             if isinstance(part, Layer):
-                part.cell = part.cell._replace(sequence=_scanned(part.cell.step))
+                part.scan = _scanned(part.cell.step)
 
     def forward(self, symbols: Int[Tensor, " S"]) -> tuple[Tensor, ...]:
         """As described above, for a source as the model reads it."""
@@ -172,7 +171,7 @@ def _parts(model: SequenceToSequence, state: State) -> tuple[tuple[Tensor, ...],
     return (*leaves(layers), *leaves(fed)), (vectors, keys)
 
 
-def _scanned(step: Step) -> OverTime:
+def _scanned(step: Step) -> Scan:
     """A cell along a sequence of any length, as one operation of a graph."""
 
     def over(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:

@@ -8,6 +8,7 @@ from elman import config
 from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
+from elman.network.cells.lstm import LSTM
 from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.padding import Padding
@@ -139,7 +140,7 @@ def _bridge(source: config.Reader, layers: config.Stack, reader: SourceReader) -
             " the other; use one cell"
         )
     if source.start == "bridge":
-        return Bridge(reader.sizes[-1], layers.sizes, 2 if isinstance(source.stack.cell, config.LSTM) else 1)
+        return Bridge(reader.sizes[-1], layers.sizes, 2 if isinstance(source.stack.cell, LSTM) else 1)
     if reader.sizes != layers.sizes:
         raise UserError(
             'model.source.start = "copy" begins each layer of the decoder with the state of one of the reader\'s, but'

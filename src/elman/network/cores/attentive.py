@@ -200,8 +200,8 @@ class AttentiveCore(RecurrentCore):
 def _hoist(x: Tensor, cell: tuple[Step, Weights]) -> tuple[Tensor, tuple[Step, Weights]]:
     """W x + b [T, B, G*H] of the symbols' vectors [T, B, E], to be the bias of each step, and the cell without W."""
     step, weights = cell
-    of_symbol, of_fed = weights.input[:, : x.shape[-1]], weights.input[:, x.shape[-1] :]
-    return linear(x, of_symbol.contiguous(), weights.input_bias), (step, weights._replace(input=of_fed.contiguous()))
+    of_symbol, of_fed = weights.weight_ih[:, : x.shape[-1]], weights.weight_ih[:, x.shape[-1] :]
+    return linear(x, of_symbol.contiguous(), weights.bias_ih), (step, weights.replaced(weight_ih=of_fed.contiguous()))
 
 
 def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:

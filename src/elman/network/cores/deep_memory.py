@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
-from elman.network.cells.build import build_cell
-from elman.network.cells.cell import LayerState
+from elman.network.cells.cell import Cell, LayerState
+from elman.network.cells.trial import checked
 from elman.network.cores.addressing import written
 from elman.network.cores.attentive import Additive, attend
 from elman.network.cores.layer import Layer
@@ -43,9 +43,9 @@ class MemoryLayer(nn.Module):
     cells are neither read nor written by content, and the state stays what it was at the source's end.
     """
 
-    def __init__(self, record: config.MemoryLayer, cell: config.Cell, below: int, *, locked: bool) -> None:
+    def __init__(self, record: config.MemoryLayer, cell: Cell, below: int, *, locked: bool) -> None:
         super().__init__()
-        self.layer = Layer(build_cell(cell), below, record.size)
+        self.layer = Layer(checked(cell), below, record.size)
         score_size = record.score_size or record.size
         self.reading = Additive(record.size, below, score_size) if record.read == "content" else None
         self.writing = Additive(record.size, below, score_size) if record.write == "content" else None

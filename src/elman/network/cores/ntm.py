@@ -9,8 +9,9 @@ from torch.nn.functional import linear, softplus
 
 from elman import config
 from elman.errors import UserError
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import LayerState, Weights
+from elman.network.cells.feed_forward import Perceptron
+from elman.network.cells.trial import checked
 from elman.network.cores.addressing import Heads, addressed, written
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.layer import Layer
@@ -62,10 +63,10 @@ class TuringMachine(RecurrentCore):
         below = surroundings.input_size + record.read_heads * record.width
         self.layer: nn.Linear | None = None
         self.recurrent: Layer | None = None
-        if isinstance(record.controller, config.Perceptron):
+        if isinstance(record.controller, Perceptron):
             self.layer = nn.Linear(below, size)
         else:
-            self.recurrent = Layer(build_cell(record.controller), below, size, biases=1)
+            self.recurrent = Layer(checked(record.controller), below, size, biases=1)
         self.shifts = 2 * record.reach + 1
         self.interface = nn.Linear(size, sum(self._sections()))
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)

@@ -9,6 +9,9 @@ from elman import config
 from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
+from elman.network.cells.elman import Elman
+from elman.network.cells.gru import GRU
+from elman.network.cells.lstm import LSTM
 from elman.network.cores.deep_memory import MemoryLayer
 from elman.network.cores.layer import Layer, build_layer
 from elman.network.cores.padding import Padding, read_padded
@@ -92,7 +95,7 @@ def sentence_reader(
 def require_plain(stack: config.Stack, where: str) -> None:
     """Raises UserError where the layers described under the key `where` cannot be a reader's or a decoder's."""
     cell = stack.cell
-    plain = isinstance(cell, config.Elman | config.GRU) or (isinstance(cell, config.LSTM) and cell.input_gate == "free")
+    plain = isinstance(cell, Elman | GRU) or (isinstance(cell, LSTM) and cell.input_gate == "free")
     if not plain:
         raise UserError(
             f"{where}.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use one of"

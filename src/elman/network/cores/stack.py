@@ -149,14 +149,14 @@ def layers_of(core: Layers) -> list[Layer]:
 
 
 def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
-    start = layer.cell.candidate * layer.hidden_size
+    assert layer.cell.candidate is not None
+    start = (layer.cell.gates or layer.cell.input_gates).index(layer.cell.candidate) * layer.hidden_size
     return stacked[start : start + layer.hidden_size]
 
 
 def candidate_hidden(layer: Layer) -> Tensor:
     """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
-    assert layer.cell.structured is None, "a cell whose recurrent weights are no matrix"
-    assert layer.weight_hh is not None, "a cell without recurrent weights"
+    assert layer.cell.has_matrices and layer.weight_hh is not None, "a cell without recurrent matrices"
     return _candidate(layer.weight_hh, layer)
 
 
@@ -172,7 +172,7 @@ def linearised(layer: Layer) -> Tensor:
     For a bias-free LSTM this is the matrix that maps c to c': f I + i o U_g with gates of 1/2.
     """
     block = candidate_hidden(layer)
-    if layer.cell.gates == 1:
+    if len(layer.cell.gates) == 1:
         return slope_of(layer) * block
     return block / 4 + block.new_ones(len(block)).div(2).diag()
 
@@ -188,4 +188,5 @@ def slope_of(layer: Layer) -> float:
 def nonlinearity(layer: Layer, z: Tensor) -> Tensor:
     """The nonlinearity of Elman's network at a pre-activation z, a scalar."""
     one = torch.ones(1, 1, dtype=z.dtype)
-    return layer.cell.step(Weights(one, one), z.reshape(1, 1), (torch.zeros(1, 1, dtype=z.dtype),))[0].sum()
+    w = Weights({"weight_ih": one, "weight_hh": one, "bias_ih": None, "bias_hh": None})
+    return layer.cell.step(w, z.reshape(1, 1), (torch.zeros(1, 1, dtype=z.dtype),))[0].sum()

@@ -53,8 +53,8 @@ def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate
 
 def double_weights(layer: Layer) -> Weights:
     """The arrays, in float64 and without DropConnect, of a layer whose cell has certificates."""
-    arrays = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh, layer.peephole)
-    return Weights(*(None if array is None else array.detach().double() for array in arrays))  # type: ignore[arg-type]
+    arrays = layer._parameters.items()
+    return Weights({name: None if array is None else array.detach().double() for name, array in arrays})
 
 
 @torch.no_grad()

@@ -38,7 +38,7 @@ Lowest = Callable[[Tensor, Tensor], Range]
 
 def linear_cells(core: Layers) -> bool:
     """Whether every layer is linear in its state, with factors that are known."""
-    return all(layer.cell.retention is not None for layer in layers_of(core))
+    return all(layer.cell.linear for layer in layers_of(core))
 
 
 @torch.no_grad()
@@ -76,8 +76,9 @@ def largest_of(norm: nn.Module) -> Tensor:
 
 def largest_factor(layer: Layer, input_range: Lowest | None) -> float:
     """The value of the certificate; 1 where the range of the inputs is not known, but matters."""
-    assert layer.cell.retention is not None
-    gates, factor = layer.cell.retention(copy.deepcopy(layer).double().eval().weights())
+    found = layer.cell.retention(copy.deepcopy(layer).double().eval().weights())
+    assert found is not None
+    gates, factor = found
     nothing = layer.weight_ih.new_zeros(0, dtype=torch.float64)
     if not gates:
         return factor(nothing, nothing).max().item()
