@@ -13,7 +13,6 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import Sequence, unroll
 from elman.network.cores.core import RecurrentCore, build_core
 from elman.network.cores.layer import Layer
@@ -73,7 +72,7 @@ CORES: dict[str, config.Core] = {
 
 
 def _layer(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
-    layer = Layer(build_cell(recipe), inputs, units)
+    layer = Layer(recipe, inputs, units)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, 0, 0.05)
     return layer
@@ -103,7 +102,7 @@ def _training(
     for name, recipe in recipes.items():
         layer = _layer(recipe, inputs, units)
         candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(rows))[0], layer)
-        if layer.cell.sequence is not None:
+        if layer.cell.scan is not None:
             candidates[f"{name}: loop"] = lambda layer=layer: _train(
                 lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(rows))[0], layer
             )
@@ -116,8 +115,8 @@ def steps(options: argparse.Namespace) -> None:
     candidates: timing.Candidates = {}
     for name, recipe in CELLS.items():
         layer = _layer(recipe).eval()
-        if layer.cell.sequence is not None:
-            candidates[name] = lambda layer=layer: _single(layer.cell.sequence, layer, xs)
+        if layer.cell.scan is not None:
+            candidates[name] = lambda layer=layer: _single(layer.cell.scan, layer, xs)
             candidates[f"{name}: step"] = lambda layer=layer: _single(partial(unroll, layer.cell.step), layer, xs)
     timing.report({"part": "steps", "steps": SINGLE, "B": 1, "I": SIZE, "H": SIZE}, 0.0, candidates, options)
 

@@ -73,8 +73,8 @@ def products(options: argparse.Namespace) -> None:
 
 def _runs(sequence: Sequence, weights: Weights, xs: Tensor, slots: int) -> dict[str, Callable[[], object]]:
     leaves = [t for t in (*weights, xs) if isinstance(t, Tensor)]
-    state = tuple(xs.new_zeros(xs.shape[1], weights.hidden.shape[1]) for _ in range(slots))
-    gradient = torch.randn(*xs.shape[:2], weights.hidden.shape[1])
+    state = tuple(xs.new_zeros(xs.shape[1], weights.weight_hh.shape[1]) for _ in range(slots))
+    gradient = torch.randn(*xs.shape[:2], weights.weight_hh.shape[1])
 
     def train() -> None:
         torch.autograd.grad(sequence(weights, xs, state)[0], leaves, gradient)
@@ -183,13 +183,13 @@ def stream(options: argparse.Namespace) -> None:
 
     def read() -> None:
         for weights in layers:
-            weights.input.sum()
-            weights.hidden.sum()
+            weights.weight_ih.sum()
+            weights.weight_hh.sum()
 
     def multiply() -> None:
         for weights in layers:
-            linear(zero, weights.input)
-            linear(zero, weights.hidden)
+            linear(zero, weights.weight_ih)
+            linear(zero, weights.weight_hh)
 
     functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {
         "kernel": fast_lstm.lstm

@@ -35,7 +35,7 @@ class Sum(CellRecord, frozen=True, tag="sum"):
 
 def build(record):
     def step(weights, x, state):
-        return (record.share * state[0] + linear(x, weights.input, weights.input_bias).tanh(),)
+        return (record.share * state[0] + linear(x, weights.weight_ih, weights.bias_ih).tanh(),)
 
     return Cell(1, 1, step)
 

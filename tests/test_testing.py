@@ -23,7 +23,7 @@ def test_every_activation_keeps_the_rules(name):
 
 
 def plain(weights, x, state):
-    return (torch.tanh(linear(x, weights.input, weights.input_bias) + linear(state[0], weights.hidden)),)
+    return (torch.tanh(linear(x, weights.weight_ih, weights.bias_ih) + linear(state[0], weights.weight_hh)),)
 
 
 def in_place(weights, x, state):

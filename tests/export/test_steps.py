@@ -102,11 +102,11 @@ def test_a_model_of_spelling_becomes_a_table(tmp_path):
 
 def test_the_model_itself_stays_as_it_is():
     model = model_of(config.Stack(sizes=(5, 4), cell=config.LSTM()))
-    fast = [layer.cell.sequence for layer in model.core.layers]
+    fast = [layer.cell.scan for layer in model.core.layers]
     copied = plain(model)
-    assert [layer.cell.sequence for layer in model.core.layers] == fast
+    assert [layer.cell.scan for layer in model.core.layers] == fast
     assert None not in fast
-    assert all(layer.cell.sequence is None for layer in copied.core.layers)
+    assert all(layer.cell.scan is None for layer in copied.core.layers)
     assert next(model.parameters()).requires_grad
 
 

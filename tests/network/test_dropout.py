@@ -7,7 +7,6 @@ import torch
 from elman import config
 from elman.network import dropout
 from elman.network.build import build_model
-from elman.network.cells.build import build_cell
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import build_core
 from elman.network.cores.layer import Layer
@@ -89,7 +88,7 @@ def test_embedding_dropout_and_scale(locked):
 
 def test_drop_connect_draws_one_mask_a_call():
     """With h_t = relu(U h_{t-1}) and U = I, a unit whose weight is dropped is silent at every step."""
-    layer = Layer(build_cell(config.Elman(nonlinearity="relu")), 1, 64, biases=0, weight_drop=0.5).train()
+    layer = Layer(config.Elman(nonlinearity="relu"), 1, 64, biases=0, weight_drop=0.5).train()
     torch.nn.init.zeros_(layer.weight_ih)
     torch.nn.init.eye_(layer.weight_hh)
     xs, start = torch.zeros(5, 2, 1), (torch.ones(2, 64),)

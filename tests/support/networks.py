@@ -10,7 +10,6 @@ import torch
 from elman import config
 from elman.config.parts import convert, members
 from elman.network.build import build_model
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import Weights, unroll
 from elman.network.cores.core import Surroundings, build_core
 from elman.network.cores.jordan import Jordan
@@ -89,7 +88,7 @@ CELL_RECORDS = with_examples(
         "mogrifier-4-low-rank": config.Mogrifier(rounds=4, rank=2, input_gate="capped"),
     },
 )
-CELLS = {name: build_cell(record) for name, record in CELL_RECORDS.items()}
+CELLS = {name: record for name, record in CELL_RECORDS.items()}
 
 CONTEXTS = {
     "single": config.Single(),

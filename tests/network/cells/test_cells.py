@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import Weights, unroll
 from elman.network.cells.gru import step_reset_after, step_reset_before
 from elman.network.cells.lstm import step, step_peephole, step_without_forget_gate
@@ -33,12 +32,12 @@ def array(part):
 def highway(weights, depth, blocks, x, s):
     """`reference.highway` of stacked arrays."""
     bias, d = (
-        (0 * array(weights.input[:, 0]) if weights.input_bias is None else array(weights.input_bias)),
-        (0 * array(weights.hidden[:, 0]) if weights.hidden_bias is None else array(weights.hidden_bias)),
+        (0 * array(weights.weight_ih[:, 0]) if weights.bias_ih is None else array(weights.bias_ih)),
+        (0 * array(weights.weight_hh[:, 0]) if weights.bias_hh is None else array(weights.bias_hh)),
     )
-    recurrent = list(zip(np.split(array(weights.hidden), depth * blocks), np.split(d, depth * blocks), strict=True))
+    recurrent = list(zip(np.split(array(weights.weight_hh), depth * blocks), np.split(d, depth * blocks), strict=True))
     levels = [recurrent[level * blocks : (level + 1) * blocks] for level in range(depth)]
-    return (reference.highway(np.split(array(weights.input), blocks), np.split(bias, blocks), levels, x, s),)
+    return (reference.highway(np.split(array(weights.weight_ih), blocks), np.split(bias, blocks), levels, x, s),)
 
 
 def mogrifier(weights, rank, lstm, x, h, c):
@@ -56,10 +55,10 @@ def learned_continuous(weights, x, h):
 
 
 def unitary(weights, x, h):
-    theta, v, b = (part.detach().numpy() for part in weights.hidden.split((3, 4, 1)))
-    bias = sum((array(part) for part in (weights.input_bias, weights.hidden_bias) if part is not None), np.zeros(4))
+    theta, v, b = (part.detach().numpy() for part in weights.weight_hh.split((3, 4, 1)))
+    bias = sum((array(part) for part in (weights.bias_ih, weights.bias_hh) if part is not None), np.zeros(4))
     return reference.unitary(
-        array(weights.input), bias, theta, v[0] + 1j * v[1], v[2] + 1j * v[3], b[0], permutation(2), x, h
+        array(weights.weight_ih), bias, theta, v[0] + 1j * v[1], v[2] + 1j * v[3], b[0], permutation(2), x, h
     )
 
 
@@ -94,7 +93,7 @@ def test_sequence_is_the_papers_equations(name, biases):
     cell = networks.CELLS[name]
     w = networks.weights(cell, biases=biases)
     xs, state = torch.randn(6, 2, 3, dtype=torch.float64), networks.state(cell)
-    run = cell.sequence or (lambda *given: unroll(cell.step, *given))
+    run = cell.scan or (lambda *given: unroll(cell.step, *given))
     outputs, after = run(w, xs, state)
     expected = tuple(part.detach().numpy() for part in state)
     for x, output in zip(xs.numpy(), outputs.detach().numpy(), strict=True):
@@ -105,7 +104,7 @@ def test_sequence_is_the_papers_equations(name, biases):
 
 
 @pytest.mark.parametrize("biases", [0, 1, 2])
-@pytest.mark.parametrize("name", [name for name, cell in networks.CELLS.items() if cell.sequence])
+@pytest.mark.parametrize("name", [name for name, cell in networks.CELLS.items() if cell.scan])
 def test_fast_sequence_is_the_loop(name, biases):
     cell = networks.CELLS[name]
     w = networks.weights(cell, biases=biases)
@@ -119,7 +118,7 @@ def test_fast_sequence_is_the_loop(name, biases):
         gradients = torch.autograd.grad(scalar, inputs, allow_unused=True, materialize_grads=True)
         return [outputs, *after, *gradients]
 
-    fast, plain = results(cell.sequence), results(lambda *given: unroll(cell.step, *given))
+    fast, plain = results(cell.scan), results(lambda *given: unroll(cell.step, *given))
     for one, other in zip(fast, plain, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-11)
 
@@ -132,7 +131,7 @@ def test_gates_are_ordered_as_in_torch(name, module):
     xs, state = torch.randn(5, 2, 3, dtype=torch.float64), networks.state(cell)
     given = tuple(part[None] for part in state)
     expected, _ = theirs(xs, given if cell.slots == 2 else given[0])
-    torch.testing.assert_close(cell.sequence(w, xs, state)[0], expected)
+    torch.testing.assert_close(cell.scan(w, xs, state)[0], expected)
 
 
 def gru_inputs(biases=2):
@@ -162,10 +161,10 @@ def test_gru_variants_agree(agreement):
     w, x, state = gru_inputs()
     with torch.no_grad():
         if agreement == "open reset gate":
-            w.input_bias[:4] = 100.0
+            w.bias_ih[:4] = 100.0
         else:
-            w.hidden[8:] = w.hidden[8:].diag().diag()
-            w.hidden_bias[8:] = 0.0
+            w.weight_hh[8:] = w.weight_hh[8:].diag().diag()
+            w.bias_hh[8:] = 0.0
     torch.testing.assert_close(step_reset_before(w, x, state), step_reset_after(w, x, state))
 
 
@@ -176,7 +175,7 @@ def test_the_gradients_are_those_of_the_equations(name):
     w = networks.weights(cell, inputs=2, size=4)
     xs, state = torch.randn(3, 2, 2, dtype=torch.float64, requires_grad=True), networks.state(cell, size=4, inputs=2)
     flat = [part for part in (*w[:5], *(w.extra or ())) if part is not None]
-    run = cell.sequence or (lambda *given: unroll(cell.step, *given))
+    run = cell.scan or (lambda *given: unroll(cell.step, *given))
 
     def through(xs, *given):
         parts = iter(given)
@@ -193,11 +192,11 @@ def test_rungs_lead_to_the_lstm():
     w, x = networks.weights(networks.CELLS["lstm"]), torch.randn(2, 3, dtype=torch.float64)
     state = networks.state(networks.CELLS["lstm"])
     with torch.no_grad():
-        w.input_bias[12:] = 100.0
+        w.bias_ih[12:] = 100.0
     without = Weights(*(part[:12] for part in w[:4]))
     torch.testing.assert_close(networks.CELLS["rung-input"].step(without, x, state), step(w, x, state))
     with torch.no_grad():
-        without.input_bias[:4] = 100.0
+        without.bias_ih[:4] = 100.0
     least = Weights(*(part[4:] for part in without[:4]))
     torch.testing.assert_close(
         networks.CELLS["rung-forget"].step(least, x, state), networks.CELLS["rung-input"].step(without, x, state)
@@ -207,7 +206,7 @@ def test_rungs_lead_to_the_lstm():
 def test_a_mogrifier_of_no_rounds_is_the_lstm():
     w, x = networks.weights(networks.CELLS["lstm"]), torch.randn(2, 3, dtype=torch.float64)
     state = networks.state(networks.CELLS["lstm"])
-    torch.testing.assert_close(build_cell(config.Mogrifier(rounds=0)).step(w, x, state), step(w, x, state))
+    torch.testing.assert_close(config.Mogrifier(rounds=0).step(w, x, state), step(w, x, state))
 
 
 def test_lstm_forms_agree_where_they_must():
@@ -219,7 +218,7 @@ def test_lstm_forms_agree_where_they_must():
         step_peephole(w._replace(peephole=torch.zeros(3, 4).double()), x, state), step(w, x, state)
     )
     keep = torch.cat([torch.arange(4), torch.arange(8, 16)])
-    without = Weights(w.input[keep], w.hidden[keep], w.input_bias[keep], w.hidden_bias[keep])
+    without = Weights(w.weight_ih[keep], w.weight_hh[keep], w.bias_ih[keep], w.bias_hh[keep])
     with torch.no_grad():
-        w.input_bias[4:8] = 100.0
+        w.bias_ih[4:8] = 100.0
     torch.testing.assert_close(step_without_forget_gate(without, x, state), step(w, x, state))

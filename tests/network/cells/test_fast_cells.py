@@ -28,7 +28,7 @@ def loop_lstm(weights: Weights, xs: Tensor, state):
     h, c = state
     outputs = []
     for x in xs:
-        z = linear(x, weights.input, weights.input_bias) + linear(h, weights.hidden, weights.hidden_bias)
+        z = linear(x, weights.weight_ih, weights.bias_ih) + linear(h, weights.weight_hh, weights.bias_hh)
         i, f, g, o = z.chunk(4, -1)
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
         h = torch.sigmoid(o) * torch.tanh(c)
@@ -40,8 +40,8 @@ def loop_gru_after(weights: Weights, xs: Tensor, state):
     (h,) = state
     outputs = []
     for x in xs:
-        x_r, x_z, x_n = linear(x, weights.input, weights.input_bias).chunk(3, -1)
-        h_r, h_z, h_n = linear(h, weights.hidden, weights.hidden_bias).chunk(3, -1)
+        x_r, x_z, x_n = linear(x, weights.weight_ih, weights.bias_ih).chunk(3, -1)
+        h_r, h_z, h_n = linear(h, weights.weight_hh, weights.bias_hh).chunk(3, -1)
         z = torch.sigmoid(x_z + h_z)
         h = z * h + (1 - z) * torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
         outputs.append(h)
@@ -50,12 +50,12 @@ def loop_gru_after(weights: Weights, xs: Tensor, state):
 
 def loop_gru_before(weights: Weights, xs: Tensor, state):
     (h,) = state
-    u_r, u_z, u_n = weights.hidden.chunk(3)
-    zero = torch.zeros_like(weights.hidden[:, 0])
-    b_r, b_z, b_n = (zero if weights.hidden_bias is None else weights.hidden_bias).chunk(3)
+    u_r, u_z, u_n = weights.weight_hh.chunk(3)
+    zero = torch.zeros_like(weights.weight_hh[:, 0])
+    b_r, b_z, b_n = (zero if weights.bias_hh is None else weights.bias_hh).chunk(3)
     outputs = []
     for x in xs:
-        x_r, x_z, x_n = linear(x, weights.input, weights.input_bias).chunk(3, -1)
+        x_r, x_z, x_n = linear(x, weights.weight_ih, weights.bias_ih).chunk(3, -1)
         r, z = torch.sigmoid(x_r + linear(h, u_r, b_r)), torch.sigmoid(x_z + linear(h, u_z, b_z))
         h = z * h + (1 - z) * torch.tanh(x_n + linear(r * h, u_n, b_n))
         outputs.append(h)
@@ -66,7 +66,7 @@ def loop_highway(weights: Weights, xs: Tensor, state):
     (s,) = state
     outputs = []
     for x in xs:
-        z = linear(x, weights.input, weights.input_bias) + linear(s, weights.hidden, weights.hidden_bias)
+        z = linear(x, weights.weight_ih, weights.bias_ih) + linear(s, weights.weight_hh, weights.bias_hh)
         h, t = z.chunk(2, -1)
         s = torch.tanh(h) * torch.sigmoid(t) + s * (1 - torch.sigmoid(t))
         outputs.append(s)
@@ -171,10 +171,10 @@ def test_strided_inputs_and_gradients(name):
     fast, loop, gates, slots = PAIRS[name]
     dtype = torch.float32
     weights, xs, state = problem((5, 6, 8, 8), gates, slots, 1, dtype)
-    mask = (torch.rand(weights.hidden.shape, generator=torch.Generator().manual_seed(0)) > 0.5) * 2.0
+    mask = (torch.rand(weights.weight_hh.shape, generator=torch.Generator().manual_seed(0)) > 0.5) * 2.0
 
     def gradients(function):
-        masked = weights._replace(input=weights.input[:, ::2], hidden=weights.hidden * mask)
+        masked = weights._replace(input=weights.weight_ih[:, ::2], hidden=weights.weight_hh * mask)
         outputs, _ = function(masked, xs.transpose(0, 1)[:, :5, ::2], tuple(s[[0] * 5] for s in state))
         return torch.autograd.grad(outputs.sum(), (*weights[:3], xs, *state))
 
@@ -186,8 +186,8 @@ def test_backward_may_be_called_twice(name):
     fast, _, gates, slots = PAIRS[name]
     weights, xs, state = problem((4, 2, 3, 4), gates, slots, 2)
     loss = fast(weights, xs, state)[0].square().sum()
-    first = torch.autograd.grad(loss, (weights.hidden, xs), retain_graph=True)
-    for one, other in zip(first, torch.autograd.grad(loss, (weights.hidden, xs)), strict=True):
+    first = torch.autograd.grad(loss, (weights.weight_hh, xs), retain_graph=True)
+    for one, other in zip(first, torch.autograd.grad(loss, (weights.weight_hh, xs)), strict=True):
         assert one.equal(other)
 
 

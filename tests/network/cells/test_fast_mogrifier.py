@@ -47,7 +47,7 @@ def test_products_of_onednn_give_the_loop(name, exact, monkeypatch):
     monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0)
     cell, weights, xs, state = problem(name)
     weights = weights._replace(exact=exact)
-    found = gradients(cell.sequence, weights, xs, state)
+    found = gradients(cell.scan, weights, xs, state)
     expected = gradients(lambda *given: unroll(cell.step, *given), weights, xs, state)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
@@ -56,28 +56,28 @@ def test_products_of_onednn_give_the_loop(name, exact, monkeypatch):
 @pytest.mark.parametrize("name", FORMS)
 def test_without_gradients_the_values_are_the_same(name):
     cell, weights, xs, state = problem(name, torch.float64)
-    outputs, after = cell.sequence(weights, xs, state)
+    outputs, after = cell.scan(weights, xs, state)
     kept = [part.clone() for part in state]
     with torch.no_grad():
-        found, last = cell.sequence(weights, xs, state)
+        found, last = cell.scan(weights, xs, state)
     for one, other in zip((found, *last, *state), (outputs, *after, *kept), strict=True):
         assert torch.equal(one, other)
 
 
 def test_any_split_into_windows_gives_the_same_outputs():
     cell, weights, xs, state = problem("five rounds of rank 3", torch.float64)
-    whole, _ = cell.sequence(weights, xs, state)
+    whole, _ = cell.scan(weights, xs, state)
     pieces = []
     for window in xs.split([1, 4, 2]):
-        outputs, state = cell.sequence(weights, window, state)
+        outputs, state = cell.scan(weights, window, state)
         pieces.append(outputs)
     torch.testing.assert_close(torch.cat(pieces), whole)
 
 
 def test_backward_may_be_called_twice():
     cell, weights, xs, state = problem("four rounds, capped")
-    loss = cell.sequence(weights, xs, state)[0].square().sum()
-    wanted = (weights.input, *weights.extra, xs)
+    loss = cell.scan(weights, xs, state)[0].square().sum()
+    wanted = (weights.weight_ih, *weights.extra, xs)
     first = torch.autograd.grad(loss, wanted, retain_graph=True)
     for one, other in zip(first, torch.autograd.grad(loss, wanted), strict=True):
         assert torch.equal(one, other)
@@ -94,9 +94,9 @@ def test_in_bf16_the_products_of_inputs_stay_exact_in_a_first_layer(name, monkey
         with torch.no_grad():
             expected, _ = unroll(cell.step, weights, xs, state)
             with products_in("bf16"):
-                return (cell.sequence(weights, xs, state)[0] - expected).abs().max().item()
+                return (cell.scan(weights, xs, state)[0] - expected).abs().max().item()
 
     assert 1e-4 < difference(weights._replace(exact=True)) < 0.05
-    none = weights._replace(hidden=0 * weights.hidden, extra=tuple(0 * part for part in weights.extra))
+    none = weights._replace(hidden=0 * weights.weight_hh, extra=tuple(0 * part for part in weights.extra))
     assert difference(none._replace(exact=True)) < 1e-5
     assert difference(none) > 1e-4

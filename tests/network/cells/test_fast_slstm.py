@@ -24,7 +24,7 @@ def problem(heads, biases, dtype, begun):
     started = torch.tensor([begun, begun, True, False, begun]).unsqueeze(1).to(dtype)
     h, c, m = (normal(5, size) * started for _ in range(3))
     n = (normal(5, size).abs() + 0.1) * started
-    leaves = [weights.input, weights.hidden, *filter(lambda one: one is not None, bias), normal(7, 5, 4), h, c, n, m]
+    leaves = [weights.weight_ih, weights.weight_hh, *filter(lambda one: one is not None, bias), normal(7, 5, 4), h, c, n, m]
     return weights, [leaf.requires_grad_() for leaf in leaves]
 
 
@@ -47,7 +47,7 @@ def test_values_states_and_gradients_are_those_of_the_loop(kind, biases, dtype, 
     heads, forget = kind
     cell = xlstm.build_slstm(config.SLSTM(heads=heads, forget=forget))
     weights, leaves = problem(heads, biases, dtype, begun)
-    found = outcome(cell.sequence, weights, leaves, used)
+    found = outcome(cell.scan, weights, leaves, used)
     expected = outcome(lambda *given: unroll(cell.step, *given), weights, leaves, used)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
@@ -65,7 +65,7 @@ def test_a_gradient_of_one_number_and_a_second_backward_pass():
     cell = xlstm.build_slstm(config.SLSTM(heads=2))
     weights, leaves = problem(2, 2, torch.float64, begun=True)
     xs, state = leaves[-5].transpose(0, 1)[:, :3], tuple(part[:3] for part in leaves[-4:])
-    loss = cell.sequence(weights, xs, state)[0].sum()
+    loss = cell.scan(weights, xs, state)[0].sum()
     first = torch.autograd.grad(loss, leaves, retain_graph=True)
     assert all(one.equal(other) for one, other in zip(first, torch.autograd.grad(loss, leaves), strict=True))
     expected = torch.autograd.grad(unroll(cell.step, weights, xs, state)[0].sum(), leaves)
@@ -77,9 +77,9 @@ def test_any_split_into_windows_gives_the_same_outputs():
     cell = xlstm.build_slstm(config.SLSTM(heads=2))
     weights, leaves = problem(2, 2, torch.float64, begun=False)
     xs, *state = leaves[-5:]
-    whole, _ = cell.sequence(weights, xs, tuple(state))
+    whole, _ = cell.scan(weights, xs, tuple(state))
     pieces = []
     for window in xs.split([1, 4, 2]):
-        outputs, state = cell.sequence(weights, window, tuple(state))
+        outputs, state = cell.scan(weights, window, tuple(state))
         pieces.append(outputs)
     torch.testing.assert_close(torch.cat(pieces), whole)

@@ -10,7 +10,6 @@ from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.cells import minimal_linear, rg_lru
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import unroll
 from elman.network.cells.lru import eigenvalues
 from elman.network.cores.layer import Layer
@@ -22,8 +21,8 @@ INPUTS, SIZE, STEPS = 3, 4, 6
 
 def arrays(w):
     extra = [part.detach().numpy() for part in w.extra or ()]
-    bias = np.zeros(len(w.input)) if w.input_bias is None else w.input_bias.detach().numpy()
-    return w.input.detach().numpy(), bias, w.hidden.detach().numpy(), extra
+    bias = np.zeros(len(w.weight_ih)) if w.bias_ih is None else w.bias_ih.detach().numpy()
+    return w.weight_ih.detach().numpy(), bias, w.weight_hh.detach().numpy(), extra
 
 
 def min_gru(w, record, x, h):
@@ -88,7 +87,7 @@ def test_step_and_sequence_are_the_papers_equations(name, biases, inputs):
     expected = tuple(part.numpy() for part in state)
     for _ in range(2):
         xs = torch.randn(STEPS, 2, inputs, dtype=torch.float64)
-        found = [(cell.sequence(w, xs, state)), unroll(cell.step, w, xs, state)]
+        found = [(cell.scan(w, xs, state)), unroll(cell.step, w, xs, state)]
         outputs = []
         for x in xs.numpy():
             expected = TRANSCRIPTIONS[name](w, record, x, *expected)
@@ -110,7 +109,7 @@ def test_gates_that_are_closed_in_floating_point_share_what_they_should():
 
 def initialised(record, size, inputs=5):
     torch.manual_seed(0)
-    layer = Layer(build_cell(record), inputs, size)
+    layer = Layer(record, inputs, size)
     layer.initialise(config.Initialisation())
     return layer
 
@@ -161,9 +160,9 @@ def test_the_first_input_of_a_sequence_enters_whole():
     reached = networks.state(cell, rows=1)
     both = tuple(torch.cat(pair) for pair in zip(fresh, reached, strict=True))
     xs = torch.randn(4, 2, INPUTS, dtype=torch.float64)
-    together = cell.sequence(w, xs, both)[0]
-    torch.testing.assert_close(together[:, :1], cell.sequence(w, xs[:, :1], fresh)[0])
-    torch.testing.assert_close(together[:, 1:], cell.sequence(w, xs[:, 1:], reached)[0])
+    together = cell.scan(w, xs, both)[0]
+    torch.testing.assert_close(together[:, :1], cell.scan(w, xs[:, :1], fresh)[0])
+    torch.testing.assert_close(together[:, 1:], cell.scan(w, xs[:, 1:], reached)[0])
 
 
 @pytest.mark.parametrize(
@@ -198,7 +197,7 @@ def test_what_is_offered_instead_of_recurrent_dropout_is_accepted(name):
 
 
 def test_layers_without_recurrent_weights_have_none():
-    layer = Layer(build_cell(config.MinGRU()), 3, 4)
+    layer = Layer(config.MinGRU(), 3, 4)
     assert layer.weight_hh is None
     assert {name for name, _ in layer.named_parameters()} == {"weight_ih", "bias_ih"}
-    assert Layer(build_cell(config.MinGRU()), 3, 4, biases=0).bias_ih is None
+    assert Layer(config.MinGRU(), 3, 4, biases=0).bias_ih is None

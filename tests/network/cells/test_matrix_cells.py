@@ -7,7 +7,6 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.network.cells import chunked as chunked_form
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import unroll
 from elman.network.cells.chunked import chunked
 from elman.network.cores.layer import Layer
@@ -19,8 +18,8 @@ INPUTS, SIZE, STEPS = 3, 4, 6
 
 def arrays(w):
     extra = [part.detach().numpy() for part in w.extra or ()]
-    bias = np.zeros(len(w.input)) if w.input_bias is None else w.input_bias.detach().numpy()
-    return w.input.detach().numpy(), bias, w.hidden.detach().numpy(), extra
+    bias = np.zeros(len(w.weight_ih)) if w.bias_ih is None else w.bias_ih.detach().numpy()
+    return w.weight_ih.detach().numpy(), bias, w.weight_hh.detach().numpy(), extra
 
 
 def heads_of(x, heads):
@@ -37,7 +36,7 @@ def each_head(formula, *parts):
 def slstm(w, record, x, h, c, n, m):
     """The unscaled c and n are those of the state times e^m."""
     W, b, R, _ = arrays(w)
-    d = 0 * b if w.hidden_bias is None else w.hidden_bias.detach().numpy()
+    d = 0 * b if w.bias_hh is None else w.bias_hh.detach().numpy()
     R = R.reshape(4, record.heads, SIZE // record.heads, -1)
     gates = [part + reference.blocks(block, h) for part, block in zip(np.split(x @ W.T + b + d, 4, 1), R, strict=True)]
     h, c, n = reference.slstm(*gates, record.forget == "exponential", c * np.exp(m), n * np.exp(m))
@@ -166,7 +165,7 @@ def test_step_and_sequence_are_the_papers_equations(name, biases):
     expected = tuple(part.numpy() for part in state)
     for _ in range(2):
         xs = torch.randn(STEPS, 2, INPUTS, dtype=torch.float64)
-        found = [cell.sequence(w, xs, state), unroll(cell.step, w, xs, state)]
+        found = [cell.scan(w, xs, state), unroll(cell.step, w, xs, state)]
         outputs = []
         for x in xs.numpy():
             expected = TRANSCRIPTIONS[name](w, record, x, *expected)
@@ -195,7 +194,7 @@ def test_chunks_of_a_long_sequence_are_the_loop(name, monkeypatch):
         gradients = torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
         return [outputs, *after, *gradients]
 
-    for one, other in zip(results(cell.sequence), results(lambda *given: unroll(cell.step, *given)), strict=True):
+    for one, other in zip(results(cell.scan), results(lambda *given: unroll(cell.step, *given)), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10 * max(1.0, other.abs().max().item()))
 
 
@@ -237,7 +236,7 @@ def test_gates_far_from_zero_give_finite_outputs_and_gradients(name, size):
     with torch.no_grad():
         bias = layer.extra[1][: len(layer.extra[1]) // 2] if name.startswith("mlstm") else layer.bias_ih[:SIZE]
         bias.fill_(size)
-    for run in (layer.cell.sequence, lambda *given: unroll(layer.cell.step, *given)):
+    for run in (layer.cell.scan, lambda *given: unroll(layer.cell.step, *given)):
         layer.zero_grad()
         outputs, after = run(layer.weights(), torch.randn(20, 2, INPUTS), layer.begin(2))
         outputs.square().sum().backward()
@@ -254,14 +253,14 @@ def test_outputs_do_not_depend_on_the_stabiliser():
         shift = 0.7
         by = torch.tensor(-shift).double().exp()
         scaled = (h, c * by ** powers[1], n * by ** powers[2], m + shift)
-        torch.testing.assert_close(cell.sequence(w, xs, scaled)[0], cell.sequence(w, xs, (h, c, n, m))[0])
+        torch.testing.assert_close(cell.scan(w, xs, scaled)[0], cell.scan(w, xs, (h, c, n, m))[0])
 
 
 def test_they_begin_as_published():
     torch.manual_seed(0)
     made = {}
     for name, record in {"mlstm": config.MLSTM(), "mamba2": config.Mamba2(heads=64), "rwkv7": config.RWKV7()}.items():
-        made[name] = Layer(build_cell(record), 32, 64)
+        made[name] = Layer(record, 32, 64)
         made[name].initialise(config.Initialisation())
     assert made["mlstm"].extra[1][4:].tolist() == [3.0, 4.0, 5.0, 6.0]
     assert not made["mlstm"].extra[0].any()
@@ -282,7 +281,7 @@ HEADS = config.SLSTM, config.MLSTM, config.DeltaNet, config.RWKV7, config.Mamba2
 @pytest.mark.parametrize("record", HEADS)
 def test_heads_that_do_not_divide_a_layer_are_one_line(record):
     with pytest.raises(UserError, match=r"model\.core\.cell\.heads = 3 does not divide a layer of (4|8) numbers"):
-        Layer(build_cell(record(heads=3)), INPUTS, 4)
+        Layer(record(heads=3), INPUTS, 4)
 
 
 def test_attention_forgets_what_is_older_than_its_window():
@@ -292,7 +291,7 @@ def test_attention_forgets_what_is_older_than_its_window():
     xs = torch.randn(10, 2, INPUTS, dtype=torch.float64)
     other = xs.clone()
     other[2] += 1.0
-    change = (cell.sequence(w, xs, state)[0] - cell.sequence(w, other, state)[0]).abs().amax((1, 2))
+    change = (cell.scan(w, xs, state)[0] - cell.scan(w, other, state)[0]).abs().amax((1, 2))
     assert change[2 : 2 + window].gt(1e-3).all()
     assert not change[:2].any()
     assert not change[2 + window :].any()
@@ -309,7 +308,7 @@ def test_attention_forgets_what_is_older_than_its_window():
 )
 def test_the_kernel_of_a_convolution_begins_so_that_variance_is_kept(record):
     torch.manual_seed(1)
-    layer = Layer(build_cell(record), 64, 64)
+    layer = Layer(record, 64, 64)
     layer.initialise(config.Initialisation())
     kernels = [array for array in layer.extra if array.ndim == 2 and array.shape[1] == 16 and len(array) >= 64]
     assert len(kernels) == 1

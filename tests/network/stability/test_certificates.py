@@ -33,7 +33,7 @@ def jacobian(layer, x, state):
     weights = fixed_point.double_weights(layer)
 
     def step(flat):
-        return torch.cat(layer.cell.step(weights, x, flat.view(layer.cell.slots, 1, SIZE).unbind(0)), dim=1)[0]
+        return torch.cat(layer.cell.step(weights, x, flat.view(len(layer.shapes), 1, SIZE).unbind(0)), dim=1)[0]
 
     return torch.autograd.functional.jacobian(step, torch.cat(state, dim=1)[0])
 
@@ -52,7 +52,7 @@ def test_tier_0_keeps_the_origin_stable(name):
     for _ in range(200):
         layer = random_layer(name, float(torch.rand(()) + 0.1), biases=0)
         (certificate,) = origin(Stack([layer]))
-        zero = tuple(torch.zeros(1, SIZE, dtype=torch.float64) for _ in range(layer.cell.slots))
+        zero = tuple(torch.zeros(1, SIZE, dtype=torch.float64) for _ in range(len(layer.shapes)))
         if certificate.holds:
             certified += 1
             assert radius(jacobian(layer, x, zero)) < 1
@@ -195,7 +195,7 @@ def test_tier_2_of_a_stack_brings_the_states_of_all_its_layers_together(name):
         certified += 1
         advance = plain_step(Stack([lower, upper]))
         a, b = (
-            tuple(tuple(2 * torch.rand(lower.cell.slots, 8, SIZE, dtype=torch.float64) - 1) for _ in range(2))
+            tuple(tuple(2 * torch.rand(len(lower.shapes), 8, SIZE, dtype=torch.float64) - 1) for _ in range(2))
             for _ in range(2)
         )
         for _ in range(250):

@@ -133,7 +133,7 @@ def test_a_single_unit_with_positive_weights_is_stable_exactly_where_tier_1_hold
     layer, x, state = one_unit(name, factor)
 
     def step(flat):
-        slots = flat.view(layer.cell.slots, 1, 1).unbind(0)
+        slots = flat.view(len(layer.shapes), 1, 1).unbind(0)
         return torch.cat(layer.cell.step(fixed_point.double_weights(layer), x, slots), dim=1)[0]
 
     at = torch.cat(state, dim=1)[0]

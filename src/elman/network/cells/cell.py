@@ -7,7 +7,7 @@ of its paper.
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -31,21 +31,28 @@ class Weights:
     stay float32 where others are bf16 (`network/precision.py`).
     """
 
-    weight_ih: Tensor
-    weight_hh: Tensor
-    bias_ih: Tensor | None
-    bias_hh: Tensor | None
-
     def __init__(
-        self, arrays: Mapping[str, Tensor | None], *, mask: Tensor | None = None, exact: bool = False
+        self,
+        weight_ih: Tensor,
+        weight_hh: Tensor | None = None,
+        bias_ih: Tensor | None = None,
+        bias_hh: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        exact: bool = False,
+        **arrays: Tensor,
     ) -> None:
-        self.__dict__.update(arrays)
+        self.weight_ih, self.bias_ih, self.bias_hh = weight_ih, bias_ih, bias_hh
         self.mask, self.exact = mask, exact
+        self.__dict__.update(arrays, weight_hh=weight_hh)
 
-    def replaced(self, *, mask: Tensor | None = None, **arrays: Tensor | None) -> "Weights":
+    def tensors(self) -> dict[str, Tensor]:
+        """The arrays that there are, by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor) and name != "mask"}
+
+    def replaced(self, **changes: Any) -> "Weights":
         """The same weights with other arrays, or with a mask."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("mask", "exact")}
-        return Weights(kept | arrays, mask=self.mask if mask is None else mask, exact=self.exact)
+        return Weights(**(vars(self) | changes))
 
     if TYPE_CHECKING:
 

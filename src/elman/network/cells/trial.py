@@ -56,13 +56,9 @@ def _require_state(state: Any, shapes: tuple[tuple[int, ...], ...], what: str) -
 def _weights(cell: Cell) -> Weights:
     """Weights of a layer of UNITS units, with both biases."""
     rows, gates = len(cell.input_gates) * UNITS, len(cell.gates) * UNITS
-    arrays: dict[str, Tensor | None] = {
-        "weight_ih": _even(rows, INPUTS),
-        "weight_hh": _even(gates, UNITS),
-        "bias_ih": _even(rows),
-        "bias_hh": _even(gates),
-    }
-    return Weights(arrays | {name: _even(*array.shape) for name, array in cell.arrays(INPUTS, UNITS).items()})
+    usual = {"weight_ih": (rows, INPUTS), "weight_hh": (gates, UNITS), "bias_ih": (rows,), "bias_hh": (gates,)}
+    shapes = usual | {name: array.shape for name, array in cell.arrays(INPUTS, UNITS).items()}
+    return Weights(**{name: _even(*shape) for name, shape in shapes.items()})
 
 
 def _even(*shape: int) -> Tensor:

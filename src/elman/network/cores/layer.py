@@ -69,7 +69,7 @@ class Layer(nn.Module):
         if self.weight_drop and self.training:
             assert self.weight_hh is not None
             arrays["weight_hh"] = dropout.elementwise(self.weight_hh, self.weight_drop)
-        return Weights(arrays, exact=self.first)
+        return Weights(**arrays, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
         """Zeros."""

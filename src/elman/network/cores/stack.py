@@ -188,5 +188,4 @@ def slope_of(layer: Layer) -> float:
 def nonlinearity(layer: Layer, z: Tensor) -> Tensor:
     """The nonlinearity of Elman's network at a pre-activation z, a scalar."""
     one = torch.ones(1, 1, dtype=z.dtype)
-    w = Weights({"weight_ih": one, "weight_hh": one, "bias_ih": None, "bias_hh": None})
-    return layer.cell.step(w, z.reshape(1, 1), (torch.zeros(1, 1, dtype=z.dtype),))[0].sum()
+    return layer.cell.step(Weights(one, one), z.reshape(1, 1), (torch.zeros(1, 1, dtype=z.dtype),))[0].sum()

@@ -53,8 +53,7 @@ def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate
 
 def double_weights(layer: Layer) -> Weights:
     """The arrays, in float64 and without DropConnect, of a layer whose cell has certificates."""
-    arrays = layer._parameters.items()
-    return Weights({name: None if array is None else array.detach().double() for name, array in arrays})
+    return Weights(**{name: array.detach().double() for name, array in layer.named_parameters()})
 
 
 @torch.no_grad()
