@@ -23,21 +23,16 @@ from typing import ClassVar
 from torch.nn.functional import linear
 
 from elman.config.output import Choice, Flat
-from elman.config.cells import Cell as CellRecord
 from elman.network.cells.cell import Cell
 from elman.network.output.flat import build as build_flat
 
 
-class Sum(CellRecord, frozen=True, tag="sum"):
-    builder: ClassVar[str] = f"{__name__}:build"
+class Sum(Cell, frozen=True, tag="sum"):
     share: float = 0.5
+    gates = ("n",)
 
-
-def build(record):
-    def step(weights, x, state):
-        return (record.share * state[0] + linear(x, weights.weight_ih, weights.bias_ih).tanh(),)
-
-    return Cell(1, 1, step)
+    def step(self, w, x, state):
+        return (self.share * state[0] + linear(x, w.weight_ih, w.bias_ih).tanh(),)
 
 
 class Plain(Choice, frozen=True, tag="plain"):
@@ -186,7 +181,7 @@ def test_the_example_keeps_the_rules(monkeypatch):
         ("import math\nmath.nothing", ":2: AttributeError"),
         ("x = 1", "it must have a dictionary ELMAN"),
         ("ELMAN = {'cell': []}", "with keys among cells, cores, encoders"),
-        ("ELMAN = {'cells': [int]}", "is not a frozen elman.config.cells.Cell with a tag"),
+        ("ELMAN = {'cells': [int]}", "is not a frozen elman.network.cells.cell.Cell with a tag"),
         (FILE.replace('tag="sum"', 'tag="lstm"'), "the name 'lstm' is taken"),
         (FILE.replace('tag="plain"', 'tag="flat"'), "the name 'flat' is taken"),
         ("ELMAN = {'activations': {'softmax': None}}", "the name 'softmax' is taken"),

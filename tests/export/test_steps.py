@@ -12,6 +12,7 @@ from elman.export.packed import Packed
 from elman.export.program import read_program, write_program
 from elman.export.step import Step, plain
 from elman.network.build import build_model
+from elman.network.cells.cell import unroll
 from elman.network.state import leaves
 from support import networks
 
@@ -102,11 +103,10 @@ def test_a_model_of_spelling_becomes_a_table(tmp_path):
 
 def test_the_model_itself_stays_as_it_is():
     model = model_of(config.Stack(sizes=(5, 4), cell=config.LSTM()))
-    fast = [layer.cell.scan for layer in model.core.layers]
+    fast = [layer.scan for layer in model.core.layers]
     copied = plain(model)
-    assert [layer.cell.scan for layer in model.core.layers] == fast
-    assert None not in fast
-    assert all(layer.cell.scan is None for layer in copied.core.layers)
+    assert [layer.scan for layer in model.core.layers] == fast
+    assert all(layer.scan.func is unroll for layer in copied.core.layers)
     assert next(model.parameters()).requires_grad
 
 

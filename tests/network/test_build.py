@@ -12,7 +12,7 @@ from elman.network.build import build_model
 from elman.network.state import leaves
 from support import networks
 
-UNIONS = {"encoder": config.Encoder, "cell": config.Cell, "core": config.Core}
+UNIONS = {"encoder": config.Encoder, "core": config.Core}
 UNIONS |= {"contexts": config.Contexts, "choice": config.Choice}
 RECORDS = {f"{union}-{networks.tag(kind)}": kind for union, kinds in UNIONS.items() for kind in members(kinds).values()}
 

@@ -146,7 +146,7 @@ def test_recurrent_masks_follow_the_masks_of_the_model(connections, locked):
 
 
 def test_recurrent_masks_differ_over_the_batch():
-    layer = networks.randomise(Layer(LSTM, 3, 16, recurrent_dropout=0.5)).train()
+    layer = networks.randomise(Layer(LSTM(), 3, 16, recurrent_dropout=0.5)).train()
     xs, h = torch.randn(4, 1, 3).double().expand(4, 6, 3), torch.ones(6, 16).double()
     assert not constant_over(layer(xs, (h, h))[0].detach().round(decimals=9), 1)
 

@@ -9,6 +9,8 @@ from elman.config.initialisation import Initialisation
 from elman.config.output import Output
 from elman.config.parts import OneOf, Part
 from elman.config.record import Depth, Nonlinearity, NonNegative, Positive, PositiveFloat, Rate, Reach, Record
+from elman.network.cells.cell import Cell, Controller
+from elman.network.cells.lstm import LSTM
 
 
 class Cooccurrence(Record, frozen=True):
@@ -19,8 +21,6 @@ class Cooccurrence(Record, frozen=True):
 
     window: Positive = 3
     std: PositiveFloat = 0.17
-from elman.network.cells.cell import Cell, Controller
-from elman.network.cells.lstm import LSTM
 
 
 class Encoder(Part, frozen=True):

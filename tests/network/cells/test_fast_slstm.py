@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.cells import xlstm
 from elman.network.cells.cell import Weights, unroll
 
 KINDS = [(1, "sigmoid"), (2, "sigmoid"), (2, "exponential")]
@@ -24,7 +23,16 @@ def problem(heads, biases, dtype, begun):
     started = torch.tensor([begun, begun, True, False, begun]).unsqueeze(1).to(dtype)
     h, c, m = (normal(5, size) * started for _ in range(3))
     n = (normal(5, size).abs() + 0.1) * started
-    leaves = [weights.weight_ih, weights.weight_hh, *filter(lambda one: one is not None, bias), normal(7, 5, 4), h, c, n, m]
+    leaves = [
+        weights.weight_ih,
+        weights.weight_hh,
+        *filter(lambda one: one is not None, bias),
+        normal(7, 5, 4),
+        h,
+        c,
+        n,
+        m,
+    ]
     return weights, [leaf.requires_grad_() for leaf in leaves]
 
 
@@ -45,7 +53,7 @@ def outcome(sequence, weights, leaves, used):
 @pytest.mark.parametrize("used", [(0,), (0, 1, 2, 3, 4), (2,), (3,), (4,)], ids=str)
 def test_values_states_and_gradients_are_those_of_the_loop(kind, biases, dtype, begun, used):
     heads, forget = kind
-    cell = xlstm.build_slstm(config.SLSTM(heads=heads, forget=forget))
+    cell = config.SLSTM(heads=heads, forget=forget)
     weights, leaves = problem(heads, biases, dtype, begun)
     found = outcome(cell.scan, weights, leaves, used)
     expected = outcome(lambda *given: unroll(cell.step, *given), weights, leaves, used)
@@ -56,13 +64,13 @@ def test_values_states_and_gradients_are_those_of_the_loop(kind, biases, dtype, 
 def test_it_has_first_derivatives_only():
     weights, leaves = problem(2, 2, torch.float64, begun=True)
     xs, *state = leaves[-5:]
-    outputs, _ = xlstm.build_slstm(config.SLSTM(heads=2)).sequence(weights, xs, tuple(state))
+    outputs, _ = config.SLSTM(heads=2).scan(weights, xs, tuple(state))
     with pytest.raises(RuntimeError, match="first derivatives only"):
         torch.autograd.grad(outputs.sum(), xs, create_graph=True)
 
 
 def test_a_gradient_of_one_number_and_a_second_backward_pass():
-    cell = xlstm.build_slstm(config.SLSTM(heads=2))
+    cell = config.SLSTM(heads=2)
     weights, leaves = problem(2, 2, torch.float64, begun=True)
     xs, state = leaves[-5].transpose(0, 1)[:, :3], tuple(part[:3] for part in leaves[-4:])
     loss = cell.scan(weights, xs, state)[0].sum()
@@ -74,7 +82,7 @@ def test_a_gradient_of_one_number_and_a_second_backward_pass():
 
 
 def test_any_split_into_windows_gives_the_same_outputs():
-    cell = xlstm.build_slstm(config.SLSTM(heads=2))
+    cell = config.SLSTM(heads=2)
     weights, leaves = problem(2, 2, torch.float64, begun=False)
     xs, *state = leaves[-5:]
     whole, _ = cell.scan(weights, xs, tuple(state))

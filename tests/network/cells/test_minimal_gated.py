@@ -3,7 +3,6 @@
 import numpy as np
 import torch
 
-from elman.network.cells.minimal_gated import step
 from support import networks
 
 
@@ -16,5 +15,5 @@ def test_minimal_gated_unit_is_the_papers_equations():
     for row, (given, before) in enumerate(zip(x.numpy(), h.detach().numpy(), strict=True)):
         f = 1 / (1 + np.exp(-(w_f @ given + b_f + u_f @ before + d_f)))
         candidate = np.tanh(w_n @ given + b_n + u_n @ (f * before) + d_n)
-        found = step(w, x, (h,))[0][row].detach().numpy()
+        found = cell.step(w, x, (h,))[0][row].detach().numpy()
         np.testing.assert_allclose(found, (1 - f) * before + f * candidate, rtol=1e-10)

@@ -5,7 +5,6 @@ import torch
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.cell import Cell
 from elman.network.cores.layer import Layer
 from elman.network.precision import products_in
 from support import networks
@@ -20,7 +19,7 @@ def layer(inputs=4, units=4):
     def step(weights, x, state):
         return (torch.ones_like(x),)
 
-    return Layer(Cell(1, 1, step, gives(2.0), "toy"), inputs, units)
+    return Layer(networks.toy(step, gives(2.0)), inputs, units)
 
 
 @pytest.mark.parametrize(

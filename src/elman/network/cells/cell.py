@@ -134,9 +134,9 @@ class Cell(Controller, frozen=True):
         return None
 
     @property
-    def keeps(self) -> Mapping[str, int]:
-        """The gates that keep the old state: 1 where they keep it when open, -1 when shut."""
-        return {}
+    def keeps(self) -> tuple[tuple[str, int], ...]:
+        """The gates that keep the old state, each with 1 where it keeps it when open, or -1 when shut."""
+        return ()
 
     @property
     def has_matrices(self) -> bool:
@@ -148,14 +148,14 @@ class Cell(Controller, frozen=True):
         """Whether the state enters a step linearly, with factors that `retention` gives."""
         return type(self).retention is not Cell.retention
 
-    def arrays(self, inputs: int, size: int) -> Mapping[str, Array]:  # noqa: ARG002
+    def arrays(self, inputs: int, size: int) -> Mapping[str, Array]:
         """The further arrays of a layer of `size` units that reads `inputs` numbers; UserError where sizes do not fit.
 
         One that is called `weight_hh` takes the place of the stack of matrices.
         """
         return {}
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """The shapes of the tensors of the state, without the batch; the first is (size,)."""
         return ((size,),)
 
@@ -167,7 +167,7 @@ class Cell(Controller, frozen=True):
         """Outputs [T, B, H] over xs [T, B, I], T >= 1, and the state after them: the loop over `step`, or faster."""
         return unroll(self.step, w, xs, state)
 
-    def retention(self, w: Weights) -> Retention | None:  # noqa: ARG002
+    def retention(self, w: Weights) -> Retention | None:
         """The factors of a state that enters a step linearly; None where it does not."""
         return None
 
@@ -189,7 +189,7 @@ class Driven(Cell, frozen=True):
 
 
 class Gated(Driven, frozen=True):
-    """A cell that reads x and h in sums W x + U h + b of its gates alone, so that each gate can have masks of its own."""
+    """A cell that reads x and h in sums W x + U h + b of its gates alone: each gate can have masks of its own."""
 
     def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
         """The state after one step with the sums z = W x + U h + b [B, G H]."""

@@ -48,7 +48,7 @@ class Continuous(Driven, frozen=True, tag="continuous"):
                 f" constant{', where these are learned' if self.learned else ''}"
             )
 
-    def arrays(self, inputs: int, size: int) -> dict[str, Array]:  # noqa: ARG002
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The shift e of each unit."""
         return {"tau_shift": Array((size,), Zeros())} if self.learned else {}
 

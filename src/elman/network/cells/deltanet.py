@@ -75,7 +75,7 @@ class DeltaNet(Cell, frozen=True, tag="deltanet"):
             "out_proj": Array((size, size), Normal(std=1 / math.sqrt(size))),
         }
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """h, S, and the inputs that the convolution still reads."""
         d = size // self.heads
         return (size,), (self.heads, d, d), (self.convolution - 1, 3 * size)

@@ -34,6 +34,6 @@ class Elman(Gated, frozen=True, tag="elman"):
         """The name of the equations."""
         return "elman-softplus" if self.nonlinearity == "softplus" else "elman"
 
-    def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:  # noqa: ARG002
-        """h' = f(z)."""
+    def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
+        """H' = f(z)."""
         return (NONLINEARITIES[self.nonlinearity](z),)

@@ -31,13 +31,14 @@ class Highway(Driven, frozen=True, tag="highway"):
 
     @property
     def candidate(self) -> str:
-        """h of the first layer."""
+        """H of the first layer."""
         return "h0"
 
     @property
-    def keeps(self) -> dict[str, int]:
+    def keeps(self) -> tuple[tuple[str, int], ...]:
         """The carry gates, or the transform gates of which they are the complements."""
-        return {f"t{level}" if self.coupled else f"c{level}": -1 if self.coupled else 1 for level in range(self.depth)}
+        gate, sign = ("t", -1) if self.coupled else ("c", 1)
+        return tuple((f"{gate}{level}", sign) for level in range(self.depth))
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
         """The state after one step with the drive W x + b."""

@@ -18,7 +18,7 @@ class Ladder(Gated, frozen=True, tag="ladder"):
 
     rung: Literal["forget", "input", "output"] = "forget"
     candidate = "g"
-    keeps = {"f": 1}
+    keeps = (("f", 1),)
 
     @property
     def name(self) -> str:
@@ -30,12 +30,12 @@ class Ladder(Gated, frozen=True, tag="ladder"):
         """The blocks in the order i, f, g, o."""
         return tuple({"forget": "fg", "input": "ifg", "output": "ifgo"}[self.rung])
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
-        """y and c."""
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """Y and c."""
         return (size,), (size,)
 
-    def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:  # noqa: ARG002
-        """y' and c' given the sums z."""
+    def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
+        """Y' and c' given the sums z."""
         gate = dict(zip(self.gates, z.chunk(len(self.gates), dim=-1), strict=True))
         c = gate["f"].sigmoid() * state[1]
         c = c + (gate["g"].tanh() if "i" not in gate else gate["i"].sigmoid() * gate["g"].tanh())

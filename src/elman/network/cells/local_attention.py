@@ -33,12 +33,12 @@ class LocalAttention(Cell, frozen=True, tag="local-attention"):
     masks = None
     input_gates = ("q", "k", "v")
 
-    def arrays(self, inputs: int, size: int) -> dict[str, Array]:  # noqa: ARG002
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """W_o; raises UserError where the heads do not divide the layer."""
         width_of(size, self.heads, "local-attention")
         return {"out_proj": Array((size, size), Normal(std=1 / math.sqrt(size)))}
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """h, keys, values, and which of them there were."""
         earlier = self.window - 1
         return (size,), (earlier, size), (earlier, size), (earlier,)

@@ -6,8 +6,8 @@
 |lambda| < 1 whatever nu is. At first |lambda| is uniform over a ring between two radii, its phase between 0 and
 `phase`, and gamma = sqrt(1 - |lambda|^2), which is then learned as exp(.). The state s is kept as its real and
 imaginary parts, n numbers each. D is a matrix, so that a layer may be wider or narrower than its input; where the
-paper's D is a vector both have one width; it is the layer's `weight_ih`. In the paper a layer norm, a GLU and a skip connection surround each unit,
-as the core `residual` does.
+paper's D is a vector both have one width. It is the layer's `weight_ih`. In the paper a layer norm, a GLU and a skip
+connection surround each unit, as the core `residual` does.
 """
 
 import math
@@ -19,7 +19,16 @@ from torch.nn.functional import linear
 from elman.config.initialisation import Normal
 from elman.config.record import Fraction, Positive, PositiveFloat
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Retention, Shape, Weights, input_products, product_of_inputs
+from elman.network.cells.cell import (
+    Array,
+    Cell,
+    LayerState,
+    Retention,
+    Shape,
+    Weights,
+    input_products,
+    product_of_inputs,
+)
 from elman.network.cells.scan import scan
 
 LEAST = 1e-6
@@ -58,7 +67,7 @@ class LRU(Cell, frozen=True, tag="lru"):
             "C_im": Array((size, n), out),
         }
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """h, and the two parts of s."""
         n = self.states or size
         return (size,), (n,), (n,)

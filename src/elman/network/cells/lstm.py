@@ -49,20 +49,20 @@ class LSTM(Gated, frozen=True, tag="lstm"):
         return tuple(gate for gate in "ifgo" if gate != lacking)
 
     @property
-    def keeps(self) -> dict[str, int]:
+    def keeps(self) -> tuple[tuple[str, int], ...]:
         """The forget gate."""
-        return {"f": 1} if self.forget_gate else {}
+        return (("f", 1),) if self.forget_gate else ()
 
-    def arrays(self, inputs: int, size: int) -> dict[str, Array]:  # noqa: ARG002
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The weights of the peepholes: i, f, o."""
         return {"peephole": Array((3, size), "bias")} if self.peepholes else {}
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
-        """h and c."""
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """H and c."""
         return (size,), (size,)
 
     def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
-        """h' and c' given the sums z."""
+        """H' and c' given the sums z."""
         c = state[1]
         if self.input_gate == "coupled":
             f, g, o = z.chunk(3, dim=-1)

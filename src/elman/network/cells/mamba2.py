@@ -75,7 +75,7 @@ class Mamba2(Cell, frozen=True, tag="mamba2"):
             "out_proj": Array((size, inner), Normal(std=1 / math.sqrt(inner))),
         }
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """h, S, and the inputs that the convolution still reads."""
         inner = self.expand * size
         return (

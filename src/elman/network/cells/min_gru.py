@@ -28,7 +28,7 @@ class LinearState(Driven, frozen=True):
         """The factor a and the addend b, from sums [..., G H] in the order of `input_gates`."""
         raise NotImplementedError
 
-    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:  # noqa: ARG002
+    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
         """The state after one step with the drive W x + b."""
         a, b = self.factors(drive)
         return (a * state[0] + b,)
@@ -44,7 +44,7 @@ class MinGRU(LinearState, frozen=True, tag="min-gru"):
 
     input_gates = ("z", "h")
     candidate = "h"
-    keeps = {"z": -1}
+    keeps = (("z", -1),)
 
     def factors(self, sums: Tensor) -> tuple[Tensor, Tensor]:
         """1 - z, and z g(v)."""

@@ -17,16 +17,16 @@ class MinLSTM(LinearState, frozen=True, tag="min-lstm"):
 
     input_gates = ("f", "i", "h")
     candidate = "h"
-    keeps = {"f": 1}
+    keeps = (("f", 1),)
 
     def factors(self, sums: Tensor) -> tuple[Tensor, Tensor]:
-        """f' and (1 - f') g(v)."""
+        """F' and (1 - f') g(v)."""
         f, i, v = sums.chunk(3, dim=-1)
         odds = softplus(-f) - softplus(-i)  # log i - log f
         return (-odds).sigmoid(), odds.sigmoid() * g(v)
 
     def retention(self, w: Weights) -> Retention:
-        """f'."""
+        """F'."""
 
         def factor(low: Tensor, high: Tensor) -> Tensor:
             f, i = high.chunk(2)[0], low.chunk(2)[1]

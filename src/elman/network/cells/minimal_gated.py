@@ -12,7 +12,7 @@ class MinimalGated(Driven, frozen=True, tag="minimal-gated"):
     masks = None
     gates = ("f", "n")
     candidate = "n"
-    keeps = {"f": -1}
+    keeps = (("f", -1),)
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
         """The state after one step with the drive W x + b."""

@@ -111,8 +111,7 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         half = len(w.weight_ih) // 2
         biases = (None, None) if w.bias_ih is None else w.bias_ih.split(half)
         of_qk, of_vo = (
-            w.replaced(weight_ih=rows, bias_ih=bias)
-            for rows, bias in zip(w.weight_ih.split(half), biases, strict=True)
+            w.replaced(weight_ih=rows, bias_ih=bias) for rows, bias in zip(w.weight_ih.split(half), biases, strict=True)
         )
         return self._divided(torch.cat([product(of_qk, silu(convolved)), product(of_vo, x)], dim=-1)), (held,)
 

@@ -24,7 +24,7 @@ class Mogrifier(Cell, frozen=True, tag="mogrifier"):
     input_gate: Literal["free", "capped"] = "free"
     gates = ("i", "f", "g", "o")
     candidate = "g"
-    keeps = {"f": 1}
+    keeps = (("f", 1),)
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The maps of the rounds: q1, r2, q3, and so on, or two factors of each."""
@@ -38,8 +38,8 @@ class Mogrifier(Cell, frozen=True, tag="mogrifier"):
                 found[f"{name}_right"] = Array((self.rank, columns))
         return found
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
-        """h and c."""
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """H and c."""
         return (size,), (size,)
 
     def maps(self, w: Weights) -> list[tuple[Tensor, ...]]:

@@ -36,7 +36,7 @@ class QRNN(Cell, frozen=True, tag="qrnn"):
     masks = None
     input_gates = ("z", "f", "o")
     candidate = "z"
-    keeps = {"f": 1}
+    keeps = (("f", 1),)
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The weights of the input before."""
@@ -66,7 +66,7 @@ class QRNN(Cell, frozen=True, tag="qrnn"):
         return outputs, (outputs[-1].clone(), cells[-1].clone(), xs[-1].clone())[: 1 + self.window]
 
     def retention(self, w: Weights) -> Retention:
-        """f."""
+        """F."""
         size = len(w.weight_ih) // 3
         gates = [block_of(w, 1, size)]
         if self.window == 2:

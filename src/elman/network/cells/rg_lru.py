@@ -43,7 +43,7 @@ class RGLRU(Cell, frozen=True, tag="rg-lru"):
     masks = None
     input_gates = ("u", "g")
 
-    def arrays(self, inputs: int, size: int) -> dict[str, Array]:  # noqa: ARG002
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The arrays above; raises UserError where the heads do not divide the layer."""
         d = width_of(size, self.heads, "rg-lru")
         return {
@@ -56,7 +56,7 @@ class RGLRU(Cell, frozen=True, tag="rg-lru"):
             "out_bias": Array((size,), Zeros()),
         }
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """h, s, 1 for a sequence that has begun, and the inputs that the convolution still reads."""
         return (size,), (size,), (1,), (self.convolution - 1, size)
 

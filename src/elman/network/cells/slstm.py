@@ -27,14 +27,14 @@ class SLSTM(Driven, frozen=True, tag="slstm"):
     forget: Literal["sigmoid", "exponential"] = "sigmoid"
     gates = ("i", "f", "z", "o")
     candidate = "z"
-    keeps = {"f": 1}
+    keeps = (("f", 1),)
     has_matrices = False
 
-    def arrays(self, inputs: int, size: int) -> dict[str, Array]:  # noqa: ARG002
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """R; raises UserError where the heads do not divide the layer."""
         return {"weight_hh": Array((4 * size, width_of(size, self.heads, "slstm")), _within_root, recurrent=True)}
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
         """h, c, n and m."""
         return ((size,),) * 4
 

@@ -33,7 +33,7 @@ class SRU(Cell, frozen=True, tag="sru"):
     masks = None
     input_gates = ("c", "f", "r")
     candidate = "c"
-    keeps = {"f": 1}
+    keeps = (("f", 1),)
 
     @property
     def alpha(self) -> float:
@@ -45,8 +45,8 @@ class SRU(Cell, frozen=True, tag="sru"):
         found = {"v": Array((2, size), _within_root, recurrent=True)}
         return found if inputs == size else found | {"skip": Array((size, inputs))}
 
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:  # noqa: ARG002
-        """h and c."""
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """H and c."""
         return (size,), (size,)
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:

@@ -39,7 +39,7 @@ class Unitary(Driven, frozen=True, tag="unitary"):
     candidate = "z"
     has_matrices = False
 
-    def arrays(self, inputs: int, size: int) -> dict[str, Array]:  # noqa: ARG002
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The parameters of W and of modReLU; raises UserError where the units are not pairs."""
         if size % 2:
             raise UserError(

@@ -165,7 +165,7 @@ class Layer(nn.Module):
     def _set_forget_bias(self, bias: float) -> None:
         """Set the sum of the biases of gates that keep the old state: `bias`, or -`bias` if they keep it when shut."""
         letters = self.cell.gates or self.cell.input_gates
-        for letter, sign in self.cell.keeps.items():
+        for letter, sign in self.cell.keeps:
             start = letters.index(letter) * self.hidden_size
             rest = sign * bias
             for vector in (self.bias_ih, self.bias_hh):

@@ -58,4 +58,6 @@ def _holding(layer: Layer, weights: Weights, xs: Tensor, flags: Tensor) -> tuple
         return weights, xs
     held = [HOLDING.get(gate, 0.0) for gate in layer.cell.gates]
     column = xs.new_tensor(held).repeat_interleave(layer.hidden_size).unsqueeze(1)
-    return weights.replaced(weight_ih=torch.cat([weights.weight_ih, column], 1)), torch.cat([xs, flags.to(xs.dtype)], -1)
+    return weights.replaced(weight_ih=torch.cat([weights.weight_ih, column], 1)), torch.cat(
+        [xs, flags.to(xs.dtype)], -1
+    )

@@ -156,7 +156,8 @@ def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
 
 def candidate_hidden(layer: Layer) -> Tensor:
     """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
-    assert layer.cell.has_matrices and layer.weight_hh is not None, "a cell without recurrent matrices"
+    assert layer.cell.has_matrices, "a cell without recurrent matrices"
+    assert layer.weight_hh is not None
     return _candidate(layer.weight_hh, layer)
 
 
