@@ -169,7 +169,7 @@ class AttentiveCore(RecurrentCore):
                 (below,) = fed
             raw = []
             for index, (step, weights) in enumerate(cells):
-                given = weights if index else weights._replace(input_bias=from_symbol)
+                given = weights if index else weights.replaced(bias_ih=from_symbol)
                 layers[index] = step(given, below, layers[index])
                 raw.append(layers[index][0])
                 below = _masked(raw[-1], masks[index], t)
