@@ -72,7 +72,7 @@ CORES: dict[str, config.Core] = {
 }
 
 
-def _layer(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
+def layer_of(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
     layer = Layer(build_cell(recipe), inputs, units)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, 0, 0.05)
@@ -101,7 +101,7 @@ def _training(
     xs = torch.randn(num_steps, rows, inputs)
     candidates: timing.Candidates = {}
     for name, recipe in recipes.items():
-        layer = _layer(recipe, inputs, units)
+        layer = layer_of(recipe, inputs, units)
         candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(rows))[0], layer)
         if layer.cell.sequence is not None:
             candidates[f"{name}: loop"] = lambda layer=layer: _train(
@@ -115,7 +115,7 @@ def steps(options: argparse.Namespace) -> None:
     xs = torch.randn(1, 1, SIZE)
     candidates: timing.Candidates = {}
     for name, recipe in CELLS.items():
-        layer = _layer(recipe).eval()
+        layer = layer_of(recipe).eval()
         if layer.cell.sequence is not None:
             candidates[name] = lambda layer=layer: _single(layer.cell.sequence, layer, xs)
             candidates[f"{name}: step"] = lambda layer=layer: _single(partial(unroll, layer.cell.step), layer, xs)
