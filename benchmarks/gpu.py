@@ -127,11 +127,10 @@ def attempt(what: str) -> Iterator[None]:
         row(what, error=f"{type(error).__name__}: {error}"[:500])
 
 
-def milliseconds(
-    what: str, candidates: timing.Candidates, options: argparse.Namespace, times: int = 10
-) -> dict[str, float]:
-    """Medians in ms of runs in turns, of `times` runs in a row each; on a GPU by CUDA events. Failures are recorded."""
+def milliseconds(what: str, candidates: timing.Candidates, options: argparse.Namespace) -> dict[str, float]:
+    """Medians in ms of runs in turns, of ten in a row each; on a GPU by CUDA events. Failures are recorded."""
     found: dict[str, list[float]] = {}
+    times = 1 if options.tiny else 10
     for name, run in candidates.items():
         with attempt(f"{what}: {name}"):
             run()
