@@ -168,13 +168,13 @@ def conduct(options: argparse.Namespace) -> dict[str, Any]:
         rows.unlink(missing_ok=True)
         if seconds < 10:
             found[section] = {"reason": "no time left", "rows": []}
-            continue
-        command = [__file__, *sys.argv[1:], "--alone", section, str(seconds)]
-        begun = time.monotonic()
-        reason = gpu.Process(command, folder / f"{section}.log", rows).wait(begun + seconds + 30)
-        lines = [json.loads(line) for line in rows.read_text().splitlines() if line.endswith("}")]
-        found[section] = {"seconds": round(time.monotonic() - begun, 1), "rows": lines}
-        found[section] |= {} if reason is None else {"reason": reason}
+        else:
+            begun = time.monotonic()
+            command = [__file__, *sys.argv[1:], "--alone", section, str(seconds)]
+            reason = gpu.Process(command, folder / f"{section}.log", rows).wait(begun + seconds + 30)
+            lines = [json.loads(line) for line in rows.read_text().splitlines() if line.endswith("}")]
+            found[section] = {"seconds": round(time.monotonic() - begun, 1), "rows": lines}
+            found[section] |= {} if reason is None else {"reason": reason}
         (options.out / "kernels.json").write_text(json.dumps(found, indent=1) + "\n")
     return found
 

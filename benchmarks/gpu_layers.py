@@ -32,7 +32,7 @@ LAYERS = {  # steps, columns, inputs and units
 
 
 def values(options: argparse.Namespace) -> None:
-    """Errors of outputs, states and gradients for fresh random inputs, biases and carried states, the worst of three."""
+    """Errors of outputs, states and gradients for random inputs, biases and carried states: of three the worst."""
     shapes, wide = ([(5, 2, 8, 16)], []) if options.tiny else (SHAPES, [WIDE])
     pieces = [(name, shape) for shape in (*shapes, *wide) for name in FIRST]
     pieces += [(name, shape) for shape in shapes for name in cells.CELLS if name not in FIRST]

@@ -1,4 +1,4 @@
-"""Networks of Penn Treebank at full size, trained at once on one GPU in a few minutes, evaluated and compared:
+"""Full-size networks of Penn Treebank, trained at once on one GPU in a few minutes, evaluated, and compared.
 
     python benchmarks/gpu_training.py --data PTB --out runs/gpu --minutes 12
 
@@ -6,22 +6,20 @@ Each network is an `elman train` of its own with a shortened schedule (SHORT bel
 CUDA's Multi-Process Service where it is installed. They begin with a rate that hardly falls; from the speed of their
 first seconds, and again in the middle, follows the number of epochs in which the rate reaches 0 when the time is over.
 Then each best model is evaluated, by dynamic evaluation and the cache too, and the weights of the best network are kept
-in bf16, in parts of at most 15 MB. A call that is stopped, or that ends by --stop-after, is continued by the same
+in bf16 (gpu_weights.py). A call that is stopped, or that ends by --stop-after, is continued by the same
 command: the minutes are those of all calls together. OUT/training.json is written after every piece; the runs, which
 are large, are in OUT/runs. `--tiny --device cpu` tries everything with tiny networks on a text made up for it.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
@@ -58,9 +56,6 @@ EVALUATIONS = (
     ("valid", "cache", ("--tune",)),
     ("valid", "dynamic+cache", RULE),
 )
-LARGEST, PART = 60e6, 15e6
-"""Bytes of weights that are kept, and of each of their files."""
-
 FOR_EVALUATION, PROBE, START = 0.3, 20.0, 12.0
 """The share of the minutes that is left for evaluation; seconds of training that are timed; seconds until it begins."""
 
@@ -74,6 +69,7 @@ class Clock:
         self.training = (1 - FOR_EVALUATION) * self.total
 
     def now(self) -> float:
+        """Seconds spent up to now."""
         return self.before + time.monotonic() - self.begun
 
     def until(self, seconds: float) -> float:
@@ -100,6 +96,7 @@ def epochs_for(lines: Sequence[dict[str, Any]], seconds: float) -> int | None:
 
 
 def finished(run: Path) -> bool:
+    """Whether a run is trained, and evaluated as far as `elman train` does it."""
     return (run / "results.json").exists()
 
 
@@ -107,7 +104,7 @@ class Training:
     """All networks of one call."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.options, self.path = options, options.out / "training.json"
+        self.options, self.path, self.lock = options, options.out / "training.json", threading.Lock()
         self.found = json.loads(self.path.read_text()) if self.path.exists() else {"seconds": 0.0, "networks": {}}
         self.clock, self.env = Clock(options, self.found["seconds"]), dict[str, str]()
         self.threads = max(1, (os.cpu_count() or 1) // len(options.networks))
@@ -118,13 +115,15 @@ class Training:
             self.data = tiny_runs.write_data("text", options.out / "data")
 
     def run_of(self, name: str) -> Path:
+        """The run folder of a network."""
         return self.options.out / "runs" / name
 
     def record(self, name: str, **facts: object) -> None:
         """Add facts about a network, and write everything."""
-        self.found["networks"].setdefault(name, {"evaluations": {}}).update(facts)
-        self.found["seconds"] = round(self.clock.now(), 1)
-        self.path.write_text(json.dumps(self.found, indent=1) + "\n")
+        with self.lock:
+            self.found["networks"].setdefault(name, {"evaluations": {}}).update(facts)
+            self.found["seconds"] = round(self.clock.now(), 1)
+            self.path.write_text(json.dumps(self.found, indent=1) + "\n")
 
     def each(self, work: Callable[[str], None], names: Sequence[str]) -> None:
         """Do the work for each network at the same time; an error is recorded."""
@@ -139,11 +138,12 @@ class Training:
             list(pool.map(guarded, names))
 
     def elman(self, name: str, *command: str) -> gpu.Process:
+        """A command of elman on the device, with this network's share of the threads."""
         machine = ("--device", self.options.device, "--threads", str(self.threads))
         return gpu.Process(["-m", "elman", *command, *machine], self.options.out / "logs" / f"{name}.txt", env=self.env)
 
     def started(self, name: str) -> gpu.Process:
-        """A training, begun or resumed, which ends when the time is over; how many epochs it has by then is recorded."""
+        """A training, begun or resumed, which ends when the time is over, by the number of epochs that is recorded."""
         run, left = self.run_of(name), self.clock.training - self.clock.now() - START
         lines = lines_of(run)
         epochs = self.options.epochs or (epochs_for(lines, left) if lines else None)
@@ -154,7 +154,8 @@ class Training:
             shutil.rmtree(run, ignore_errors=True)
             begin = [self.recipe(name), "--data", str(self.data), "--precision", self.options.precision]
             begin += ["--seed", str(self.options.seed)]
-            begin += [part for setting in self.options.set for part in ("--set", setting)]
+            settings = [*self.options.set, *(gpu.NETWORKS[name].tiny if self.options.tiny else ())]
+            begin += [part for setting in settings for part in ("--set", setting)]
         begin += [] if epochs is None else ["--epochs", str(epochs)]
         return self.elman(name, "train", *begin, "--out", str(run), "--max-minutes", f"{max(0.02, left / 60):.3f}")
 
@@ -166,7 +167,6 @@ class Training:
         rows = self.options.batch_factor * elman.load_recipe(gpu.ROOT / network.recipe).training.batch_size
         base = network.recipe.removeprefix("recipes/")
         path.write_text(SHORT.format(name=name, base=base, batch_size=rows))
-        self.options.set = [*self.options.set, *(network.tiny if self.options.tiny else ())]
         return str(path)
 
     def train(self) -> None:
@@ -222,110 +222,40 @@ class Training:
     def evaluate(self, name: str) -> None:
         """The methods one after the other, as far as there is time; those that are known are not computed again."""
         for split, method, more in EVALUATIONS[: 2 if self.options.tiny else None]:
-            what, reasons = f"{split} {method}", self.found["networks"][name]["evaluations"]
+            what, known = f"{split} {method}", self.found["networks"][name]["evaluations"]
             if what in self.figures(name):
                 continue
-            if self.clock.now() > self.clock.end - 10:
-                reasons[what] = "no time left"
-                continue
-            words = ["--split", split, "--method", method, *more, "--skip-first"]
-            reason = self.elman(name, "evaluate", str(self.run_of(name)), *words).wait(self.clock.until(self.clock.end))
-            reasons[what] = reason or "complete"
-            self.record(name, **self.state(name))
+            reason: str | None = "no time left"
+            if self.clock.now() < self.clock.end - 10:
+                words = (str(self.run_of(name)), "--split", split, "--method", method, *more, "--skip-first")
+                reason = self.elman(name, "evaluate", *words).wait(self.clock.until(self.clock.end))
+            self.record(name, **self.state(name), evaluations={**known, what: reason or "complete"})
 
     def keep(self) -> None:
-        """Keep the weights of the best network by validation in bf16, by a process of its own."""
+        """Keep the weights of the best network by validation in bf16."""
         ours = {name: self.figures(name).get("valid static") for name in self.options.networks}
         best = min((name for name, figure in ours.items() if figure), key=lambda name: ours[name] or 0.0, default=None)
         if best is None or "weights" in self.found["networks"][best] or self.clock.now() > self.clock.end - 15:
             return
         out = self.options.out / "logs" / f"{best}-weights.json"
-        command = [
-            __file__,
-            "--keep",
-            str(self.run_of(best)),
-            "--out",
-            str(self.options.out),
-            "--device",
-            self.options.device,
-        ]
+        out.unlink(missing_ok=True)
+        place = ("--out", str(self.options.out), "--device", self.options.device)
+        command = ["benchmarks/gpu_weights.py", str(self.run_of(best)), *place]
         reason = gpu.Process(command, out.with_suffix(".txt"), out, self.env).wait(self.clock.until(self.clock.end))
         self.record(best, weights={"reason": reason} if reason else json.loads(out.read_text()))
 
     def show(self) -> None:
+        """Print the table."""
         rows = []
         for name, facts in self.found["networks"].items():
             figures, published = facts.get("perplexity", {}), gpu.NETWORKS[name].perplexity
-            test = {method: figures.get(f"test {method}") for method in ("static", "dynamic", "cache", "dynamic+cache")}
-            ratio = {} if test["static"] is None else {"ratio": published / test["static"]}
-            rows.append(
-                {
-                    "network": name,
-                    "published": published,
-                    "valid": figures.get("valid static"),
-                    **test,
-                    **ratio,
-                    **facts,
-                }
-            )
+            static = figures.get("test static")
+            row = {"network": name, "published": published, "ratio": static and published / static, "valid": None}
+            rows.append({**facts, **row, **{key.removeprefix("test "): figure for key, figure in figures.items()}})
+            rows[-1]["valid"] = figures.get("valid static")
         columns = ("network", "published", "static", "ratio", "dynamic", "cache", "dynamic+cache", "valid", "epochs")
         print(gpu.table((*columns, "planned", "cut_off", "seconds", "tokens_per_s", "error"), rows))
         print(f"test perplexities; {self.found['seconds']:.0f} s in all; {self.found.get('sharing')}")
-
-
-@contextlib.contextmanager
-def sharing(options: argparse.Namespace) -> Iterator[tuple[dict[str, str], str]]:
-    """CUDA's Multi-Process Service while the block lasts: the environment of its clients, and whether it runs."""
-    control = shutil.which("nvidia-cuda-mps-control")
-    if options.device == "cpu" or control is None or len(options.networks) < 2:
-        yield {}, "without the Multi-Process Service"
-        return
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        env = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
-        for path in env.values():
-            Path(path).mkdir()
-        inherited = {**os.environ, **env}
-        problem = None
-        try:
-            subprocess.run([control, "-d"], env=inherited, check=True, timeout=30, stdout=subprocess.DEVNULL)
-            client = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
-            subprocess.run(client, env=inherited, check=True, timeout=60)
-        except (OSError, subprocess.SubprocessError) as error:
-            problem = f"the Multi-Process Service does not work: {error}"
-        try:
-            yield ({}, problem) if problem else (env, "with the Multi-Process Service")
-        finally:
-            with contextlib.suppress(OSError, subprocess.SubprocessError):
-                subprocess.run(
-                    [control], input="quit\n", text=True, env=inherited, timeout=30, stdout=subprocess.DEVNULL
-                )
-
-
-def keep(run: Path, options: argparse.Namespace) -> None:
-    """Write the weights of a run rounded to bf16, in parts, and print what rounding changes on the validation text."""
-    import elman
-    import torch
-    from safetensors.torch import save_file
-
-    opened, how = elman.load(run, device=options.device), elman.EvaluationOptions(split="valid", streams=8, warm_up=70)
-    exact = elman.evaluate(opened, options=how).perplexity
-    parts: list[dict[str, torch.Tensor]] = [{}]
-    with torch.no_grad():
-        for name, parameter in opened.model.named_parameters():
-            rounded = parameter.bfloat16()
-            parameter.copy_(rounded)
-            if sum(part.nbytes for part in parts[-1].values()) + rounded.nbytes > PART:
-                parts.append({})
-            parts[-1][name] = rounded.cpu().contiguous()
-    size = sum(part.nbytes for group in parts for part in group.values())
-    facts = {"bytes": size, "valid, 8 streams": exact, "rounded": elman.evaluate(opened, options=how).perplexity}
-    if size > LARGEST:
-        facts["reason"] = f"not kept: more than {LARGEST:.0f} bytes"
-    else:
-        for index, part in enumerate(parts, start=1):
-            save_file(part, options.out / f"{run.name}-{index}-of-{len(parts)}.safetensors")
-        shutil.copy(run / "recipe.toml", options.out / f"{run.name}-recipe.toml")
-    print(json.dumps(facts))
 
 
 def main() -> None:
@@ -347,12 +277,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a change of every recipe")
     parser.add_argument("--tiny", action="store_true", help="tiny networks on a made-up text, to try the script")
-    parser.add_argument("--keep", type=Path, metavar="RUN", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out = options.out.absolute()
-    if options.keep is not None:
-        keep(options.keep, options)
-        return
     if unknown := set(options.networks) - set(gpu.NETWORKS):
         parser.error(f"no such network: {', '.join(sorted(unknown))}; there are {', '.join(gpu.NETWORKS)}")
     if options.data is None and not options.tiny:
@@ -360,7 +286,7 @@ def main() -> None:
     options.networks = options.networks or list(gpu.NETWORKS)
     options.out.mkdir(parents=True, exist_ok=True)
     training = Training(options)
-    with sharing(options) as (training.env, training.found["sharing"]):
+    with gpu.sharing(options.device, len(options.networks)) as (training.env, training.found["sharing"]):
         training.train()
         training.keep()
         complete = [name for name in options.networks if finished(training.run_of(name))]
