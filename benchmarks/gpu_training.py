@@ -147,6 +147,9 @@ class Training:
         run, left = self.run_of(name), self.clock.training - self.clock.now() - START
         lines = lines_of(run)
         epochs = self.options.epochs or (epochs_for(lines, left) if lines else None)
+        planned = self.found["networks"].get(name, {}).get("planned")
+        if lines and planned and lines[-1]["epoch"] >= planned:  # only the results are missing
+            epochs = planned
         self.record(name, planned=epochs)
         if (run / "checkpoint.safetensors").exists():
             begin = ["--resume"]
