@@ -232,7 +232,8 @@ class Training:
             if self.clock.now() < self.clock.end - 10:
                 words = (str(self.run_of(name)), "--split", split, "--method", method, *more, "--skip-first")
                 reason = self.elman(name, "evaluate", *words).wait(self.clock.until(self.clock.end))
-            self.record(name, **self.state(name), evaluations={**known, what: reason or "complete"})
+            done = "complete" if what in self.figures(name) else reason
+            self.record(name, **self.state(name), evaluations={**known, what: done})
 
     def keep(self) -> None:
         """Keep the weights of the best network by validation in bf16."""
