@@ -107,7 +107,7 @@ class Training:
         self.options, self.path, self.lock = options, options.out / "training.json", threading.Lock()
         self.found = json.loads(self.path.read_text()) if self.path.exists() else {"seconds": 0.0, "networks": {}}
         self.clock, self.env = Clock(options, self.found["seconds"]), dict[str, str]()
-        self.threads = max(1, (os.cpu_count() or 1) // len(options.networks))
+        self.threads = 1 if options.tiny else max(1, (os.cpu_count() or 1) // len(options.networks))
         self.data = options.data
         if options.tiny:
             import tiny_runs
