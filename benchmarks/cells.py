@@ -13,7 +13,7 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.network.cells.cell import Sequence, unroll
+from elman.network.cells.cell import Scan, unroll
 from elman.network.cores.core import RecurrentCore, build_core
 from elman.network.cores.layer import Layer
 from elman.network.cores.reservoir import Reservoir
@@ -71,7 +71,7 @@ CORES: dict[str, config.Core] = {
 }
 
 
-def _layer(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
+def layer_of(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
     layer = Layer(recipe, inputs, units)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, 0, 0.05)
@@ -100,12 +100,11 @@ def _training(
     xs = torch.randn(num_steps, rows, inputs)
     candidates: timing.Candidates = {}
     for name, recipe in recipes.items():
-        layer = _layer(recipe, inputs, units)
+        layer = layer_of(recipe, inputs, units)
         candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(rows))[0], layer)
-        if layer.cell.scan is not None:
-            candidates[f"{name}: loop"] = lambda layer=layer: _train(
-                lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(rows))[0], layer
-            )
+        candidates[f"{name}: loop"] = lambda layer=layer: _train(
+            lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(rows))[0], layer
+        )
     timing.report({"part": part, "T": num_steps, "B": rows, "I": inputs, "H": units}, 0.0, candidates, options)
 
 
@@ -114,14 +113,13 @@ def steps(options: argparse.Namespace) -> None:
     xs = torch.randn(1, 1, SIZE)
     candidates: timing.Candidates = {}
     for name, recipe in CELLS.items():
-        layer = _layer(recipe).eval()
-        if layer.cell.scan is not None:
-            candidates[name] = lambda layer=layer: _single(layer.cell.scan, layer, xs)
-            candidates[f"{name}: step"] = lambda layer=layer: _single(partial(unroll, layer.cell.step), layer, xs)
+        layer = layer_of(recipe).eval()
+        candidates[name] = lambda layer=layer: _single(layer.cell.scan, layer, xs)
+        candidates[f"{name}: step"] = lambda layer=layer: _single(partial(unroll, layer.cell.step), layer, xs)
     timing.report({"part": "steps", "steps": SINGLE, "B": 1, "I": SIZE, "H": SIZE}, 0.0, candidates, options)
 
 
-def _single(sequence: Sequence, layer: Layer, xs: Tensor) -> None:
+def _single(sequence: Scan, layer: Layer, xs: Tensor) -> None:
     state, weights = layer.begin(1), layer.weights()
     for _ in range(SINGLE):
         _, state = sequence(weights, xs, state)
