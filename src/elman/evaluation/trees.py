@@ -12,9 +12,7 @@ from elman.data.pairs.trees import linear
 from elman.data.sentences import Ids, in_batches
 from elman.data.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather
 from elman.data.trees.shape import tree_of
-from elman.decoding.bracketing import Bracketing
-from elman.decoding.chart import chart_search
-from elman.decoding.merging import greedy_search
+from elman.decoding.parsing import Bracketing, chart_search, greedy_search
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.perplexity import Score
 from elman.evaluation.statistics import Measure
