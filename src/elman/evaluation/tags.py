@@ -10,8 +10,8 @@ import torch
 from elman.data.parts import WHOLE, Part
 from elman.data.sentences import Ids, in_batches
 from elman.data.tags.corpus import TaggedSplit, TagSymbols, gather
-from elman.evaluation.chunks import chunk_measures
 from elman.evaluation.labelling import Labelling, progressing, reading
+from elman.evaluation.measures import chunk_measures
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Confusion
 from elman.evaluation.statistics import Floats, Measure

@@ -91,7 +91,7 @@ def parse(
 
 
 def linear_trees(found: Sequence[Bracketing], sentences: Sequence[Sequence[str]], symbols: TreeSymbols) -> list[str]:
-    """Trees in linear form, as `elman.evaluation.brackets.tree_measures` compares them."""
+    """Trees in linear form, as `elman.evaluation.measures.tree_measures` compares them."""
     return [
         " ".join(linear(tree_of(one.shape, words, symbols.labels.decode(one.labels))))
         for one, words in zip(found, sentences, strict=True)

@@ -16,10 +16,9 @@ from elman.decoding.sampling import generate
 from elman.errors import UserError, notice
 from elman.export.check import TOLERANCE, ExportedStep, TorchStep, compare, perplexity_of
 from elman.export.onnx import OnnxStep, PackedOnnxStep, require_onnx, write_half, write_int8, write_packed, write_step
-from elman.export.packed import Packed
 from elman.export.program import read_program, write_program
 from elman.export.readme import Exported, File, readme
-from elman.export.step import Step
+from elman.export.step import Packed, Step
 from elman.files import explain, json_text, sha256_file, temporary_folder, write_atomic
 from elman.tasks.text.run import TextRun
 

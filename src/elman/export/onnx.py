@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from elman.errors import UserError, first_line
 from elman.export.check import Beginning
-from elman.export.packed import Packed
-from elman.export.step import Step, tracing
+from elman.export.step import Packed, Step, tracing
 from elman.files import replacing
 
 OPSET = 18
