@@ -151,10 +151,10 @@ def adaptive_stream(
     windows: PositionedWindows,
     cache: NeuralCache | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """As `perplexity.stream`, with one column, by a model that learns (`DynamicModel.read`), a cache, or both.
+    """Log-probabilities and positions of one column (`perplexity.stream`) by a model that learns, a cache, or both.
 
-    `read` scores a window, and may learn from it afterwards; windows have the length of a segment. The keys of the
-    cache are the last level of the model that reads the text.
+    `read` scores a window, and may learn from it afterwards (`DynamicModel.read`); windows have the length of a
+    segment. The keys of the cache are the last level of the model that reads the text.
     """
     assert windows.streams <= 1, "adaptation is defined for one stream"
     state = beginning = model.begin(1)

@@ -34,7 +34,7 @@ class Mixture(LanguageModel):
         self._kept = max(1, *(ngram.order - 1 for ngram in ngrams))
 
     def knowing(self, words: Sequence[str]) -> "Mixture":
-        """As for `LanguageModel`; the n-gram models read the words too."""
+        """The same mixture that also reads these words by their spelling, the n-gram models among it."""
         return Mixture(self.network[0].knowing(words), [ngram.knowing(words) for ngram in self.ngrams], self.weights)
 
     def begin(self, batch: int) -> State:

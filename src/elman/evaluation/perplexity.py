@@ -41,7 +41,7 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def perplexity(self) -> float:
-        """Two to the bits, e to the nats per token."""
+        """Exponential of the mean in nats."""
         return perplexity(self.nll)
 
     @property
@@ -122,7 +122,7 @@ def in_places(parts: Iterable[tuple[Tensor, Tensor]], size: int, num_parts: int,
 def token_and_space_log_probs(
     model: LanguageModel, windows: EvaluationWindows, spaces: Sequence[int], advance: Advance = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `token_log_probs`, and before each token the log-probability that one of the symbols `spaces` comes, [n]."""
+    """The log-probability of every token, and before it that of one of the symbols `spaces`, float32 [n] each."""
     own, space = (np.full(len(windows.tokens), np.nan, dtype=np.float32) for _ in range(2))
     asked = torch.tensor(spaces, dtype=torch.long, device=model.device)
     for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):

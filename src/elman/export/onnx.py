@@ -57,7 +57,7 @@ class OnnxStep(Beginning):
         self.graph = OnnxGraph(path)
 
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """As `ExportedStep` has it."""
+        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         return self.graph(symbols, *state)
 
 
@@ -68,12 +68,12 @@ class PackedOnnxStep:
         self.graph = OnnxGraph(path)
 
     def begin(self, width: int) -> list[npt.NDArray[Any]]:
-        """Zeros."""
+        """Return the zeros with which so many sequences begin."""
         zeros = np.zeros((1, width, int(self.graph.metadata["hidden_size"])), np.float32)
         return [zeros, zeros]
 
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """As `ExportedStep` has it."""
+        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         log_probs, *after = self.graph(symbols[:, None], *state)
         return [log_probs[:, 0], *after]
 

@@ -107,7 +107,7 @@ class LookStep(nn.Module):
         return ["log_probs", "levels", *(["prior", "each"] if self.mixes else [])]
 
     def forward(self, symbols: Int[Tensor, " B"], *state: Tensor) -> tuple[Tensor, ...]:
-        """As described above, after `symbols` [B] and the state before them."""
+        """Read `symbols` [B] after the state before them, and return the tensors above."""
         trace, after = self.model.trace(symbols.unsqueeze(0), rebuild(self.template, iter(state)))
         levels = torch.cat([level[0] for level in trace.raw], dim=-1)
         if not self.mixes:
@@ -129,7 +129,7 @@ class FrameStep(PlainStep):
     """
 
     def forward(self, frames: Float[Tensor, "B P"], *state: Tensor) -> tuple[Tensor, ...]:
-        """As described above, after `frames` [B, P] and the state before them."""
+        """Read `frames` [B, P] after the state before them, and return the tensors above."""
         trace, after = self.model.trace(frames.unsqueeze(0), rebuild(self.template, iter(state)))
         vectors, log_prior = self.model.output.contexts(trace)
         return vectors[0], log_prior[0], *leaves(after)
@@ -152,7 +152,7 @@ class Packed(nn.Module):
         self.register_buffer("begun", torch.cat([tensor.flatten(1).float() for tensor in step.beginning], 1))
 
     def forward(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """One step."""
+        """Read symbols [N, 1] after both tensors, and return the three above."""
         assert isinstance(self.begun, Tensor)
         parts = (h.squeeze(0) + self.begun).split([math.prod(shape) for shape in self.shapes], 1)
         state = [

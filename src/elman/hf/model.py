@@ -199,7 +199,7 @@ class ElmanTokenizer(PreTrainedTokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """The number of symbols."""
+        """How many symbols the vocabulary has."""
         return len(self.vocabulary)
 
     def get_vocab(self) -> dict[str, int]:
@@ -224,7 +224,7 @@ class ElmanTokenizer(PreTrainedTokenizer):
         return self.vocabulary.words[index]
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:
-        """The text of tokens."""
+        """Join tokens to the text that they spell."""
         return self.tokeniser.decode(tokens)
 
     def save_vocabulary(self, save_directory: str, filename_prefix: str | None = None) -> tuple[str, ...]:

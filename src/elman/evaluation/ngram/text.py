@@ -100,7 +100,7 @@ class Tally:
         self._all = self._known = 0.0
 
     def add(self, scored: Scored) -> None:
-        """Add a sentence."""
+        """Add the words of a sentence to the sums."""
         possible = np.isfinite(scored.log_prob)
         known = possible & ~scored.unknown
         self._sentences += 1
@@ -114,7 +114,7 @@ class Tally:
 
     @property
     def totals(self) -> Totals:
-        """The sums."""
+        """The sums so far, with their perplexities."""
         known = self._known_tokens
         possible = self._tokens - self._impossible
         return Totals(
