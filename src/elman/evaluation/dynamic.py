@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from elman.config.inference import CacheRule, Rule
 from elman.data.windows import PositionedWindows, TrainingWindows, Windows
 from elman.errors import UserError
+from elman.evaluation.perplexity import evaluating
 from elman.jobs import Advance, Kept, advancing
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
@@ -178,16 +179,14 @@ def gradient_statistics(model: LanguageModel, windows: Windows, advance: Advance
     """
     _require_gradients()
     squares = [torch.zeros_like(parameter) for parameter in model.parameters()]
-    spans, training = windows.spans(0), model.training
-    state = beginning = model.eval().begin(windows.batch(spans[0]).inputs.shape[1])
-    try:
-        with _handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient)):
-            for span in advancing(spans, len(spans), advance):
-                batch = windows.batch(span).to(model.device)
-                assert batch.fresh is not None
-                _, state = bptt(model, Objective(), batch, restart(state, batch.fresh, beginning))
-    finally:
-        model.train(training)
+    spans = windows.spans(0)
+    take = _handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient))
+    with evaluating(model), take:
+        state = beginning = model.begin(windows.batch(spans[0]).inputs.shape[1])
+        for span in advancing(spans, len(spans), advance):
+            batch = windows.batch(span).to(model.device)
+            assert batch.fresh is not None
+            _, state = bptt(model, Objective(), batch, restart(state, batch.fresh, beginning))
     names = (name for name, _ in model.named_parameters())
     return {name: (square / len(spans)).sqrt_() for name, square in zip(names, squares, strict=True)}
 

@@ -4,6 +4,7 @@ A model that reads spelling (encoder of characters) also reads the words that it
 its own, where the text distinguishes them; as targets they are always `<unk>`.
 """
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -57,6 +58,17 @@ class Score(msgspec.Struct, frozen=True):
         return Result(split=split, **found, **figures)
 
 
+@contextlib.contextmanager
+def evaluating(model: LanguageModel, *, dropout: bool = False) -> Iterator[None]:
+    """Within the block the model is in evaluation mode, or with `dropout` in that of training; afterwards as before."""
+    training = model.training
+    model.train(dropout)
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
 @torch.inference_mode()
 def traces(
     model: LanguageModel, windows: PositionedWindows, *, dropout: bool = False
@@ -65,9 +77,7 @@ def traces(
 
     With `dropout` its masks are drawn in every window, as in training.
     """
-    training = model.training
-    model.train(dropout)
-    try:
+    with evaluating(model, dropout=dropout):
         beginning = state = model.begin(windows.streams)
         for batch, positions in windows:
             batch = batch.to(model.device)
@@ -75,8 +85,6 @@ def traces(
             state = restart(state, batch.fresh, beginning)
             trace, state = model.trace(batch.inputs, state)
             yield batch, positions, trace
-    finally:
-        model.train(training)
 
 
 @torch.inference_mode()

@@ -14,7 +14,7 @@ from elman.data.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather
 from elman.data.trees.shape import tree_of
 from elman.decoding.parsing import Bracketing, chart_search, greedy_search
 from elman.evaluation.labelling import Labelling, progressing, reading
-from elman.evaluation.perplexity import Score
+from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.statistics import Measure
 from elman.jobs import Advance
 from elman.network.tree_model import TreeModel
@@ -103,10 +103,9 @@ def training_loss(
     model: TreeModel, corpus: TreeCorpus, trees: Treebank, margin: Margin | None, *, batch_size: int = BATCH
 ) -> Score:
     """The loss by which a model is trained, on a split without dropout: nats over labels, with a parser's margin."""
-    training, total, count = model.training, 0.0, 0
-    model.eval()
-    reader, ids = reading(model, corpus.symbols, trees.sentences)
-    try:
+    total, count = 0.0, 0
+    with evaluating(model):
+        reader, ids = reading(model, corpus.symbols, trees.sentences)
         batches = in_batches(trees.lengths, batch_size)
         for indices in batches if margin is None else _small(batches, trees.lengths):
             shapes = [trees.shapes[index] for index in indices]
@@ -114,8 +113,6 @@ def training_loss(
             loss = tree_loss(reader, batch.to(model.device), margin).reduced(margin)
             total += float(loss.nll_sum)
             count += int(loss.num_counted)
-    finally:
-        model.train(training)
     return Score(total, max(1, count))
 
 

@@ -7,7 +7,7 @@ the numbers of the run.
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import msgspec
 import torch
@@ -54,11 +54,6 @@ class ElmanConfig(PretrainedConfig):
 
 IGNORED = -100
 """Labels that are not counted, as everywhere in transformers."""
-
-
-class _Read(NamedTuple):
-    log_probs: Tensor
-    state: State
 
 
 @final
@@ -119,8 +114,8 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
         beginning = network.begin(len(input_ids))
         before = beginning if state is None else rebuild(beginning, iter(state))
         mask = None if attention_mask is None else attention_mask[:, -input_ids.shape[1] :].bool()
-        read = _read(network, input_ids.t(), before, None if mask is None or bool(mask.all()) else mask.t())
-        logits = read.log_probs.transpose(0, 1)
+        log_probs, after = _read(network, input_ids.t(), before, None if mask is None or bool(mask.all()) else mask.t())
+        logits = log_probs.transpose(0, 1)
         loss = None
         if labels is not None:
             right = labels[:, 1:]
@@ -128,7 +123,7 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
             loss = -found[right != IGNORED].mean()
         output = ModelOutput(loss=loss, logits=logits[:, -logits_to_keep:])
         if use_cache is not False:
-            output["state"] = tuple(leaves(read.state))
+            output["state"] = tuple(leaves(after))
         return output if return_dict is not False else output.to_tuple()
 
     def prepare_inputs_for_generation(  # type: ignore[override]
@@ -151,10 +146,10 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
         return tuple(part.index_select(0, beam_idx.to(part.device)) for part in state)
 
 
-def _read(network: LanguageModel, symbols: Tensor, state: State, mask: Tensor | None) -> _Read:
+def _read(network: LanguageModel, symbols: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
     """Log-probabilities [T, B, V] after symbols [T, B], and the state after those that the mask [T, B] has."""
     if mask is None:
-        return _Read(*network.log_probs(symbols, state))
+        return network.log_probs(symbols, state)
     parts = []
     for step, there in zip(symbols, mask, strict=True):
         log_probs, after = network.step(step, state)
@@ -162,7 +157,7 @@ def _read(network: LanguageModel, symbols: Tensor, state: State, mask: Tensor | 
             lambda new, old, there=there: torch.where(there.view(-1, *[1] * (old.ndim - 1)), new, old), after, state
         )
         parts.append(log_probs)
-    return _Read(torch.stack(parts), state)
+    return torch.stack(parts), state
 
 
 VOCABULARY = "vocabulary.tsv"

@@ -96,37 +96,32 @@ class Tally:
     """The sums of sentences, added one by one."""
 
     def __init__(self) -> None:
-        self._sentences = self._tokens = self._unknown = self._impossible = self._known_tokens = self._ends = 0
-        self._all = self._known = 0.0
+        self._counts = np.zeros(6, np.int64)  # sentences, tokens, unknown, impossible, known, ends of sentences
+        self._nats = np.zeros(2)  # of all tokens that are possible, and of the known ones
 
     def add(self, scored: Scored) -> None:
         """Add the words of a sentence to the sums."""
         possible = np.isfinite(scored.log_prob)
         known = possible & ~scored.unknown
-        self._sentences += 1
-        self._tokens += len(scored.words)
-        self._unknown += int(scored.unknown.sum())
-        self._impossible += int((~possible).sum())
-        self._ends += int(bool(scored.words) and scored.words[-1] == EOS and bool(possible[-1]))
-        self._all += float(scored.log_prob[possible].sum())
-        self._known += float(scored.log_prob[known].sum())
-        self._known_tokens += int(known.sum())
+        ends = bool(scored.words) and scored.words[-1] == EOS and possible[-1]
+        self._counts += [1, len(scored.words), scored.unknown.sum(), (~possible).sum(), known.sum(), ends]
+        self._nats += [scored.log_prob[possible].sum(), scored.log_prob[known].sum()]
 
     @property
     def totals(self) -> Totals:
         """The sums so far, with their perplexities."""
-        known = self._known_tokens
-        possible = self._tokens - self._impossible
+        sentences, tokens, unknown, impossible, known, ends = self._counts.tolist()
+        of_all, of_known = self._nats.tolist()
         return Totals(
-            sentences=self._sentences,
-            tokens=self._tokens,
-            unknown=self._unknown,
-            impossible=self._impossible,
-            log_prob=self._all,
-            known_log_prob=self._known,
-            perplexity=_perplexity(self._all, possible),
-            known_perplexity=_perplexity(self._known, known),
-            word_perplexity=_perplexity(self._known, known - self._ends),
+            sentences=sentences,
+            tokens=tokens,
+            unknown=unknown,
+            impossible=impossible,
+            log_prob=of_all,
+            known_log_prob=of_known,
+            perplexity=_perplexity(of_all, tokens - impossible),
+            known_perplexity=_perplexity(of_known, known),
+            word_perplexity=_perplexity(of_known, known - ends),
         )
 
 
