@@ -51,8 +51,9 @@ def _model() -> type:
             # The harness asks for the first GPU where no device is named; without a GPU that is the CPU.
             unnamed = device in (None, "cuda", "cuda:0") and not torch.cuda.is_available()
             opened = TextRun(fetched(Path(run)), choose_device("cpu" if unnamed else device or "auto"))
-            sizes = {"batch_size": max(1, size), "seed": int(seed)}
-            self.answers = Answers(opened, **sizes, end=end, unknown_as_unk=bool(unknown_as_unk))
+            self.answers = Answers(
+                opened, batch_size=max(1, size), end=end, unknown_as_unk=bool(unknown_as_unk), seed=int(seed)
+            )
 
         def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:  # noqa: ARG002
             """The log-probability (nats) of each continuation, and whether it is the greedy one."""
