@@ -15,6 +15,7 @@ PAGES = [
     ROOT / "CHANGELOG.md",
     ROOT / "benchmarks/README.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "results").rglob("*.md")),
 ]
 RECIPES = sorted((ROOT / "recipes").rglob("*.toml"))
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

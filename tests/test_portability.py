@@ -140,7 +140,7 @@ def test_what_is_allowed(source):
 def test_names_of_files_can_be_written_everywhere():
     """No character that Windows refuses, and no two names that differ in case alone."""
     root = ROOT.parents[1]
-    tops = ("src", "recipes", "docs", "tests", "benchmarks", "examples", "scripts")
+    tops = ("src", "recipes", "docs", "results", "tests", "benchmarks", "examples", "scripts")
     paths = [path for top in tops if (root / top).is_dir() for path in (root / top).rglob("*")]
     names = [str(path.relative_to(root)) for path in paths if "__pycache__" not in path.parts]
     assert not [name for name in names if RESERVED & set(name)]

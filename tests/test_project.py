@@ -21,13 +21,18 @@ from support.systems import posix
 
 ROOT = Path(__file__).parents[1]
 READMES = ROOT / "README.md", ROOT / "README.ja.md"
-PAGES = (*READMES, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (
+    *READMES,
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "results").rglob("*.md")),
+)
 SOURCES = sorted(path for path in (ROOT / "src").rglob("*") if path.suffix in (".py", ".html", ".css", ".toml"))
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-PLACE = re.compile(r"^(?:src|tests|recipes|docs|benchmarks)/(?!.*[A-Z]{2})[\w./-]*$")
+PLACE = re.compile(r"^(?:src|tests|recipes|docs|results|benchmarks)/(?!.*[A-Z]{2})[\w./-]*$")
 MACHINE_PATH = re.compile(r"(?<![\w.~<])/(?:home|root|opt|mnt|srv|work|workspace|Users|tmp)\b")
 SHELL = set("|&;<>$")
 TOKEN = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"|&;<>])+|[|&;]+|[<>]+""")
@@ -264,6 +269,11 @@ def test_nothing_points_out_of_the_project(path):
 def test_every_page_is_in_the_navigation():
     named = re.findall(r": ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     assert sorted(named) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_drawings_of_claims_in_the_pages_are_those_of_the_results():
+    for drawing in (ROOT / "docs/images/claims").iterdir():
+        assert drawing.read_bytes() == (ROOT / "results/images/claims" / drawing.name).read_bytes(), drawing.name
 
 
 def test_the_changelog_knows_the_version():

@@ -7,9 +7,9 @@ import torch
 from elman.config.inference import CacheRule
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
-from elman.evaluation.cache import NeuralCache
 from elman.evaluation.dynamic import (
     DynamicModel,
+    NeuralCache,
     Rule,
     adaptive_stream,
     gradient_statistics,

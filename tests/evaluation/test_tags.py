@@ -14,8 +14,8 @@ from elman.data.tags.corpus import TagSymbols, open_tags, split_of
 from elman.data.tags.lexicon import Lexicon
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.evaluation.chunks import chunk_measures
 from elman.evaluation.labelling import Labelling
+from elman.evaluation.measures import chunk_measures
 from elman.evaluation.tags import Tagging, confusions, measures, most_frequent, tag, training_loss
 from elman.network.build import build_model
 from reference.tags import conlleval

@@ -12,7 +12,7 @@ from elman.config.pairs import PairOptions
 from elman.data.pairs.corpus import open_pairs
 from elman.data.pairs.trees import bracketed, linear, read_trees, to_tree
 from elman.errors import UserError, notice
-from elman.evaluation.brackets import brackets, tree_measures
+from elman.evaluation.measures import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
 from elman.evaluation.transduction import Rules, baseline, bleu, measures, references, right_branching, rouge, rules_of
 

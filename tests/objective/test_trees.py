@@ -8,8 +8,7 @@ from elman import config
 from elman.config.trees import TreeOptions
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.trees.corpus import TreeSymbols, gather
-from elman.decoding.bracketing import Augmentation
-from elman.decoding.chart import chart_search
+from elman.decoding.parsing import Augmentation, chart_search
 from elman.objective.trees import tree_loss, tree_scores
 from support.tree_networks import random_shape, tree_model
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from elman.evaluation.edits import edit_distance
+from elman.evaluation.measures import edit_distance
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.perplexity import average_probabilities
 from elman.reproduce.channel import Channel, Confusion

@@ -6,7 +6,7 @@ import torch
 from elman import config
 from elman.data.trees.nodes import side_by_side
 from elman.data.trees.shape import Shape
-from elman.decoding.bracketing import from_splits
+from elman.decoding.parsing import from_splits
 from elman.network.build import build_model
 from elman.network.trees.composition import build_composition
 

@@ -1,7 +1,7 @@
 """Vectors of a model: hidden states by layer for every token, the vectors of its words, and their neighbours."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from elman.data.text.reading import TextReader
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.evaluation.scoring import Sentences
@@ -31,26 +30,14 @@ def num_layers(run: TextRun) -> int:
     return len(trace.raw)
 
 
-def hidden_states(
-    run: TextRun,
-    lines: Iterable[str] | str,
-    layers: Sequence[int],
-    *,
-    document: bool = False,
-    reader: TextReader | None = None,
-) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
-    """The tokens of each sentence as they stand, their ids [n], and the output of each of `layers` after each token.
-
-    Outputs are [n, H] float32; level 0 is the encoder.
-    """
-    return states_of(run, run.reading(lines, reader), layers, document=document)
-
-
 @torch.inference_mode()
 def states_of(
     run: TextRun, text: Sentences, layers: Sequence[int], *, document: bool = False
 ) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
-    """As `hidden_states`, of sentences that are read."""
+    """The tokens of each sentence as they stand, their ids [n], and the output of each of `layers` after each token.
+
+    Outputs are [n, H] float32; level 0 is the encoder. With `document` a sentence is read after those before it.
+    """
     _, state = text.model.trace(_column([run.first], run), run.begin())
     for sentence, inputs in text.items:
         trace, after = text.model.trace(_column(inputs, run), state)

@@ -59,7 +59,7 @@ class MixtureReading(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """As "layer 2.1" for the first component of layer 2, [K]."""
+        """The names of the components, such as "layer 2.1" for the first of layer 2, [K]."""
         return [f"layer {level}.{self.levels[: at + 1].count(level)}" for at, level in enumerate(self.levels)]
 
     @property

@@ -18,7 +18,7 @@ from torch import Tensor
 from elman.analysis.singular_values import Values, exact, gram, randomised
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
-from elman.evaluation.perplexity import traces
+from elman.evaluation.perplexity import evaluating, traces
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import Mixture
@@ -148,11 +148,8 @@ def log_prob_rows(
 @torch.inference_mode()
 def num_words(model: LanguageModel) -> int:
     """V, by the output of the model."""
-    training = model.training
-    # Without dropout, since that would move the random state of a training run.
-    model.eval()
-    log_probs, _ = model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))
-    model.train(training)
+    with evaluating(model):  # without dropout, which would move the random state of a training run
+        log_probs, _ = model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))
     return log_probs.shape[-1]
 
 

@@ -30,7 +30,7 @@ from elman.errors import counted
 
 if TYPE_CHECKING:
     from elman.data.text.tokeniser import Detokeniser, Tokeniser
-    from elman.decoding.continuation import Continuation
+    from elman.decoding.sampling import Continuation
 
 
 @group("Sampling", 2)
@@ -109,7 +109,7 @@ def generate(
         save_state: write the state after the last token
     """
     from elman.cli.conversation import Conversation
-    from elman.decoding.continuation import Continuation
+    from elman.decoding.sampling import Continuation
 
     adaptation.check()
     output.check(save_state=save_state is not None, adapt=adaptation.adapt, as_json=common.as_json)

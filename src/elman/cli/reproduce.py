@@ -53,7 +53,7 @@ def reproduce(
         seeds: seeds 1 to N (default: as the experiment plans)
         arm: only this arm of the experiment, and comparisons among those named; may be repeated
         resume: continue in OUT, which must exist
-        into: of `summary`, a Markdown file to write too, such as docs/claims.md
+        into: of `summary`, a Markdown file to write too, such as results/claims.md
     """
     if into is not None and name != "summary":
         raise UserError("--into belongs to `elman reproduce summary`; leave it out")

@@ -12,11 +12,9 @@ from elman.data.pairs.trees import linear
 from elman.data.sentences import Ids, in_batches
 from elman.data.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather
 from elman.data.trees.shape import tree_of
-from elman.decoding.bracketing import Bracketing
-from elman.decoding.chart import chart_search
-from elman.decoding.merging import greedy_search
+from elman.decoding.parsing import Bracketing, chart_search, greedy_search
 from elman.evaluation.labelling import Labelling, progressing, reading
-from elman.evaluation.perplexity import Score
+from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.statistics import Measure
 from elman.jobs import Advance
 from elman.network.tree_model import TreeModel
@@ -93,7 +91,7 @@ def parse(
 
 
 def linear_trees(found: Sequence[Bracketing], sentences: Sequence[Sequence[str]], symbols: TreeSymbols) -> list[str]:
-    """Trees in linear form, as `elman.evaluation.brackets.tree_measures` compares them."""
+    """Trees in linear form, as `elman.evaluation.measures.tree_measures` compares them."""
     return [
         " ".join(linear(tree_of(one.shape, words, symbols.labels.decode(one.labels))))
         for one, words in zip(found, sentences, strict=True)
@@ -105,10 +103,9 @@ def training_loss(
     model: TreeModel, corpus: TreeCorpus, trees: Treebank, margin: Margin | None, *, batch_size: int = BATCH
 ) -> Score:
     """The loss by which a model is trained, on a split without dropout: nats over labels, with a parser's margin."""
-    training, total, count = model.training, 0.0, 0
-    model.eval()
-    reader, ids = reading(model, corpus.symbols, trees.sentences)
-    try:
+    total, count = 0.0, 0
+    with evaluating(model):
+        reader, ids = reading(model, corpus.symbols, trees.sentences)
         batches = in_batches(trees.lengths, batch_size)
         for indices in batches if margin is None else _small(batches, trees.lengths):
             shapes = [trees.shapes[index] for index in indices]
@@ -116,8 +113,6 @@ def training_loss(
             loss = tree_loss(reader, batch.to(model.device), margin).reduced(margin)
             total += float(loss.nll_sum)
             count += int(loss.num_counted)
-    finally:
-        model.train(training)
     return Score(total, max(1, count))
 
 

@@ -51,7 +51,7 @@ class SourceReading(nn.Module):
                 part.scan = _scanned(part.cell.step)
 
     def forward(self, symbols: Int[Tensor, " S"]) -> tuple[Tensor, ...]:
-        """As described above, for a source as the model reads it."""
+        """Read a source as the model does, and return the tensors above."""
         changing, memory = _parts(self.model, _read(self.model, symbols))
         return *(one.clone() for one in changing), *(one.clone() for one in memory)  # keys may be the vectors
 
@@ -75,7 +75,7 @@ class TargetStep(nn.Module):
         return ["log_probs", *(["attention"] if self.model.attends else [])]
 
     def forward(self, symbols: Int[Tensor, " K"], *state: Tensor) -> tuple[Tensor, ...]:
-        """As described above; `state` are the tensors that change and those of the memory."""
+        """Read a symbol of each target; `state` are the tensors that change and those of the memory."""
         changing, memory = state[: len(self.changing)], state[len(self.changing) :]
         trace, after = self.model.trace(symbols.unsqueeze(0), self._joined(changing, memory))
         looks = () if trace.attention is None else (trace.attention[0],)

@@ -12,7 +12,6 @@ from safetensors import SafetensorError, safe_open
 
 from elman.config.data import reporting_of
 from elman.config.record import Reporting
-from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.constituents import TreeDrawing
 from elman.drawing.forecast import Forecast
@@ -145,7 +144,7 @@ class RunFolder:
     @property
     def scale(self) -> Reporting:
         """How its losses and its data are reported."""
-        data = in_present_form(self.recipe_table).get("data")
+        data = self.recipe_table.get("data")
         kind = data.get("kind") if isinstance(data, dict) else None
         return reporting_of(kind)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, command, notice
-from elman.evaluation.paired_accuracy import holm
+from elman.evaluation.paired import holm
 from elman.reproduce.arm import Scale, at_scale
 from elman.reproduce.claim import Claim
 from elman.reproduce.record import ClaimRecord, read_record

@@ -11,8 +11,8 @@ from torch import Tensor
 from elman.data.music.pitches import Roll
 from elman.errors import UserError, notice
 from elman.export.check import Comparison
-from elman.export.looks import FrameStep
 from elman.export.onnx import BATCH, OnnxGraph, states_of, write_onnx
+from elman.export.step import FrameStep
 from elman.network.output.notes import NADE, Bernoulli
 from elman.serve.music import MusicService
 from elman.serve.static_graphs import Differences, beginning_facts, write_graphs

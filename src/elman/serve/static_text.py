@@ -13,9 +13,8 @@ from elman.config.text import TextOptions
 from elman.data.text.tokeniser import LEADING, TIGHT, TIGHT_AFTER, TIGHT_BEFORE, TRAILING
 from elman.export.check import Beginning, compare
 from elman.export.folder import text_of
-from elman.export.looks import LookStep
 from elman.export.onnx import OnnxGraph, write_step
-from elman.export.step import Step
+from elman.export.step import LookStep, Step
 from elman.learning.constraint import spectral_radii
 from elman.serve.static_graphs import Differences, beginning_facts, subword_facts, write_graphs
 from elman.serve.text import TextService

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from elman.errors import notice
-from elman.evaluation.paired_accuracy import holm
+from elman.evaluation.paired import holm
 from elman.files import sha256_file
 from elman.reproduce import tokens
 from elman.reproduce.arm import Measurement

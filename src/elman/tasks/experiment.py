@@ -132,7 +132,7 @@ class Experiment:
             write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
 
     def _continue(self) -> None:
-        changes = self.trainer.resume(self._before)
+        changes = self.trainer.resume()
         if self.team.leads:
             self._write_extras()
             self._write_place()

@@ -12,7 +12,7 @@ from elman.cli import main
 from elman.data.pairs.trees import bracketed, leaves, read_tree, read_trees
 from elman.data.trees.corpus import open_trees
 from elman.errors import UserError
-from elman.evaluation.brackets import tree_measures
+from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import Result
 from elman.learning import checkpoint
 from elman.tasks.evaluating import EvaluationOptions

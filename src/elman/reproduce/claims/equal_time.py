@@ -30,8 +30,8 @@ MICROSECONDS = {
 }
 """Processor time of a training step for one token, one thread of Zen 3, on 2026-11-25.
 
-They are by the measure of recurrences-on-words, in a run before the one that docs/claims.md shows, whose times differ
-by up to 18 %: epochs are fixed before the networks are trained.
+They are by the measure of recurrences-on-words, in a run before the one that results/claims.md shows, whose times
+differ by up to 18 %: epochs are fixed before the networks are trained.
 """
 
 EPOCHS = {label: round(SECONDS / (1e-6 * each * WORD_TOKENS)) for label, each in MICROSECONDS.items()}

@@ -19,7 +19,7 @@ from elman.errors import notice
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
@@ -41,15 +41,13 @@ def evaluate_pieces(
     windows = PieceWindows(pieces.frames, pieces.lengths, columns, length)
     generator = torch.Generator(model.device).manual_seed(0)
     total, count, hits, union = 0.0, 0, 0, 0
-    for done, (batch, _, trace) in enumerate(traces(model, windows), start=1):
+    for batch, _, trace in advancing(traces(model, windows), windows.num_windows, advance):
         assert batch.mask is not None
         total -= model.output.log_prob(trace, batch.targets)[batch.mask].cpu().double().sum().item()
         drawn, true = model.output.sample(trace, 1.0, generator)[batch.mask].bool(), batch.targets[batch.mask].bool()
         count += len(true)
         hits += int((drawn & true).sum())
         union += int((drawn | true).sum())
-        if advance is not None:
-            advance(done, windows.num_windows)
     return piece_result(Score(total, count), pieces, accuracy=hits / max(1, union), method="static")
 
 

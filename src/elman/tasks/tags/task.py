@@ -14,7 +14,7 @@ from elman.data.sentences import SentenceWindows
 from elman.data.tags.corpus import TagSymbols, gather, open_tags
 from elman.data.text.block_reading import Progress
 from elman.drawing.tags import TagDrawing
-from elman.evaluation.chunks import require_nervaluate
+from elman.evaluation.measures import require_nervaluate
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.evaluation.tags import most_frequent, training_loss

@@ -17,8 +17,8 @@ from elman.data.pairs.trees import Node
 from elman.data.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, open_trees
 from elman.data.trees.shape import NONE, Shape, tree_of
 from elman.errors import UserError
-from elman.evaluation.brackets import tree_measures
 from elman.evaluation.labelling import reading
+from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimate, estimates
 from elman.evaluation.transduction import right_branching

@@ -1,4 +1,4 @@
-"""Two models judged on the same minimal pairs: McNemar's test, by phenomenon and over all pairs."""
+"""Two models on the same minimal pairs (McNemar's test) and on the same sentences (a t test by item), and over all."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from scipy import stats
 
 from elman.data.pair_tables import Pair
 from elman.evaluation.minimal_pairs import by_phenomenon
-from elman.evaluation.statistics import LEVEL, Floats
+from elman.evaluation.statistics import LEVEL, Floats, compare
 
 
 class McNemar(msgspec.Struct, frozen=True):
@@ -128,3 +128,59 @@ def _interval(only_a: int, only_b: int, count: int) -> tuple[float, float]:
     error = math.sqrt((only_a + only_b + 1) - more**2 / total) / total
     margin = float(stats.norm.ppf((1 + LEVEL) / 2)) * error
     return max(-1.0, more / total - margin), min(1.0, more / total + margin)
+
+
+class PairedItems(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean surprisals (bits per sentence) of A and B in a condition, and their difference A - B; positive favours B.
+
+    The interval (95 %) and the two-sided p-value are those of the paired t test on the means of the items, None of a
+    single item; `p_holm` is adjusted for the number of conditions that are tested, None of all sentences together.
+    """
+
+    condition: str
+    items: int
+    sentences: int
+    a: float
+    b: float
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_holm: float | None = None
+
+
+def compare_items(a: Floats, b: Floats, items: Sequence[str], conditions: Sequence[str]) -> list[PairedItems]:
+    """Compare log-probabilities (nats) [n] of sentences, by condition and over all.
+
+    Sentences of one item depend on each other: their mean is one observation.
+    """
+    groups: dict[str, list[int]] = {}
+    for index, condition in enumerate(conditions):
+        groups.setdefault(condition, []).append(index)
+    rows = [
+        _compared_items(name, a[members], b[members], [items[one] for one in members])
+        for name, members in groups.items()
+    ]
+    adjusted = iter(holm([row.p_value for row in rows if row.p_value is not None]))
+    rows = [row if row.p_value is None else msgspec.structs.replace(row, p_holm=next(adjusted)) for row in rows]
+    return [*rows, _compared_items("all", a, b, items)]
+
+
+def _compared_items(condition: str, a: Floats, b: Floats, items: Sequence[str]) -> PairedItems:
+    names = {item: number for number, item in enumerate(dict.fromkeys(items))}
+    place = np.array([names[item] for item in items])
+    counts = np.bincount(place)
+    first, second = (-np.bincount(place, one) / counts / math.log(2) for one in (a, b))
+    many = len(names) > 1
+    found = compare(-first, -second, block=1) if many else None
+    return PairedItems(
+        condition=condition,
+        items=len(names),
+        sentences=len(a),
+        a=float(first.mean()),
+        b=float(second.mean()),
+        difference=float((first - second).mean()),
+        low=None if found is None else found.low,
+        high=None if found is None else found.high,
+        p_value=None if found is None else found.p_value,
+    )

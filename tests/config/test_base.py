@@ -1,4 +1,4 @@
-"""A recipe may name a base; recipes in the form before `data` had a kind are still read."""
+"""A recipe may name a base."""
 
 import pytest
 
@@ -98,74 +98,3 @@ def test_bases_in_a_circle(tmp_path):
     write(tmp_path, "one.toml", 'base = "two.toml"\n')
     path = write(tmp_path, "two.toml", 'base = "one.toml"\n')
     assert "cannot be its own base" in refusal(path)
-
-
-def earlier(kind, model, options, evaluation):
-    """A recipe as it was dumped before `data` had a kind: with the options of all kinds."""
-    data = {"text": {"eos": "line"}, "music": {"pitches": 88}, "pairs": {"form": "tsv"}}
-    data[kind] |= options
-    every = {"streams": 4, "length": 70, "warm_up": 0, "skip_first": False, "beam": 5, "copy_unknown": False}
-    training = {"epochs": 1, "optimiser": {"kind": "adam"}}
-    evaluation = every | {"constrained": True} | evaluation
-    return {"title": "t", "model": model, "training": training, "data": data, "evaluation": evaluation}
-
-
-STACK = {"kind": "stack", "sizes": [4]}
-LOOKUP = {"kind": "lookup", "size": 4}
-EARLIER = {
-    "text": (
-        {"encoder": LOOKUP, "core": STACK},
-        {"eos": "none"},
-        {"warm_up": 3},
-        config.TextData(eos="none", evaluation=config.TextEvaluation(streams=4, warm_up=3)),
-    ),
-    "music": (
-        {"encoder": {"kind": "frames", "size": 4}, "core": STACK},
-        {"pitches": 93},
-        {"length": 35},
-        config.MusicData(pitches=93, evaluation=config.MusicEvaluation(streams=4, length=35)),
-    ),
-    "pairs": (
-        {"encoder": LOOKUP, "core": {"kind": "attentive", "stack": STACK}, "source": {"stack": STACK}},
-        {"form": "trees"},
-        {"beam": 2},
-        config.PairData(form="trees", evaluation=config.PairEvaluation(beam=2)),
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", EARLIER)
-def test_an_earlier_recipe_is_read(kind):
-    model, options, evaluation, expected = EARLIER[kind]
-    recipe = config.parse_recipe(earlier(kind, model, options, evaluation), "r")
-    assert recipe.data == expected
-    assert recipe.kind == kind
-    assert "[data.music]" not in config.dump_recipe(recipe)
-
-
-def test_an_earlier_grammar_is_read():
-    model, options, evaluation, _ = EARLIER["text"]
-    raw = earlier("text", model, options, evaluation)
-    raw["data"]["grammar"] = {"sentences": 9}
-    assert config.parse_recipe(raw, "r").data.grammar == config.GrammarOptions(sentences=9)
-
-
-def test_a_mistake_in_an_earlier_recipe_is_found():
-    model, _, _, _ = EARLIER["text"]
-    with pytest.raises(UserError, match=r"unknown key data\.eof"):
-        config.parse_recipe(earlier("text", model, {"eof": "none"}, {}), "r")
-    with pytest.raises(UserError, match=r"unknown key data\.evaluation\.stream"):
-        config.parse_recipe(earlier("text", model, {}, {"stream": 1}), "r")
-
-
-@pytest.mark.parametrize(
-    ("setting", "new"),
-    [
-        ("data.text.eos=none", "data.eos=none"),
-        ("data.text.subwords.size=300", "data.subwords.size=300"),
-        ("data.pairs.form=trees", "data.form=trees"),
-        ("evaluation.beam=3", "data.evaluation.beam=3"),
-    ],
-)
-def test_a_setting_that_has_moved_is_named(tmp_path, setting, new):
-    assert refusal(write(tmp_path, "base.toml", BASE), setting).endswith(f"write --set {new}")
