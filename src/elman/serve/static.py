@@ -17,6 +17,7 @@ from elman.export.onnx import require_onnx
 from elman.files import json_text, write_atomic
 from elman.serve.limits import Limits
 from elman.serve.music import MusicService
+from elman.serve.operations import OPERATIONS
 from elman.serve.page_files import TYPES, page_files
 from elman.serve.pairs import PairService
 from elman.serve.service import Service
@@ -36,6 +37,10 @@ POLICY = (
 
 NEEDS_SERVER = ("adapt",)
 """What a page without a server does not answer: weights do not change in it."""
+
+
+PAGE = Limits(text=4_000, drawn=1_000)
+"""What a question to the page may hold at most."""
 
 
 class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,9 +103,18 @@ def export_web(
                     compared=found.compared,
                 )
             )
-        write_atomic(folder / "runs.json", json_text({"runs": contents}) + "\n")
+        limits = {"longest_text": PAGE.text, "most_steps": PAGE.steps, "most_drawn": PAGE.drawn}
+        opened = {"runs": contents, **limits, "defaults": {one.name: defaults_of(one.question) for one in OPERATIONS}}
+        write_atomic(folder / "runs.json", json_text(opened) + "\n")
         size = _size(folder)
     return Written(folder=str(out), bytes=size, models=models)
+
+
+def defaults_of(question: type[msgspec.Struct]) -> dict[str, Any]:
+    """What a question has where it says nothing, for the page."""
+    fields = msgspec.structs.fields(question)
+    given = {one.name: one.default for one in fields if one.default is not msgspec.NODEFAULT}
+    return given | {one.name: one.default_factory() for one in fields if one.default_factory is not msgspec.NODEFAULT}
 
 
 def _write_model(service: Service, folder: Path, data: str | None, *, int8: bool) -> tuple[Differences, dict[str, Any]]:

@@ -1,12 +1,12 @@
 """A text as a run reads it, and as the page shows it."""
 
 import codecs
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from elman.data.text.portable import is_ended
 from elman.data.text.reading import Sentence
 from elman.data.text.subwords import piece_bytes
 from elman.data.text.utf8 import readable
@@ -15,8 +15,6 @@ from elman.evaluation.word_ends import with_word_ends
 from elman.serve.answers import Mark
 from elman.serve.prefixes import Scored, Symbols
 from elman.tasks.text.run import TextRun
-
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*\Z")
 
 
 class Text(NamedTuple):
@@ -48,18 +46,11 @@ def read_text(run: TextRun, text: str, *, known_only: bool = False) -> Text:
     tokens = [token for sentence, _ in items for token in sentence.read]
     ids = [int(one) for sentence, _ in items for one in sentence.ids]
     inputs = [int(one) for _, part in items for one in part]
-    length = len(tokens) - (bool(tokens) and tokens[-1] == EOS and not _ended(text, run))
+    length = len(tokens) - (bool(tokens) and tokens[-1] == EOS and not is_ended(text, run.options))
     size = len(run.vocabulary)
     keys = [one if one < size else token for one, token in zip(inputs[:length], tokens, strict=False)]
     symbols = Symbols(found.model, inputs[:length], ids[:length], list(keys))
     return Text(symbols, tokens[:length], [sentence for sentence, _ in items], reader.report())
-
-
-def _ended(text: str, run: TextRun) -> bool:
-    """Whether the last line, or paragraph, of a text has its end."""
-    if run.options.eos == "paragraph":
-        return _BLANK_LINE.search(text) is not None
-    return run.options.eos == "exact" or text.endswith("\n")
 
 
 def marks_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> list[Mark]:
