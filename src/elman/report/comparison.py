@@ -8,7 +8,7 @@ from typing import Any
 from elman.config.record import TOKENS, Reporting
 from elman.config.toml import flatten
 from elman.errors import notice
-from elman.report.folder import Expected, RunFolder
+from elman.report.folder import RunFolder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,8 +114,9 @@ def published_verdict(run: RunFolder) -> str | None:
 
 def published(run: RunFolder, split: str) -> float | None:
     """The published loss of the recipe: that after fine-tuning if the run has reached it."""
-    found = run.recipe.expected or Expected()
-    plain, tuned = (found.test, found.fine_tuned_test) if split == "test" else (found.valid, found.fine_tuned_valid)
+    expected = run.recipe.expected
+    plain: float | None = getattr(expected, split, None)
+    tuned: float | None = getattr(expected, f"fine_tuned_{split}", None)
     return tuned if run.fine_tuned and tuned is not None else plain
 
 
