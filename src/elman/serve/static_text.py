@@ -50,7 +50,7 @@ def write_text(
     )
     vectors = word_vectors(run, "input").float().numpy(force=True)
     (folder / VECTORS).write_bytes(in_eight_bits(vectors).tobytes())
-    bases = [done(service.views.basis(layer)) for layer in range(service.views.num_layers)]
+    bases = [done(service.basis(layer)) for layer in range(service.num_layers)]
     return found, {
         "words": run.vocabulary.words,
         "first": run.first,
