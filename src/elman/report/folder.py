@@ -107,6 +107,23 @@ class RunFolder:
         quoted = [row for row in rows if (row.method, row.model) == ("static", "best")]
         return next(iter(quoted or rows), None)
 
+    @property
+    def valid_loss(self) -> float | None:
+        """As evaluated after training, else the best one during training; infinite where it is so in nats."""
+        best = self.metrics.best
+        return self._loss("valid", None if best is None else self.scale.of(best.nll))
+
+    @property
+    def test_loss(self) -> float | None:
+        """As evaluated after training; infinite where it is so in nats."""
+        return self._loss("test", None)
+
+    def _loss(self, split: str, other: float | None) -> float | None:
+        result = self.result(split)
+        if result is None:
+            return other
+        return self.scale.of(result.nll) if math.isfinite(result.nll) else math.inf
+
 
 class NotARunError(UserError):
     """A path is no run folder, or one in which nothing has been trained."""

@@ -42,7 +42,6 @@ def render(runs: Sequence[RunFolder]) -> str:
     coloured = [group.runs for group in groups] if len(groups) > 1 else [(run,) for run in runs]
     series = {id(run): number % len(style.SERIES) for number, members in enumerate(coloured) for run in members}
     colours = [series[id(run)] for run in runs]
-    tallies = tables.tallies(groups, labels, series)
     return page.render(
         "report.html",
         title=runs[0].title if len(runs) == 1 else _title(groups),
@@ -52,8 +51,8 @@ def render(runs: Sequence[RunFolder]) -> str:
         runs=runs,
         labels=[labels[id(run)] for run in runs],
         legend=_legend(groups, labels, series),
-        tallies=tallies,
-        ranking=tables.ranking(tallies) if comparison.same_text(runs) else None,
+        groups=[(group, [(labels[id(run)], series[id(run)], run) for run in group.runs]) for group in groups],
+        ranking=tables.ranking(groups) if comparison.same_text(runs) else None,
         differences=comparison.differences(groups),
         scale=runs[0].scale,
         losses=[(plot, plots.draw(plot)) for plot in curves.loss_plots(runs, colours)],
@@ -68,7 +67,7 @@ def render(runs: Sequence[RunFolder]) -> str:
 
 def _title(groups: Sequence[comparison.Group]) -> str:
     count = sum(len(group.runs) for group in groups)
-    return f"{groups[0].label}: {count} runs" if len(groups) == 1 else f"{count} runs in {len(groups)} groups"
+    return f"{groups[0].name}: {count} runs" if len(groups) == 1 else f"{count} runs in {len(groups)} groups"
 
 
 def _legend(
@@ -78,7 +77,7 @@ def _legend(
     if len(groups) == 1:
         return [(labels[id(run)], series[id(run)]) for run in groups[0].runs]
     counts = (f" ({len(group.runs)} runs)" if len(group.runs) > 1 else "" for group in groups)
-    return [(group.label + count, series[id(group.runs[0])]) for group, count in zip(groups, counts, strict=True)]
+    return [(group.name + count, series[id(group.runs[0])]) for group, count in zip(groups, counts, strict=True)]
 
 
 def _parts_of(run: RunFolder) -> list[tuple[str, str]]:
