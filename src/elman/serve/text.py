@@ -16,7 +16,7 @@ from elman.network.state import State
 from elman.objective import perplexity
 from elman.serve import answers, questions
 from elman.serve.limits import Limits, busy
-from elman.serve.service import place_in
+from elman.serve.service import Answer, place_in
 from elman.serve.tabs import Tab
 from elman.serve.text_reader import Adapted
 from elman.serve.text_reading import marks_of, read_text, token_shown
@@ -34,7 +34,7 @@ class TextService(TextViews):
 
     def __init__(self, name: str, run: TextRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
-        own = {"score": self.score, "next": self.next, "generate": self.generate, "adapt": self.adapt}
+        own: dict[str, Answer] = {"score": self.score, "next": self.next, "generate": self.generate, "adapt": self.adapt}
         self.answers = own | self.answers
 
     def facts(self) -> answers.RunFacts:
