@@ -34,7 +34,12 @@ class TextService(TextViews):
 
     def __init__(self, name: str, run: TextRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
-        own: dict[str, Answer] = {"score": self.score, "next": self.next, "generate": self.generate, "adapt": self.adapt}
+        own: dict[str, Answer] = {
+            "score": self.score,
+            "next": self.next,
+            "generate": self.generate,
+            "adapt": self.adapt,
+        }
         self.answers = own | self.answers
 
     def facts(self) -> answers.RunFacts:
