@@ -288,7 +288,7 @@ def test_runs_with_equal_seeds_are_no_replicates(make_run, capsys):
     paths = [make_run(f"{name}/{seed}", seed=seed, epochs=1) for name in ("here", "there") for seed in (1, 2)]
     groups = comparison.group_runs([read_folder(path) for path in paths])
     assert [[run.path for run in group.runs] for group in groups] == [paths[:2], paths[2:]]
-    assert len({group.label for group in groups}) == 2
+    assert len({group.name for group in groups}) == 2
     assert capsys.readouterr().err == (
         f"elman: {paths[2]}, {paths[3]}: recipe, data and seed are those of another of these runs;"
         " runs with equal seeds are no replicates and are not averaged\n"

@@ -21,7 +21,6 @@ from elman.cli.options import (
     TextRunFolder,
     file_to_write,
     group,
-    option,
     record_of,
     refuse,
 )
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from elman.decoding.sampling import Continuation
 
 
-@group("Sampling", 2)
+@group("Sampling", 2, of=Sampling())
 class SamplingOptions:
     """How tokens are drawn.
 
@@ -43,9 +42,6 @@ class SamplingOptions:
         unk: allow <unk> to be drawn.
     """
 
-    temperature: Annotated[float | None, option("temperature", Sampling())] = None
-    top_k: Annotated[int | None, option("top_k", Sampling())] = None
-    top_p: Annotated[float | None, option("top_p", Sampling())] = None
     seed: Natural | None = None
     unk: bool = False
 

@@ -177,7 +177,7 @@ def write_results(out: Path, evaluated: Callable[[str], Result], more: Callable[
     """
     results = [msgspec.structs.replace(evaluated(name), model="best") for name in ("valid", "test")]
     for name, value in more().items():
-        write_json(out / name, value)
+        write_json(out / name, msgspec.to_builtins(value))
     write_json(out / RESULTS, msgspec.to_builtins(results))
     return results
 

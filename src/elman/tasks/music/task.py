@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import torch
 
 from elman.config.music import MusicData
@@ -24,6 +22,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Chord, log_odds_of_notes
 from elman.tasks.music.run import MusicRun, evaluate_pieces
+from elman.tasks.samples import Sample
 from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
 
 SAMPLE_STEPS = 128
@@ -89,15 +88,15 @@ class MusicTask(Task):
 
         return write_results(out, evaluated, lambda: {"samples.json": self._samples(run, out, len(prompts))})
 
-    def _samples(self, run: MusicRun, out: Path, count: int) -> list[dict[str, Any]]:
+    def _samples(self, run: MusicRun, out: Path, count: int) -> list[Sample]:
         """The rows of samples.json; each sample is also written as MIDI."""
         samples = []
         for seed in range(count):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
             write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
             step = 60 / TEMPO / self.data.steps_per_quarter
-            figure = msgspec.to_builtins(PianoRoll(run.inputs.sounding(roll), step))
-            samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": figure})
+            figure = PianoRoll(run.inputs.sounding(roll), step)
+            samples.append(Sample(text=f"sample-{seed}.mid", seed=seed, temperature=1.0, figure=figure))
         return samples
 
     def summary(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,6 +19,7 @@ from elman.evaluation.perplexity import Score, evaluate
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
+from elman.tasks.samples import Sample
 from elman.tasks.series.evaluation import (
     Baseline,
     autoregression,
@@ -135,7 +135,7 @@ class SeriesTask(Task):
         units = "standardised by the training split" if self.data.standardise else "not standardised"
         return [*lines, f"columns {', '.join(self.inputs.names)} ({units})"]
 
-    def _forecasts(self, run: SeriesRun) -> list[dict[str, Any]]:
+    def _forecasts(self, run: SeriesRun) -> list[Sample]:
         """A row of samples.json per column, with the forecast that the report draws."""
         values = self.corpus.split("test").values
         shown, steps = min(SHOWN_STEPS, len(values)), min(FORECAST_STEPS, len(values) // 2)
@@ -148,5 +148,5 @@ class SeriesTask(Task):
             truth, means = (part[-shown:, index].tolist() for part in (values, one_step))
             forecast = Forecast(name, len(values) - shown, truth, means, low, middle, high)
             text = f"{name}: the end of the test split; {steps} steps forecast from {FORECAST_SAMPLES} samples"
-            rows.append({"text": text, "figure": msgspec.to_builtins(forecast)})
+            rows.append(Sample(text=text, figure=forecast))
         return rows

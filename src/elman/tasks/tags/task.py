@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import torch
 
 from elman.config.recipe import Recipe
@@ -21,6 +20,7 @@ from elman.evaluation.tags import most_frequent, training_loss
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
+from elman.tasks.samples import Sample
 from elman.tasks.tags.run import BASELINE, TagRun
 from elman.tasks.task import Size, WholeSequences, write_results
 
@@ -98,7 +98,7 @@ class TagTask(WholeSequences):
         shown = " (chunks)" if self.inputs.in_chunks else ""
         return [*lines, f"vocabulary {len(self.inputs.words):,}, tags {len(self.inputs) - 1:,}{shown}"]
 
-    def _samples(self, run: TagRun) -> list[dict[str, Any]]:
+    def _samples(self, run: TagRun) -> list[Sample]:
         """Sentences of the test split with the tags that were found and the given ones."""
         split = self.corpus.split("test")
         places = [n for n, words in enumerate(split.sentences) if SHOWN_WORDS[0] <= len(words) <= SHOWN_WORDS[1]]
@@ -106,5 +106,5 @@ class TagTask(WholeSequences):
         rows = []
         for place, found in zip(places, run.tag([split.sentences[place] for place in places]), strict=True):
             drawn = TagDrawing(found.words, found.tags, split.tags[place])
-            rows.append({"text": " ".join(found.words), "figure": msgspec.to_builtins(drawn)})
+            rows.append(Sample(text=" ".join(found.words), figure=drawn))
         return rows

@@ -3,9 +3,7 @@
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import torch
 
 from elman.config.recipe import Recipe
@@ -23,6 +21,7 @@ from elman.evaluation.trees import label_accuracy, training_loss
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
+from elman.tasks.samples import Sample
 from elman.tasks.task import Size, WholeSequences, write_results
 from elman.tasks.trees.drawing import drawing_of
 from elman.tasks.trees.run import TreeRun
@@ -102,7 +101,7 @@ class TreeTask(WholeSequences):
         ]
         return [*lines, f"vocabulary {len(self.inputs.words):,}, labels {len(self.inputs):,}"]
 
-    def _samples(self, run: TreeRun) -> list[dict[str, Any]]:
+    def _samples(self, run: TreeRun) -> list[Sample]:
         """Trees of the test split: as the parser finds them, or with the labels that are given to their nodes."""
         split = self.corpus.split("test")
         limit = min(self.data.max_words, self.data.evaluation.max_words) if run.is_parser else self.data.max_words
@@ -118,5 +117,5 @@ class TreeTask(WholeSequences):
         rows = []
         for words, shape, tree in zip(sentences, shapes, found, strict=True):
             drawn = drawing_of(tree, tree_of(shape, words), words, given=not run.is_parser)
-            rows.append({"text": " ".join(words), "figure": msgspec.to_builtins(drawn)})
+            rows.append(Sample(text=" ".join(words), figure=drawn))
         return rows
