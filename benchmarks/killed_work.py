@@ -130,10 +130,10 @@ def tune(inputs: Path, place: Path) -> int:
 
 def reproduce(inputs: Path, place: Path) -> int:
     """A claim on two recipes, trained by the processes of `elman reproduce`."""
-    from elman.reproduce import arm, claims
-    from elman.reproduce.claim import Claim
-    from elman.reproduce.comparison import lower
-    from elman.reproduce.perplexity import PERPLEXITY
+    from elman.study import arm, claims
+    from elman.study.claim import Claim
+    from elman.study.comparison import lower
+    from elman.study.measures import PERPLEXITY
 
     arm.find = lambda name: inputs / name
     settings = {name: f"model.output.activation={name}" for name in ("softmax", "sigsoftmax")}
