@@ -17,7 +17,7 @@ from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
     from elman.study.claim import Scale
-    from elman.study.page import Reproduction
+    from elman.study.conduct import Reproduction
     from elman.study.plan import Plan
     from elman.study.summary import Summary
 
@@ -68,8 +68,8 @@ def reproduce(
         return _list(common.as_json)
     from elman.study.claim import scale_of
     from elman.study.claims import choose
-    from elman.study.page import reproduce as conduct
-    from elman.study.plan import batches, plan, total_minutes, train_together
+    from elman.study.conduct import batches, conduct, train_together
+    from elman.study.plan import plan, total_minutes
     from elman.study.runner import Stopped
     from elman.study.runs import Machine as Pool
     from elman.study.store import Store

@@ -2,21 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import legend, svg
 from elman.errors import counted
-from elman.jobs.launching import Tell
 from elman.study.claim import Measurement
-from elman.study.comparison import Verdict, together
+from elman.study.comparison import Verdict
 from elman.study.figures import DOTS, by_seed, drawings, measured_curves, training_curves
-from elman.study.plan import Plan, judged, measure, train_together
-from elman.study.record import ClaimRecord, record, write_record
-from elman.study.runs import Machine
+from elman.study.plan import Plan
+from elman.study.record import ClaimRecord
 from elman.study.statistics import detectable, power
-from elman.study.store import Planned, Store
+from elman.study.store import Planned
 
 RULE = (
     "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in every"
@@ -39,31 +36,6 @@ QUICK = (
 )
 SEEDS_AND_MEAN = "Thin: a seed; thick: their mean. A ring: the first validation of averaged weights."
 """Under `training_curves`."""
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """A claim that was judged: the verdict on each comparison, the record of all, and the page."""
-
-    plan: Plan
-    verdicts: list[Verdict]
-    record: ClaimRecord
-    page: Path
-
-
-def reproduce(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reproduction:
-    """Train what is missing, measure, judge, and write NAME.json and NAME.html into the folder of the store.
-
-    Raises Stopped where a signal arrived (the same command continues), UserError where a training failed.
-    """
-    claim, page = planned.claim, store.out / f"{planned.name}.html"
-    (planned,) = train_together([planned], store, machine, tell)
-    measurements = measure(planned, machine, tell)
-    verdicts = judged(claim, planned.scale, measurements)
-    made = record(planned, measurements, verdicts, together(claim.sentence, verdicts), page)
-    write_claim_page(page, planned, made, measurements, verdicts)
-    write_record(store.out / f"{planned.name}.json", made)
-    return Reproduction(planned, verdicts, made, page)
 
 
 def write_claim_page(

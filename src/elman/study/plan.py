@@ -1,9 +1,7 @@
 """A claim from its plan to its verdicts: what it needs, what of that is kept, and how long the rest takes."""
 
-import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import torch
@@ -11,25 +9,18 @@ import torch
 from elman.config import Mixture, Model
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import locate_minimal_pairs
-from elman.jobs.launching import Tell
 from elman.learning.progress import phases_of
 from elman.network.build import build_model
 from elman.network.device import choose_device
 from elman.network.seq2seq import SequenceToSequence
-from elman.study.claim import Claim, Computation, Measurement, Scale, at_scale
-from elman.study.comparison import Verdict, indication
-from elman.study.measures import with_tokens
-from elman.study.measuring import Measuring, at_once, measure_all
-from elman.study.runner import train_all
+from elman.study.claim import Claim, Computation, Scale, at_scale
+from elman.study.measuring import Measuring, at_once
 from elman.study.runs import Machine, PlannedRun
 from elman.study.store import Planned, Store, Trial, trial_recipes
 from elman.tasks.open import task_of
 
 RATE = 60e9
 """Floating-point operations per second of one thread of a processor of 2024, in training these models."""
-
-RUNS_PER_JOB = 8
-"""So many runs for every job are trained together: jobs that wait for the last ones then lose little time."""
 
 
 @dataclass(frozen=True)
@@ -93,47 +84,6 @@ def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:
     training = {folder: minutes for planned in plans for folder, minutes in planned.training.items()}
     together = max(1, min(machine.launch.at_once, len(training)))
     return sum(training.values()) / together + sum(planned.measuring for planned in plans)
-
-
-def batches(plans: Sequence[Plan], jobs: int) -> Iterator[list[Plan]]:
-    """Plans to train together, in their order: few, so that verdicts come early, but enough to keep the jobs busy."""
-    batch, waiting = list[Plan](), 0
-    for planned in plans:
-        batch.append(planned)
-        waiting += len(planned.waiting)
-        if jobs == 1 or waiting >= RUNS_PER_JOB * jobs:
-            yield batch
-            batch, waiting = [], 0
-    if batch:
-        yield batch
-
-
-def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: Tell) -> list[Plan]:
-    """Train what reproductions need, all side by side: first the trials, then the runs by what these choose.
-
-    The plans are returned with these runs. Raises Stopped where a signal arrived (the same command continues),
-    UserError where a training failed.
-    """
-    train_all([run for planned in plans for run in planned.untried], machine, tell)
-    chosen = [
-        dataclasses.replace(planned, runs=store.plan(planned.claim, planned.scale, planned.seeds)) for planned in plans
-    ]
-    train_all([run for planned in chosen for run in planned.waiting], machine, tell)
-    return chosen
-
-
-def measure(planned: Plan, machine: Machine, tell: Tell) -> dict[str, list[Measurement]]:
-    """The measurements of every arm, in the order of the seeds; raises as `measure_all`."""
-    everything = [one for each in planned.runs.values() for one in each]
-    found = iter(measure_all(everything, planned.claim.measure, machine, tell))
-    return {label: list(islice(found, len(each))) for label, each in planned.runs.items()}
-
-
-def judged(claim: Claim, scale: Scale, measurements: Mapping[str, Sequence[Measurement]]) -> list[Verdict]:
-    """The verdict on every comparison of a claim, by token too where possible; at the scale quick indicative."""
-    figures = {label: [one.figures for one in each] for label, each in measurements.items()}
-    verdicts = [with_tokens(one.verdict(figures), one, measurements) for one in claim.comparisons]
-    return [indication(one) for one in verdicts] if scale == "quick" else verdicts
 
 
 def nominal_minutes(claim: Claim, scale: Scale) -> float:

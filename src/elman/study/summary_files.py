@@ -134,7 +134,7 @@ def write_markdown(path: Path, summary: Summary) -> Path:
         others = drawings(made)
         for one in others:
             write_atomic(path.parent / _drawing(one.name), svg_file(one.figure, one.name, made.claim, one.marks))
-        entries[made.name] = Entry(_glance(made), row, _section(made, others))
+        entries[made.name] = Entry(_glance(made), row, _markdown_section(made, others))
     ordered = [entries[row.name] for row in summary.rows]
     parts = [
         TITLE,
@@ -178,7 +178,7 @@ def _row(name: str, cells: Sequence[str]) -> Row:
     return Row(name, verdict, float(p) if p else None, int(seeds), float(minutes) if minutes else None)
 
 
-def _section(made: ClaimRecord, others: Iterable[Drawing]) -> str:
+def _markdown_section(made: ClaimRecord, others: Iterable[Drawing]) -> str:
     """Verdict, drawings, tables and remarks of a claim."""
     judged = comparisons(made)
     parts = [

@@ -3,7 +3,7 @@
 import pytest
 
 from elman import config
-from elman.study import arm as arms_module
+from elman.study import claim as arms_module
 from elman.study import claims as registry
 from elman.study.claim import Arm, Claim, Source
 from elman.study.comparison import lower

@@ -8,7 +8,6 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.study.claim import recipe_of
 from elman.study.claims import CLAIMS
 from elman.study.measures import results
 from elman.study.plan import nominal_minutes
@@ -39,14 +38,14 @@ def test_the_claims_of_pairs_are_listed():
 
 @pytest.mark.parametrize("claim", OF_PAIRS, ids=lambda claim: claim.name)
 def test_arms_differ_in_what_the_claim_is_about_alone(claim):
-    first, *others = (recipe_of(arm.small, 1) for arm in claim.arms)
+    first, *others = (arm.small.at(1) for arm in claim.arms)
     for other in others:
         assert all(key.startswith(ABOUT[claim.name]) for key in config.changed_keys(first, other))
 
 
 def test_the_arms_of_headlines_have_equal_weights_where_they_say_so():
     """Within one in a thousand at small scale."""
-    count = {arm.label: weights(recipe_of(arm.small, 1)) for arm in CLAIMS["headlines"].arms}
+    count = {arm.label: weights(arm.small.at(1)) for arm in CLAIMS["headlines"].arms}
     assert count["EncDec, as many weights"] == pytest.approx(count["EncDec + DOC"], rel=1e-3)
     assert count["EncDec"] < count["EncDec + MoS"] < count["EncDec + DOC"]
 

@@ -9,10 +9,11 @@ import pytest
 from elman.cli import main
 from elman.errors import UserError
 from elman.study import claims as registry
-from elman.study import conduct, cost, plan, training
+from elman.study import conduct, plan
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound
 from elman.study.measures import by_split
+from elman.study.runs import Machine
 from elman.study.store import Store
 from support import inline
 
@@ -34,8 +35,8 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, monk
     record = json.loads((out / "toy-claim.json").read_text())
     assert record["verdict"] == told.out.splitlines()[-1].removeprefix("toy-claim: ")
     assert len(record["arms"]["softmax"]["figures"]["test perplexity"]["by_seed"]) == 2
-    page = (out / "toy-claim.html").read_text()
-    assert "http://" not in page.replace("http://www.w3.org", "")
+    written = (out / "toy-claim.html").read_text()
+    assert "http://" not in written.replace("http://www.w3.org", "")
     before = sorted((path, path.stat().st_mtime_ns) for path in out.glob("runs/*/model.safetensors"))
     assert len(before) == 4
     assert main([*command, "--resume", "--json"]) == 0
@@ -48,14 +49,14 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, monk
 def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path):
     """Two seeds of three without a figure: a verdict, a page and JSON all the same."""
     store, plain = Store(tmp_path / "out", str(corpus)), dataclasses.replace(experiment, measure=RESULTS_ALONE)
-    planned = plan.plan(plain, store, "small", 2, training.Machine(threads=1))
+    planned = plan.plan(plain, store, "small", 2, Machine(threads=1))
     for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
         run.folder.mkdir(parents=True)
         rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
         name, content = ("results.json", rows) if ppl else ("diverged.json", {"reason": "the loss is not finite"})
         (run.folder / name).write_text(json.dumps(content))
-    outcome = conduct.conduct(planned, store, training.Machine(threads=1), lambda line: None)
-    assert outcome.line == "toy-claim: does not hold"
+    outcome = conduct.conduct(planned, store, Machine(threads=1), lambda line: None)
+    assert outcome.record.line == "toy-claim: does not hold"
     written = json.loads((store.out / "toy-claim.json").read_text())
     assert written["arms"]["sigsoftmax"]["figures"]["test perplexity"] == {
         "mean": None,
@@ -66,7 +67,7 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
 
 
 def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
-    store, machine = Store(tmp_path / "out", str(corpus)), training.Machine(threads=1)
+    store, machine = Store(tmp_path / "out", str(corpus)), Machine(threads=1)
     plain = dataclasses.replace(experiment, measure=RESULTS_ALONE)
     one = plan.plan(plain, store, "small", 2, machine)
     renamed = [dataclasses.replace(arm, label=f"{arm.label} again") for arm in experiment.arms]
@@ -78,8 +79,8 @@ def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = registry.CLAIMS
-    assert 5 < cost.nominal_minutes(claims["mixture-activations"], "small") < 200
-    assert cost.nominal_minutes(claims["doc-components"], "paper") > 1000
+    assert 5 < plan.nominal_minutes(claims["mixture-activations"], "small") < 200
+    assert plan.nominal_minutes(claims["doc-components"], "paper") > 1000
 
 
 @pytest.mark.slow
@@ -116,7 +117,7 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     next(tmp_path.glob("computed/toy-computation/*-1.json")).unlink()
     assert main(command) == 0
     assert calls == [1, 2, 1]
-    assert cost.nominal_minutes(made, "small") == pytest.approx(0.2)
+    assert plan.nominal_minutes(made, "small") == pytest.approx(0.2)
     changed = dataclasses.replace(made, arms=(Arm("a/b", Computation(Quotient(above=0.5), 0.1)),))
     monkeypatch.setitem(registry.CLAIMS, made.name, changed)
     capsys.readouterr()
@@ -131,7 +132,6 @@ def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     [
         (["no-such-thing"], "there is no experiment no-such-thing"),
         (["rank-bound", "--scale", "huge"], "--scale huge: choose quick, small or paper"),
-        (["rank-bound", "--scale", "lab"], "lab is now called small"),
         (["rank-bound", "all"], "`elman reproduce all` takes no further names; leave them out"),
         (
             ["rank-bound", "doc-layers", "--arm", "DOC"],

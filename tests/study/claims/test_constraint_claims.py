@@ -80,7 +80,7 @@ def test_both_norms_project_the_same_training(corpus, monkeypatch):
         project(self, matrix)
         seen[self.projector.norm].append(matrix.clone())
 
-    monkeypatch.setattr("elman.reproduce.claims.projection_rank.Timed.project_", watched)
+    monkeypatch.setattr("elman.study.claims.projection_rank.Timed.project_", watched)
     found = NormTimes(0.95, settings=TINY)(1, str(corpus)).figures
     assert len(seen["frobenius"]) == len(seen["spectral"]) == 1 + 4 * 15
     for norm, matrices in seen.items():

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from elman import config
-from elman.study import arm, conduct, plan, training
+from elman.study import claim, conduct, plan, runs
 from elman.study.claim import Arm, Claim, Grid, Source
 from elman.study.comparison import Bound
 from elman.study.measures import PERPLEXITY
@@ -22,7 +22,7 @@ def tuned(tmp_path, monkeypatch):
     """A claim whose only arm has the choice between a rate that learns and one that does not."""
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
     (tmp_path / "toy.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=2)))
-    monkeypatch.setattr(arm, "find", lambda name: tmp_path / name)
+    monkeypatch.setattr(claim, "find", lambda name: tmp_path / name)
     source = Source("toy.toml", quick=("training.epochs=1",), grid=Grid(RATES, shortened=("training.epochs=1",)))
     return Claim(
         name="tuned",
@@ -39,7 +39,7 @@ def tuned(tmp_path, monkeypatch):
 def test_the_better_alternative_is_trained_in_full(tuned, tmp_path, monkeypatch):
     inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(text_runs.write_corpus(tmp_path / "corpus")))
-    machine = training.Machine(threads=1)
+    machine = runs.Machine(threads=1)
     planned = plan.plan(tuned, store, "small", None, machine)
     assert [trial.run.recipe.seed for trial in planned.trials["one"]] == [SEED, SEED]
     assert {trial.run.recipe.training.epochs for trial in planned.trials["one"]} == {1}
@@ -78,13 +78,13 @@ def test_a_trial_is_judged_by_its_validations_and_not_evaluated(tuned, tmp_path,
     inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(text_runs.write_corpus(tmp_path / "corpus")))
     trial = store.trials(tuned, "small")["one"][1]
-    training.train(trial.run, training.Machine(threads=1))
+    runs.train(trial.run, runs.Machine(threads=1))
     assert trial.run.status is Status.DONE
     assert not (trial.run.folder / "results.json").exists()
     assert trial.loss == trial.run.metrics.best.nll
     same = store.place("one", trial.run.recipe)
     assert same.folder == trial.run.folder
     assert same.status is Status.INTERRUPTED
-    training.train(same, training.Machine(threads=1))
+    runs.train(same, runs.Machine(threads=1))
     assert same.status is Status.DONE
     assert same.valid_nll == pytest.approx(trial.loss, rel=0.01)

@@ -8,9 +8,9 @@ import torch
 from elman import config
 from elman.data.windows import TrainingWindows
 from elman.network.build import build_model
-from elman.study import training
 from elman.study.claims.layer_gradients import LayerGradients, layer_norms
 from elman.study.claims.mixtures import evenness
+from elman.study.runs import Machine, train
 from elman.study.store import Store
 from support import text_runs
 
@@ -56,7 +56,7 @@ def test_the_weights_of_components_of_lower_layers(corpus, tmp_path):
     mixture = 'model.output.contexts={kind = "mixture", size = 8, heads = {2 = 2, 1 = 1}}'
     (tmp_path / "tiny.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
     run = Store(tmp_path / "out", str(corpus)).place("one", config.load_recipe(tmp_path / "tiny.toml", [mixture]))
-    training.train(run, training.Machine(threads=1))
+    train(run, Machine(threads=1))
     found = evenness(run.folder, tokens=50)
     assert found.figures["even share"] == pytest.approx(1 / 3)
     assert found.curves["weight"] == pytest.approx([found.figures["lower layers"], 1 - found.figures["lower layers"]])

@@ -6,7 +6,6 @@ import torch
 from elman import config
 from elman.network.build import build_model
 from elman.study import claims as registry
-from elman.study.claim import recipe_of
 from elman.study.claims import equal_time, recurrences, sizes
 from elman.study.claims.recurrences import CHARACTERS, GRAMMAR, MUSIC, WORDS
 from elman.study.claims.recurrent_networks import LSTM, RECURRENCES
@@ -26,7 +25,7 @@ CONVOLUTIONS = {"minGRU, blocks", "RG-LRU, blocks", "mLSTM, blocks", "Mamba-2, b
 
 def num_weights(arm, symbols):
     with torch.device("meta"):
-        model = build_model(recipe_of(arm.small, 1).model, symbols)
+        model = build_model(arm.small.at(1).model, symbols)
     return sum(weight.numel() for weight in model.parameters())
 
 
@@ -42,7 +41,7 @@ def test_every_network_has_as_many_weights_as_the_lstm_within_what_the_notes_say
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_network_has_the_same_schedule_and_grid(name):
     for arm in registry.CLAIMS[name].arms:
-        recipe = recipe_of(arm.small, 1)
+        recipe = arm.small.at(1)
         assert isinstance(recipe.training.schedule, config.Cosine)
         assert recipe.model.initialisation.output_bias == "unigram"
         tried = [trial for _, trial in trial_recipes(arm.small)]
@@ -57,7 +56,7 @@ def test_every_network_has_the_same_schedule_and_grid(name):
 def test_the_blocks_have_the_convolutions_of_their_papers(name):
     convolved = set()
     for arm in registry.CLAIMS[name].arms:
-        core = recipe_of(arm.small, 1).model.core
+        core = arm.small.at(1).model.core
         kernels = [getattr(core, "convolution", 0) or 0, getattr(core.cell, "convolution", 0) or 0]
         assert max(kernels) in (0, 4)
         if max(kernels):
@@ -104,10 +103,10 @@ def test_recurrences_in_equal_time_differ_from_those_on_words_in_their_epochs_al
         assert 0.87 < 1e-6 * epochs * equal_time.MICROSECONDS[label] * tokens / equal_time.SECONDS < 1.13
     on_words, in_time = (registry.CLAIMS[f"recurrences-{name}"].arms for name in ("on-words", "in-equal-time"))
     for one, other in zip(on_words, in_time, strict=True):
-        assert set(config.changed_keys(recipe_of(one.small, 1), recipe_of(other.small, 1))) <= {"training.epochs"}
+        assert set(config.changed_keys(one.small.at(1), other.small.at(1))) <= {"training.epochs"}
         assert trial_recipes(one.small) == trial_recipes(other.small)
-        assert recipe_of(other.small, 1).data.train_tokens == tokens
-        assert recipe_of(other.at("quick"), 1).data.train_tokens == tokens // 5
+        assert other.small.at(1).data.train_tokens == tokens
+        assert other.at("quick").at(1).data.train_tokens == tokens // 5
 
 
 def test_recurrences_by_size_have_half_as_many_weights_and_twice_as_many_and_the_middle_is_that_of_words():

@@ -10,11 +10,10 @@ import torch
 
 from elman import config
 from elman.network.build import build_model
-from elman.study import arm as arms_module
+from elman.study import claim as arms_module
 from elman.study import claims as registry
-from elman.study import recurrent_networks
-from elman.study.claim import Computation, Source, recipe_of
-from elman.study.claims import sizes
+from elman.study.claim import Computation, Source
+from elman.study.claims import recurrent_networks, sizes
 from elman.study.comparison import together
 from elman.study.store import trial_recipes
 from support.commands import refusal
@@ -32,7 +31,7 @@ def test_every_arm_of_every_claim_is_a_recipe_that_builds(name, scale):
         if isinstance(source, Computation):
             assert json.loads(json.dumps(source.constants)) is not None, "its fields are kept beside its result"
             continue
-        recipe = recipe_of(source, seed=7)
+        recipe = source.at(seed=7)
         assert recipe.seed == 7
         large = scale == "paper" and isinstance(recipe.model.output.choice, config.Adaptive)
         with torch.device("meta"):
@@ -70,7 +69,7 @@ def test_lab_arms_differ_in_what_the_claim_is_about_alone():
     for found in registry.CLAIMS.values():
         if found.name in WHOLE_SYSTEMS or found.data is not None:  # the latter: test_claims_of_pairs.py
             continue
-        recipes = [recipe_of(arm.small, 1) for arm in found.arms if isinstance(arm.small, Source)]
+        recipes = [arm.small.at(1) for arm in found.arms if isinstance(arm.small, Source)]
         for other in recipes[1:]:
             changed = set(config.changed_keys(recipes[0], other))
             outputs = ("model.output", "data.max_vocabulary", "training.penalties.balance", *EQUAL_WEIGHTS)
@@ -246,7 +245,7 @@ def test_arms_that_cannot_be_compared_are_refused(arguments, words, capsys):
 @pytest.mark.parametrize("data", ["words", "characters", "music", "grammar"])
 def test_recurrences_begin_at_the_frequencies_or_try_both_beginnings(data):
     for found in registry.CLAIMS[f"recurrences-on-{data}"].arms:
-        assert recipe_of(found.at("quick"), 1).model.initialisation.output_bias == "unigram"
+        assert found.at("quick").at(1).model.initialisation.output_bias == "unigram"
         tried = Counter(recipe.model.initialisation.output_bias for _, recipe in trial_recipes(found.small))
         assert set(tried) == {"unigram", "zeros"}
         assert tried["unigram"] == tried["zeros"]

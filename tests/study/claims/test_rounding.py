@@ -5,18 +5,18 @@ from pathlib import Path
 import msgspec
 
 from elman.network import precision
-from elman.study.claim import Measurement, recipe_of
+from elman.study.claim import Measurement
 from elman.study.claims import rounding
 from elman.study.claims.rounding import BF16_EVALUATION, BF16_TRAINING, by_precision
 
 
 def test_arms_differ_in_their_precision_alone():
-    arms = [recipe_of(arm.small, 1) for arm in BF16_TRAINING.arms]
+    arms = [arm.small.at(1) for arm in BF16_TRAINING.arms]
     assert [arm.training.precision for arm in arms] == ["float32", "bf16"] * 5
     for exact, rounded in zip(arms[::2], arms[1::2], strict=True):
         training = msgspec.structs.replace(rounded.training, precision="float32")
         assert msgspec.structs.replace(rounded, training=training) == exact
-    evaluated = [recipe_of(arm.small, 1) for arm in BF16_EVALUATION.arms]
+    evaluated = [arm.small.at(1) for arm in BF16_EVALUATION.arms]
     assert evaluated == arms[1::2]
 
 

@@ -13,12 +13,12 @@ import elman
 from elman import config
 from elman.errors import UserError
 from elman.jobs.locks import FolderLock
-from elman.study import conduct, plan, runs, training
-from elman.study.claim import ClaimMeasure, Measurement, recipe_of
+from elman.study import conduct, measuring, plan, runner
+from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.claims.output import RANK
 from elman.study.measures import PERPLEXITY
 from elman.study.measuring import measured
-from elman.study.runs import Status, rows_by_split
+from elman.study.runs import Machine, Status, rows_by_split
 from elman.study.store import Store, canonical
 from support import inline, text_runs
 from support.systems import posix
@@ -28,25 +28,25 @@ from support.systems import posix
 def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path, monkeypatch):
     inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(corpus))
-    planned = plan.plan(experiment, store, "small", 1, training.Machine(threads=1))
+    planned = plan.plan(experiment, store, "small", 1, Machine(threads=1))
     (first, second) = planned.waiting
-    training.train_all([first], training.Machine(threads=1), lambda line: None)
+    runner.train_all([first], Machine(threads=1), lambda line: None)
     assert (first.status, second.status) == (Status.DONE, Status.MISSING)
     (first.folder / "results.json").unlink()
     assert first.status is Status.INTERRUPTED
     lines = []
-    outcome = conduct.conduct(planned, store, training.Machine(threads=1), lines.append)
+    outcome = conduct.conduct(planned, store, Machine(threads=1), lines.append)
     assert (first.status, second.status) == (Status.DONE, Status.DONE)
-    assert outcome.verdict.answer == "undecided"
+    assert outcome.record.answer == "undecided"
 
 
 @pytest.mark.slow
 def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
-    recipe = recipe_of(experiment.arms[0].small, 1)
+    recipe = experiment.arms[0].small.at(1)
     wild = config.load_recipe(tmp_path / "text_runs.toml", ['training.optimiser={kind = "sgd", lr = 1e39}'])
     run = store.place("wild", wild)
-    training.train_all([run], training.Machine(threads=1), lambda line: None)
+    runner.train_all([run], Machine(threads=1), lambda line: None)
     assert run.status is Status.DIVERGED
     assert measured(run, PERPLEXITY).figures["test perplexity"] == math.inf
     with pytest.raises(UserError, match="diverged"):
@@ -75,8 +75,8 @@ def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
 
     stopper = threading.Thread(target=stop_soon)
     stopper.start()
-    with pytest.raises(training.Stopped):
-        training.train_all([run], training.Machine(threads=1), lambda line: None)
+    with pytest.raises(runner.Stopped):
+        runner.train_all([run], Machine(threads=1), lambda line: None)
     stopper.join()
     assert run.status is Status.INTERRUPTED
     assert (run.folder / "checkpoint.safetensors").is_file()
@@ -95,7 +95,7 @@ def test_what_is_left_at_its_default_is_not_in_a_digest():
 @pytest.fixture
 def finished(experiment, corpus, tmp_path):
     """The place of a run that has results."""
-    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
+    run = Store(tmp_path / "out", str(corpus)).place("one", experiment.arms[0].small.at(1))
     run.folder.mkdir(parents=True)
     (run.folder / "results.json").write_text("[]")
     return run
@@ -126,7 +126,7 @@ def test_times_are_measured_again_on_another_processor_and_by_another_version(ti
     measure = ClaimMeasure("seconds", {"seconds": "seconds"}, seconds, {"count": 3}, timed=timed)
     measured(finished, measure)
     measured(finished, measure)
-    monkeypatch.setattr(runs, "processor_name", lambda _: "another")
+    monkeypatch.setattr(measuring, "processor_name", lambda _: "another")
     measured(finished, measure)
     monkeypatch.setattr(elman, "__version__", "another")
     measured(finished, measure)
@@ -134,7 +134,7 @@ def test_times_are_measured_again_on_another_processor_and_by_another_version(ti
 
 
 def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp_path):
-    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
+    run = Store(tmp_path / "out", str(corpus)).place("one", experiment.arms[0].small.at(1))
     lines, lock = [], FolderLock(run.folder)
     lock.__enter__()
 
@@ -144,7 +144,7 @@ def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp
             (run.folder / "results.json").write_text("[]")
             lock.__exit__(None, None, None)
 
-    training.train_all([run], training.Machine(threads=1), hear)
+    runner.train_all([run], Machine(threads=1), hear)
     assert [line.split(": ")[1].split(" in ")[0] for line in lines] == [
         "another process trains it", "done by another process",
     ]  # fmt: skip
@@ -152,7 +152,7 @@ def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp
 
 def test_one_run_serves_every_label(experiment, corpus, tmp_path):
     store = Store(tmp_path / "out", str(corpus))
-    recipe = recipe_of(experiment.arms[0].small, 1)
+    recipe = experiment.arms[0].small.at(1)
     first = store.place("softmax", recipe)
     first.folder.mkdir(parents=True)
     assert store.place("twin", recipe).folder == first.folder

@@ -7,7 +7,7 @@ import pytest
 
 from elman.config.toml import dump_recipe, find, load_recipe
 from elman.evaluation import statistics
-from elman.study.claim import Measurement, recipe_of
+from elman.study.claim import Measurement
 from elman.study.comparison import Bound, Ratio, lower, no_higher
 from elman.study.measures import NATS, PERPLEXITY, TOKENS, by_block, compare, run_by_block, with_tokens
 from elman.study.measuring import measured
@@ -96,7 +96,7 @@ def test_verdicts_gain_the_test_in_words():
 
 @pytest.mark.slow
 def test_the_blocks_of_a_run_are_its_perplexity(experiment, corpus, tmp_path):
-    run = Store(tmp_path / "out", str(corpus)).place("one", recipe_of(experiment.arms[0].small, 1))
+    run = Store(tmp_path / "out", str(corpus)).place("one", experiment.arms[0].small.at(1))
     train(run, Machine(threads=1))
     found = measured(run, PERPLEXITY)
     expected = TextRun(run.folder).evaluate(EvaluationOptions(streams=10))

@@ -8,8 +8,8 @@ import pytest
 
 from elman.cli.options import trackers_of_runs
 from elman.learning.trainer import StopReason
-from elman.study import training
-from elman.study.runs import Status
+from elman.study import runs
+from elman.study.runs import Machine, Status
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ def test_the_option(track, extras, off, monkeypatch):
         given.update(more)
         return SimpleNamespace(lock=contextlib.nullcontext(), train=lambda _: StopReason.INTERRUPTED)
 
-    monkeypatch.setattr(training, "tracked", tracked)
-    monkeypatch.setattr(training, "Experiment", experiment)
+    monkeypatch.setattr(runs, "tracked", tracked)
+    monkeypatch.setattr(runs, "Experiment", experiment)
     monkeypatch.setattr("elman.tasks.tracking.tracker.find_spec", lambda _: object())
-    run = SimpleNamespace(status=Status.INTERRUPTED, label="arm", recipe=None, folder=Path("run"))
-    training.train(run, training.Machine(track=trackers_of_runs(track), device="cpu"))
+    run = SimpleNamespace(status=Status.INTERRUPTED, is_open=True, label="arm", recipe=None, folder=Path("run"))
+    runs.train(run, Machine(track=trackers_of_runs(track), device="cpu"))
     assert given == {"device": given["device"], "resume": True, "extras": extras, "group": "arm", "off": off}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from elman.config.toml import find, load_recipe
-from elman.study.runs import PlannedRun, progress_of
+from elman.study.runs import PlannedRun
 
 
 @pytest.mark.parametrize(
@@ -13,9 +13,9 @@ from elman.study.runs import PlannedRun, progress_of
 )
 def test_progress_is_in_the_unit_of_the_data(recipe, loss, tmp_path):
     run = PlannedRun("arm", load_recipe(find(recipe), ["training.epochs=2"]), tmp_path)
-    assert progress_of(run) == "arm, seed 1 begins"
+    assert run.progress == "arm, seed 1 begins"
     record = {"kind": "train", "phase": 0, "epoch": 1.5, "loss": 3.0, "perplexity": 20.0855}
     (tmp_path / "metrics.jsonl").write_text(json.dumps(record) + "\n")
-    assert progress_of(run) == f"arm, seed 1 at epoch 1.50 of 2, {loss}"
+    assert run.progress == f"arm, seed 1 at epoch 1.50 of 2, {loss}"
     (tmp_path / "metrics.jsonl").write_text(json.dumps(record | {"loss": None, "perplexity": None}) + "\n")
-    assert progress_of(run) == "arm, seed 1 at epoch 1.50 of 2"
+    assert run.progress == "arm, seed 1 at epoch 1.50 of 2"

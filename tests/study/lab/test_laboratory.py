@@ -21,10 +21,9 @@ from elman.learning.update import Update
 from elman.network.output.choice import Surroundings
 from elman.network.output.gaussian import Gaussian
 from elman.objective.loss import Objective
-from elman.study.lab.conduct import LADDER, Chain, chains, conduct, reach
+from elman.study.lab.conduct import LADDER, Chain, chains, conduct, reach, summarise, to_builtins
 from elman.study.lab.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
-from elman.study.lab.page import verdict, write_laboratory
-from elman.study.lab.summary import summarise, table, to_builtins
+from elman.study.lab.page import table, verdict, write_laboratory
 from elman.study.lab.trial import Trial, TrialResult, error_flow, error_of, run_trial
 from support import inline
 

@@ -7,7 +7,7 @@ import pytest
 
 from elman import config
 from elman.files import write_atomic
-from elman.study import training
+from elman.study import runs
 from support import inline, text_runs
 
 
@@ -45,5 +45,5 @@ class Written:
 @pytest.fixture
 def written(monkeypatch):
     found = Written(inline.use(monkeypatch))
-    monkeypatch.setattr(training, "_train", found)
+    monkeypatch.setattr(runs, "_train", found)
     return found

@@ -6,9 +6,8 @@ import pytest
 
 from elman.config.recipe import KINDS
 from elman.study.statistics import judge
-from elman.study.sweep.outcome import Paired, Row
+from elman.study.sweep.found import Found, Paired, Row
 from elman.study.sweep.page import reading_of_tests
-from elman.study.sweep.record import Found
 
 
 def row(label, nll, test=None):

@@ -16,7 +16,7 @@ from elman import config
 from elman.cli import main
 from elman.jobs.locks import FolderLock, is_taken
 from elman.learning import checkpoint
-from elman.study import training
+from elman.study import runs
 from support import inline
 from support.systems import posix
 
@@ -124,7 +124,7 @@ def test_a_training_that_diverges_is_last_and_no_failure(recipe, corpus, tmp_pat
         else:
             written(run, machine)
 
-    monkeypatch.setattr(training, "_train", train)
+    monkeypatch.setattr(runs, "_train", train)
     assert main([*command(recipe, corpus, tmp_path / "out", "--set", f"{LR}=0.2,0.1"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [(row["state"], row["settings"][LR]) for row in rows] == [("done", "0.1"), ("diverged", "0.2")]
@@ -312,14 +312,14 @@ def test_a_signal_stops_the_sweep_and_what_is_found_is_written(recipe, corpus, t
         else:
             written(run, machine)
 
-    monkeypatch.setattr(training, "_train", train)
+    monkeypatch.setattr(runs, "_train", train)
     out = tmp_path / "out"
     assert main(command(recipe, corpus, out, "--set", f"{LR}=0.1,0.2,0.3")) == 130
     assert f"stopped and saved; continue with: elman sweep --resume --out {out}" in capsys.readouterr().err
     record = json.loads((out / "sweep.json").read_text())
     assert [row["state"] for row in record["rows"]] == ["done", "unfinished", "unfinished"]
     assert (record["over"], record["best_test_nll"]) == (False, None)
-    monkeypatch.setattr(training, "_train", written)
+    monkeypatch.setattr(runs, "_train", written)
     assert main(["sweep", "--resume", "--out", str(out)]) == 0
     assert "Best of 3" in capsys.readouterr().out
 

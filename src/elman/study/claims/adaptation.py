@@ -82,8 +82,7 @@ _FUNCTIONS = (
 DYNAMIC_EVALUATION = Claim(
     name="dynamic-evaluation",
     sentence="dynamic evaluation lowers the perplexity of every output function, and mixtures stay ahead",
-    source="Krause et al. 2018; Kanai's thesis, Tables 4.1 and 4.2",
-    arms=_FUNCTIONS,
+    source="Krause et al. 2018; Kanai's thesis, Tables 4.1 and 4.2", arms=_FUNCTIONS,
     measure=_adaptation("dynamic", "dynamic", tuning_tokens=0, statistics_tokens=50_000),
     comparisons=(
         *(times("static", arm.label, arm.label, 1.0, b_metric="dynamic") for arm in _FUNCTIONS),
@@ -102,16 +101,13 @@ DYNAMIC_EVALUATION = Claim(
 )  # fmt: skip
 
 NEURAL_CACHE = Claim(
-    name="neural-cache",
-    sentence="the neural cache lowers perplexity, and adds to dynamic evaluation",
-    source="Grave, Joulin & Usunier 2017, section 5; Merity, Keskar & Socher 2018, Table 1",
-    arms=(SINGLES["softmax"],),
+    name="neural-cache", sentence="the neural cache lowers perplexity, and adds to dynamic evaluation",
+    source="Grave, Joulin & Usunier 2017, section 5; Merity, Keskar & Socher 2018, Table 1", arms=(SINGLES["softmax"],),
     measure=_adaptation("cache", "cache", "dynamic+cache", tuning_tokens=2_000, statistics_tokens=200_000),
     comparisons=(
         times("static", "softmax", "softmax", 1.0, b_metric="cache"),
         times("cache", "softmax", "softmax", 1.0, b_metric="dynamic+cache"),
     ),
-    metric="cache",
-    published={"softmax": "82.3 to 72.1 (LSTM, PTB); 57.3 to 52.8 (AWD-LSTM, PTB)"},
+    metric="cache", published={"softmax": "82.3 to 72.1 (LSTM, PTB); 57.3 to 52.8 (AWD-LSTM, PTB)"},
     notes="Tuned on 2,000 validation tokens, evaluated on the first 10,000 test tokens.",
-)
+)  # fmt: skip

@@ -34,10 +34,8 @@ def training_dynamics(folder: Path, trials: int, steps: int, kick: float) -> Mea
 DYNAMICS = ClaimMeasure(
     "dynamics",
     {
-        "success": "success (1) or failure (0)",
-        "largest gradient norm": "largest gradient norm",
-        "largest radius": "largest spectral radius of J",
-        "decay": "decay of the state per step",
+        "success": "success (1) or failure (0)", "largest gradient norm": "largest gradient norm",
+        "largest radius": "largest spectral radius of J", "decay": "decay of the state per step",
     },
     training_dynamics, {"trials": 50, "steps": 200, "kick": 0.1}, minutes=0.1,
     diverged={"success": 0.0, "largest gradient norm": math.inf, "largest radius": math.inf, "decay": math.nan},
@@ -70,9 +68,7 @@ CLIPPED = {n: _arm(f"clip {n:g}", "gru-clipped", f"training.clip={n:g}") for n i
 SUCCESS = Claim(
     name="gru-success-rate",
     sentence="under the spectral constraint training never fails, with gradient clipping it does at larger thresholds",
-    source="Kanai's thesis, Table 3.2",
-    arms=(*CONSTRAINED.values(), *CLIPPED.values()),
-    measure=DYNAMICS,
+    source="Kanai's thesis, Table 3.2", arms=(*CONSTRAINED.values(), *CLIPPED.values()), measure=DYNAMICS,
     comparisons=(
         *(Bound("success", arm.label, 0.5, exceeds=True) for arm in CONSTRAINED.values()),
         *(Bound("success", CLIPPED[threshold].label, 0.5) for threshold in (15, 20)),
@@ -81,14 +77,12 @@ SUCCESS = Claim(
     | {"clip 5": "100 %", "clip 15": "0 %", "clip 20": "0 %"},
     notes="Success: the validation loss of every epoch stays below that of the untrained model."
     " Small scale: n = 100, five epochs on 80,000 tokens of Shakespeare.",
-)
+)  # fmt: skip
 
 PERPLEXITY_BY_DELTA = Claim(
     name="gru-perplexity-by-delta",
     sentence="the smaller delta, the lower the perplexity; delta 0.2 is better than clipping where that succeeds",
-    source="Kanai's thesis, Table 3.4",
-    arms=(*CONSTRAINED.values(), CLIPPED[5]),
-    measure=PERPLEXITY,
+    source="Kanai's thesis, Table 3.4", arms=(*CONSTRAINED.values(), CLIPPED[5]), measure=PERPLEXITY,
     comparisons=tuple(
         lower("valid perplexity", f"delta {better}", worse)
         for better, worse in ((0.2, "delta 0.8"), (0.8, "delta 1.4"), (0.2, "clip 5"))
@@ -103,21 +97,18 @@ PERPLEXITY_BY_DELTA = Claim(
 )  # fmt: skip
 
 OPTIMISERS = Claim(
-    name="gru-optimiser",
-    sentence="the constrained GRU becomes better with SGD than with Adam",
+    name="gru-optimiser", sentence="the constrained GRU becomes better with SGD than with Adam",
     source="Kanai's thesis, section 3.5.1, of preliminary experiments without figures",
-    arms=(_tuned("SGD", "sgd", (0.3, 1.0, 3.0)), _tuned("Adam", "adam", (1e-3, 3e-3, 1e-2))),
-    measure=PERPLEXITY,
+    arms=(_tuned("SGD", "sgd", (0.3, 1.0, 3.0)), _tuned("Adam", "adam", (1e-3, 3e-3, 1e-2))), measure=PERPLEXITY,
     comparisons=(lower("valid perplexity", "SGD", "Adam"),),
     notes="Delta 0.2. The rate of each optimiser is the best of three by the validation loss of one seed that is not"
     " used again; schedule, steps and network are the same. Small scale as in gru-perplexity-by-delta.",
-)
+)  # fmt: skip
 
 STATE_DECAY = Claim(
     name="gru-state-decay",
     sentence="after an input the state decays by 1 - delta / 4 per step or faster, and faster for a larger delta",
-    source="Kanai's thesis, Fig. 3.2 and Theorem 3.1",
-    arms=(*CONSTRAINED.values(), CLIPPED[5]),
+    source="Kanai's thesis, Fig. 3.2 and Theorem 3.1", arms=(*CONSTRAINED.values(), CLIPPED[5]),
     measure=dataclasses.replace(DYNAMICS, curve=CurveAxes("state norm", "steps after the input")),
     comparisons=(
         *(Bound("decay", f"delta {delta:g}", 1 - delta / 4) for delta in SHOWN),
@@ -126,20 +117,18 @@ STATE_DECAY = Claim(
     published={f"delta {delta:g}": f"at most {1 - delta / 4:g}" for delta in SHOWN} | {"clip 5": "stays near 4.7"},
     notes="50 inputs from N(0, 0.01 I), none afterwards; the factor per step over the last half of 200 steps. The"
     " clipped network is shown and not judged: a small run is too short for it to leave the stable region for good.",
-)
+)  # fmt: skip
 
 GRADIENT_SPIKES = Claim(
     name="gru-gradient-spikes",
     sentence="with clipping the spectral radius of J passes 1 and the gradient spikes; under the constraint it cannot",
-    source="Kanai's thesis, Fig. 3.3",
-    arms=(CONSTRAINED[0.2], CLIPPED[20]),
+    source="Kanai's thesis, Fig. 3.3", arms=(CONSTRAINED[0.2], CLIPPED[20]),
     measure=dataclasses.replace(DYNAMICS, curve=CurveAxes("spectral radius", "log records", relative=False)),
     comparisons=(
-        Bound("largest radius", "delta 0.2", 1.0),
-        Bound("largest radius", "clip 20", 1.0, exceeds=True),
+        Bound("largest radius", "delta 0.2", 1.0), Bound("largest radius", "clip 20", 1.0, exceeds=True),
         Bound("largest gradient norm", "clip 20", 50.0, exceeds=True),
     ),
     metric="largest gradient norm",
     notes="The norm before clipping, at the logged steps (every 20th at small scale); 50 is ten times the mean norm"
     " under the constraint.",
-)
+)  # fmt: skip

@@ -128,15 +128,12 @@ MEASURE = ClaimMeasure(
     "counts",
     {
         **{f"perplexity, {name}": f"test perplexity, {name}" for name in MODELS},
-        "network / 5-gram": "ratio of the perplexities, network over 5-gram",
-        "both / 5-gram": "both over 5-gram",
+        "network / 5-gram": "ratio of the perplexities, network over 5-gram", "both / 5-gram": "both over 5-gram",
         **{f"word errors, {name}": f"word error rate, {name}" for name in MODELS},
         "word errors, channel": "without a language model",
     },
-    against_counts,
-    {"order": 5, "share": SHARE, "utterances": 800, "channel": Channel()._asdict()},
-    minutes=0.4,
-)
+    against_counts, {"order": 5, "share": SHARE, "utterances": 800, "channel": Channel()._asdict()}, minutes=0.4,
+)  # fmt: skip
 
 AMOUNTS = (8_000, 24_000, 72_000)
 
@@ -160,31 +157,26 @@ def _below(metric: str, better: str, worse: str, arm: Arm) -> Ratio:
 KNESER_NEY = Claim(
     name="kneser-ney",
     sentence="a recurrent network added to a Kneser-Ney 5-gram lowers its perplexity, and the more so the more text",
-    source="Mikolov et al. 2010, section 3",
-    arms=ARMS,
-    measure=MEASURE,
+    source="Mikolov et al. 2010, section 3", arms=ARMS, measure=MEASURE,
     comparisons=(
         *(_below("perplexity", BOTH, COUNTS, arm) for arm in ARMS),
         *(lower("both / 5-gram", more.label, less.label) for less, more in itertools.pairwise(ARMS)),
     ),
-    metric="both / 5-gram",
-    published={ARMS[-1].label: "about 0.5 (several networks, 6.4 M words)"},
+    metric="both / 5-gram", published={ARMS[-1].label: "about 0.5 (several networks, 6.4 M words)"},
     notes="Two layers of 100 LSTM units on the beginning of Shakespeare, amounts three times each other, all with the"
     " same dropout, until the validation loss no longer falls; the paper had Elman's network on newspapers. The 5-gram"
     " counts the same text with the same vocabulary, modified Kneser-Ney. The interpolation has the paper's weight,"
     " .75 of the network.",
-)
+)  # fmt: skip
 
 KNESER_NEY_ERRORS = Claim(
     name="kneser-ney-errors",
     sentence="rescoring with a recurrent network leaves fewer word errors than with a Kneser-Ney 5-gram",
-    source="Mikolov et al. 2010, section 3",
-    arms=ARMS[-1:],
-    measure=MEASURE,
+    source="Mikolov et al. 2010, section 3", arms=ARMS[-1:], measure=MEASURE,
     comparisons=tuple(_below("word errors", better, COUNTS, ARMS[-1]) for better in (NETWORK, BOTH)),
     published={ARMS[-1].label: "18 % fewer (several networks, 6.4 M words)"},
     notes="The largest runs of kneser-ney. In place of a recogniser a channel scores each word's neighbours in spelling"
     " (letter pairs) with normal noise and lists the 20 best sentences, 800 lines of the validation and of the test"
     " text; both models rescore the same lists, each at its best weight on the validation lists. Noise and distance"
     " were set, before any model, so that a word in five of a whole vocabulary is misheard.",
-)
+)  # fmt: skip

@@ -30,16 +30,14 @@ DROPOUT = Claim(
     sentence="dropout helps an LSTM on the connections between layers, and harms it on those between steps",
     source="Zaremba, Sutskever & Vinyals 2014, section 3 and Table 1",
     arms=(
-        _arm(NONE, None, *(f"{key}=0" for key in FORWARD_KEYS)),
-        _arm(FORWARD, _rates(*FORWARD_KEYS)),
+        _arm(NONE, None, *(f"{key}=0" for key in FORWARD_KEYS)), _arm(FORWARD, _rates(*FORWARD_KEYS)),
         _arm(EVERYWHERE, _rates(*FORWARD_KEYS, RECURRENT_KEY)),
     ),
     measure=PERPLEXITY,
     comparisons=(lower("test perplexity", FORWARD, NONE), lower("test perplexity", FORWARD, EVERYWHERE)),
-    published={NONE: "114.5 (2 x 200 units)", FORWARD: "82.7 (2 x 650), 78.4 (2 x 1,500)"},
-    seeds=4,
+    published={NONE: "114.5 (2 x 200 units)", FORWARD: "82.7 (2 x 650), 78.4 (2 x 1,500)"}, seeds=4,
     notes="The first 60,000 tokens of Shakespeare, two layers of 200 LSTM units, the best of the rates .3, .5, .65 for"
     " each arm, wherever it has dropout, by validation loss; all masks drawn afresh at every step as in the paper, the"
     " best of 12 epochs on validation text: a text so small that a network without dropout overfits within a few"
     " epochs. The paper shows no figure of dropout between steps; it gives the reason why it leaves it out.",
-)
+)  # fmt: skip

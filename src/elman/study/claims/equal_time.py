@@ -46,14 +46,11 @@ RECURRENCES_IN_EQUAL_TIME = Claim(
     name="recurrences-in-equal-time",
     sentence="in as much processor time no other recurrence of as many weights predicts words better than a"
     " regularised LSTM",
-    source=SOURCE,
-    arms=tuple(map(_arm, RECURRENCES)),
-    measure=WORDS.measure,
-    comparisons=no_better("test perplexity"),
+    source=SOURCE, arms=tuple(map(_arm, RECURRENCES)), measure=WORDS.measure, comparisons=no_better("test perplexity"),
     metric="test perplexity",
     notes="Melis et al. compare equal numbers of weights alone. The networks, data and grids are those of"
     " recurrences-on-words; each network has as many epochs as fit into 45 seconds of training steps on one thread of a"
     " processor of the Zen 3 generation, by times that were measured there, 3 to 8, and its learning rate falls"
     " to 0 at the end of them. Elsewhere the times differ, and with them the epochs that would be fair; each report has"
     " the times that it measures. The margin of 1 % was fixed beforehand.",
-)
+)  # fmt: skip

@@ -78,17 +78,14 @@ def _on_agreement(rows: Sequence[PairAccuracy]) -> float:
 AGREEMENT = ClaimMeasure(
     "agreement",
     {
-        "accuracy, 0 levels": "accuracy across 0 levels of embedding",
-        "accuracy, 1 level": "across 1 level",
+        "accuracy, 0 levels": "accuracy across 0 levels of embedding", "accuracy, 1 level": "across 1 level",
         "accuracy, 2 levels": "across 2 levels",
         "right number, 2 levels": "share of the right number in the probability of verbs, 2 levels",
         "divergence": "KL divergence from the grammar, nats per word",
     },
-    agreement,
-    {"sentences": 5_000},
-    minutes=0.1,
+    agreement, {"sentences": 5_000}, minutes=0.1,
     curve=CurveAxes("accuracy", "levels of embedding", relative=False, logarithmic=False),
-)
+)  # fmt: skip
 
 SRN, GRU, LSTM = "SRN", "GRU", "LSTM"
 
@@ -106,13 +103,11 @@ def _arm(label: str, recipe: str) -> Arm:
 ELMAN_AGREEMENT = Claim(
     name="elman-agreement",
     sentence="a simple recurrent network learns number agreement across embedded clauses; so do GRU and LSTM",
-    source="Elman 1991, section 4",
-    arms=(_arm(SRN, "srn"), _arm(GRU, "gru"), _arm(LSTM, "lstm")),
-    measure=AGREEMENT,
+    source="Elman 1991, section 4", arms=(_arm(SRN, "srn"), _arm(GRU, "gru"), _arm(LSTM, "lstm")), measure=AGREEMENT,
     comparisons=tuple(Bound("accuracy, 2 levels", cell, 0.95, exceeds=True) for cell in (SRN, GRU, LSTM)),
     notes="Holds if the correct form is more probable than the wrong one for 95 % of the verbs across two levels of"
     " embedding. All cells are trained on the final mixture of sentences from the first epoch.",
-)
+)  # fmt: skip
 
 WAYS = "complexity", "memory"
 STARTING = tuple(f"SRN, by {way}" for way in WAYS)
@@ -127,15 +122,13 @@ STARTING_SMALL = Claim(
         Arm(label, Source(f"reproduce/{recipe}.toml", grid=RATES), Source(f"reproduce/{recipe}.toml", MORE, grid=RATES))
         for label, recipe in ((SRN, "small-grammar"), *((f"SRN, by {way}", f"small-grammar-by-{way}") for way in WAYS))
     ),
-    measure=AGREEMENT,
-    comparisons=tuple(lower("divergence", arm, SRN) for arm in STARTING),
-    metric="accuracy, 2 levels",
-    seeds=Power(effect=0.1, deviation=0.11),
+    measure=AGREEMENT, comparisons=tuple(lower("divergence", arm, SRN) for arm in STARTING),
+    metric="accuracy, 2 levels", seeds=Power(effect=0.1, deviation=0.11),
     notes="Elman's setting, in which alone the effect is expected: errors go back one step, weights begin within .001,"
     " SGD without momentum, 25 passes, for each arm the best of the rates .25, .5, 1, 2 on"
     " validation text. 4,000 sentences per pass and stage; Elman had 10,000 and updated after every word. Accuracy is"
     " that of single sentences, which start afresh as the network by memory does in training; the divergence decides.",
-)
+)  # fmt: skip
 
 STARTING_LARGE = Claim(
     name="starting-large",
@@ -145,15 +138,13 @@ STARTING_LARGE = Claim(
         Arm(label, Source(f"grammar/{recipe}.toml", MORE, FEWER), Source(f"grammar/{recipe}.toml"))
         for label, recipe in ((SRN, "srn"), *((f"SRN, by {way}", f"srn-by-{way}") for way in WAYS))
     ),
-    measure=AGREEMENT,
-    comparisons=tuple(lower("divergence", SRN, arm) for arm in STARTING),
-    metric="accuracy, 2 levels",
-    seeds=5,
+    measure=AGREEMENT, comparisons=tuple(lower("divergence", SRN, arm) for arm in STARTING),
+    metric="accuracy, 2 levels", seeds=5,
     notes="The recipes of recipes/grammar with 10,000 sentences per stage instead of 30,000: Adam, errors that go back"
     " over 35 words, all 15 epochs. Rohde & Plaut trained on more natural languages, and found starting small a"
     " disadvantage; they report no such divergences. A pilot of one seed: .016 all at once, .027 by complexity, .042 by"
     " memory.",
-)
+)  # fmt: skip
 
 BLIMP = Claim(
     name="blimp",
@@ -163,22 +154,16 @@ BLIMP = Claim(
     measure=ClaimMeasure(
         "minimal-pairs",
         {
-            "accuracy": "accuracy on BLiMP",
-            "agreement": "on its sets of agreement",
-            "5-gram": "Kneser-Ney 5-gram",
+            "accuracy": "accuracy on BLiMP", "agreement": "on its sets of agreement", "5-gram": "Kneser-Ney 5-gram",
             "5-gram, agreement": "5-gram, agreement",
         },
-        minimal_pairs,
-        {"pairs": PAIRS, "order": 5},
-        minutes=6.0,
+        minimal_pairs, {"pairs": PAIRS, "order": 5}, minutes=6.0,
     ),
     comparisons=tuple(
         Bound(metric, LSTM, limit, exceeds=True)
         for metric, limit in (("accuracy", 0.5), ("accuracy", "5-gram"), ("agreement", "5-gram, agreement"))
     ),
-    published={LSTM: "69.8 % (83 M tokens of Wikipedia; their 5-gram of 3.1 G tokens 61.2 %)"},
-    seeds=1,
+    published={LSTM: "69.8 % (83 M tokens of Wikipedia; their 5-gram of 3.1 G tokens 61.2 %)"}, seeds=1, needs=(PAIRS,),
     notes="Trained on Penn Treebank, 0.9 M tokens, 10,000 words; pairs that differ only in unknown words are left out."
     " One seed: the shares of 62,600 pairs have standard errors of 0.2 %, and the difference from the 5-gram is 5 %.",
-    needs=(PAIRS,),
-)
+)  # fmt: skip

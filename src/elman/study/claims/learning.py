@@ -137,8 +137,7 @@ class Prediction:
 _CELLS: dict[str, config.Cell] = {"elman": config.Elman(), "lstm": config.LSTM(), "gru": config.GRU()}
 
 RTRL_EQUALS_BPTT = Claim(
-    name="rtrl-equals-bptt",
-    sentence="RTRL computes the gradient of BPTT, at a cost that grows as n^4",
+    name="rtrl-equals-bptt", sentence="RTRL computes the gradient of BPTT, at a cost that grows as n^4",
     source="Williams & Zipser 1989",
     arms=tuple(
         Arm(name, Computation(RtrlAndBptt(cell), 0.2, Computation(RtrlAndBptt(cell, sizes=(32, 64)), 0.05)))
@@ -151,23 +150,19 @@ RTRL_EQUALS_BPTT = Claim(
             "exponent": "exponent of n in the time per step, between the two largest networks",
             "theory": "exponent of n in its multiply-adds",
         },
-        timed=True,
-        curve=CurveAxes("milliseconds", f"units: {', '.join(map(str, RtrlAndBptt.sizes))}", relative=False),
+        timed=True, curve=CurveAxes("milliseconds", f"units: {', '.join(map(str, RtrlAndBptt.sizes))}", relative=False),
     ),
     comparisons=tuple(Bound("difference", name, 1e-10) for name in _CELLS),
     published={"elman": "the same gradient; O(n^4) per step"},
     notes="In float64, RTRL in windows of one step. The time grows as n^4 only where the product J P dominates;"
     " benchmarks/rtrl.py times larger networks.",
-)
+)  # fmt: skip
 
 ECHO_STATE = Claim(
-    name="echo-state",
-    sentence="500 untrained units predict Mackey-Glass 84 steps ahead to an NRMSE of 0.005 or less",
+    name="echo-state", sentence="500 untrained units predict Mackey-Glass 84 steps ahead to an NRMSE of 0.005 or less",
     source="Jaeger 2001; Jaeger & Haas 2004",
     arms=(Arm("reservoir", Computation(Prediction(), 0.5, Computation(Prediction(reservoirs=1), 0.1))),),
     measure=ClaimMeasure("echo", {"NRMSE": "mean NRMSE of the reservoirs", "worst": "the worst of them"}),
-    comparisons=(Bound("NRMSE", "reservoir", 0.005),),
-    published={"reservoir": "10^-4.2, 1,000 units"},
-    seeds=1,
+    comparisons=(Bound("NRMSE", "reservoir", 0.005),), published={"reservoir": "10^-4.2, 1,000 units"}, seeds=1,
     notes="tau = 17; the readout learns from 3,200 steps by ridge regression.",
-)
+)  # fmt: skip

@@ -108,17 +108,15 @@ VANISHING_GRADIENT = Claim(
         for label, cell, gain in ((_FADING, "elman", 0.9), (_GROWING, "irnn", 1.1), (_CAROUSEL, "lstm-1997", None))
     ),
     measure=ClaimMeasure(
-        "vanishing",
-        {"left": "error norm 50 steps back, over the last", "bound": "sigma_1^50"},
+        "vanishing", {"left": "error norm 50 steps back, over the last", "bound": "sigma_1^50"},
         curve=CurveAxes("error", "steps back", relative=False),
     ),
     comparisons=(
-        Bound("left", _FADING, "bound"),
-        Bound("left", _GROWING, 1.0, exceeds=True),
+        Bound("left", _FADING, "bound"), Bound("left", _GROWING, 1.0, exceeds=True),
         times("left", _CAROUSEL, _FADING, 10.0),
     ),
     notes="32 untrained units read the delayed recall task over 50 steps.",
-)
+)  # fmt: skip
 
 
 def _learner(cell: str) -> Arm:
@@ -128,36 +126,30 @@ def _learner(cell: str) -> Arm:
 
 
 LSTM_LONG_LAG = Claim(
-    name="lstm-long-lag",
-    sentence="the LSTM learns to add over 100 steps; Elman's network does not",
-    source="Hochreiter & Schmidhuber 1997, experiment 4",
-    arms=(_learner("elman"), _learner("lstm")),
+    name="lstm-long-lag", sentence="the LSTM learns to add over 100 steps; Elman's network does not",
+    source="Hochreiter & Schmidhuber 1997, experiment 4", arms=(_learner("elman"), _learner("lstm")),
     measure=ClaimMeasure(
-        "adding",
-        {"error": "mean square error (guessing: 0.167)", "steps": "learning steps"},
+        "adding", {"error": "mean square error (guessing: 0.167)", "steps": "learning steps"},
         curve=CurveAxes("error", "checks, every 25 steps", relative=False),
     ),
     comparisons=(Bound("error", "lstm", 0.01), Bound("error", "elman", 0.01, exceeds=True)),
     published={"lstm": "learnt at 100 steps, 74,000 sequences"},
     notes="64 units, Adam, 32 new sequences per step, a minute of processor time; the paper takes one sequence."
     " The quick version adds over 64 steps for half a minute.",
-)
+)  # fmt: skip
 
 _PLAIN, _REGULARISED = "BPTT", "BPTT and the regulariser"
 
 GRADIENT_REGULARISER = Claim(
-    name="gradient-regulariser",
-    sentence="Pascanu's regulariser preserves the norm of errors propagated back in time",
+    name="gradient-regulariser", sentence="Pascanu's regulariser preserves the norm of errors propagated back in time",
     source="Pascanu, Mikolov & Bengio 2013, eq. 9 and section 4",
     arms=(Arm(_PLAIN, Computation(Preserved("bptt"), 0.1)), Arm(_REGULARISED, Computation(Preserved("bptt+0.1"), 0.3))),
     measure=ClaimMeasure(
-        "preserved",
-        {"decades": "|log10| of the error norm 20 steps back over the last"},
+        "preserved", {"decades": "|log10| of the error norm 20 steps back over the last"},
         curve=CurveAxes("error", "steps back", relative=False),
     ),
-    comparisons=(lower("decades", _REGULARISED, _PLAIN),),
-    seeds=8,
+    comparisons=(lower("decades", _REGULARISED, _PLAIN),), seeds=8,
     notes="Elman's network of 32 units and small weights after 150 training steps on recall over 20. The paper"
     " reports the length at which tasks are still learnt. Three seeds left it open (p = .051), because the logarithm"
     " of so small a figure differs by seed; eight were then planned.",
-)
+)  # fmt: skip

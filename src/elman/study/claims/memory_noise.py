@@ -126,8 +126,7 @@ class Recaller:
 DELTAS = (0.2, 0.8, 1.4)
 
 MEMORY_NOISE = Claim(
-    name="delta-memory-noise",
-    sentence="a small delta remembers longer, a large one forgets noise sooner",
+    name="delta-memory-noise", sentence="a small delta remembers longer, a large one forgets noise sooner",
     source="Kanai's thesis, section 3.5.3, which states it without a measurement",
     arms=tuple(Arm(f"delta {delta:g}", Computation(MemoryAndNoise(delta), 0.12)) for delta in DELTAS),
     measure=ClaimMeasure(
@@ -147,4 +146,4 @@ MEMORY_NOISE = Claim(
     notes="32 units recall at the end of a sequence the sign of the signal at its beginning. Signals of 0.01 keep the"
     " state where the linear theorem describes it, sigma_1 of W_xh is bounded too, and the state is observed with noise"
     " of 1e-4, since otherwise any remnant could be read.",
-)
+)  # fmt: skip

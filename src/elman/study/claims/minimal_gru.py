@@ -14,8 +14,7 @@ MINIMAL_GRU = Claim(
     " the same perplexity",
     source="Feng, Tung, Ahmed, Bengio & Hajimirsadeghi 2024, sections 4.1 and 4.2",
     arms=(
-        WORDS.of(GRU_BLOCKS, Recurrence('"gru"', blocks=True), 100),
-        *map(WORDS.arm, (MINIMAL_BLOCKS, "GRU", "minGRU")),
+        WORDS.of(GRU_BLOCKS, Recurrence('"gru"', blocks=True), 100), *map(WORDS.arm, (MINIMAL_BLOCKS, "GRU", "minGRU")),
     ),
     measure=WORDS.measure,
     comparisons=(
@@ -30,4 +29,4 @@ MINIMAL_GRU = Claim(
     " paper's networks are built: the minGRU with the paper's convolution, which lowers its perplexity in a pilot, and"
     " the GRU without, whose perplexity it raises. Plain layers are shown beside them. The margin of 2 % was fixed"
     " beforehand.",
-)
+)  # fmt: skip

@@ -35,77 +35,57 @@ EQUAL = "Weights at small scale: softmax 549,712, mixtures 547,000 to 551,800, s
 DOC_COMPONENTS = Claim(
     name="doc-components",
     sentence="at equal weights DOC has a lower perplexity than MoS with as many components, and MoS than softmax",
-    source="Takase et al. 2018, Table 3",
-    arms=(SOFTMAX, MOS, DOC),
-    measure=PERPLEXITY,
+    source="Takase et al. 2018, Table 3", arms=(SOFTMAX, MOS, DOC), measure=PERPLEXITY,
     comparisons=(lower(TEST, DOC.label, MOS.label), lower(TEST, MOS.label, SOFTMAX.label)),
-    published={SOFTMAX.label: "57.3 (AWD-LSTM)", MOS.label: "54.44", DOC.label: "53.15"},
-    notes=EQUAL,
-    seeds=5,
-)
+    published={SOFTMAX.label: "57.3 (AWD-LSTM)", MOS.label: "54.44", DOC.label: "53.15"}, seeds=5, notes=EQUAL,
+)  # fmt: skip
 
 MIXTURE_OR_WIDTH = Claim(
     name="mixture-or-width",
     sentence="DOC and MoS have a lower perplexity than a softmax made so wide that its step takes as long",
-    source="Takase et al. 2018, Table 3, asked for equal time",
-    arms=(WIDER, MOS, DOC),
-    measure=PERPLEXITY,
+    source="Takase et al. 2018, Table 3, asked for equal time", arms=(WIDER, MOS, DOC), measure=PERPLEXITY,
     comparisons=tuple(lower(TEST, arm.label, WIDER.label) for arm in (DOC, MOS)),
-    published={MOS.label: "54.44", DOC.label: "53.15"},
+    published={MOS.label: "54.44", DOC.label: "53.15"}, seeds=5,
     notes="No paper asks this; whoever trains does. The wide softmax has 957,840 weights, 1.75 times as many.",
-    seeds=5,
-)
+)  # fmt: skip
 
 MOS_COMPONENTS = Claim(
-    name="mos-components",
-    sentence="more components do not help MoS",
-    source="Takase et al. 2018, Table 3",
-    arms=(MOS_FEWER, MOS),
-    measure=PERPLEXITY,
-    comparisons=(no_higher(TEST, MOS_FEWER.label, MOS.label, margin=0.005),),
+    name="mos-components", sentence="more components do not help MoS", source="Takase et al. 2018, Table 3",
+    arms=(MOS_FEWER, MOS), measure=PERPLEXITY, comparisons=(no_higher(TEST, MOS_FEWER.label, MOS.label, margin=0.005),),
     published={MOS_FEWER.label: "54.44 (15)", MOS.label: "54.79 (20)"},
     notes="4 and 6 components at small scale, 15 and 20 at paper scale; no help means less than half a per cent.",
-)
+)  # fmt: skip
 
 DOC_LAYERS = Claim(
-    name="doc-layers",
-    sentence="components of the layer below the last help DOC most, those of the word vector least",
-    source="Takase et al. 2018, Table 3",
-    arms=(DOC, DOC_LOWEST, DOC_SHALLOW),
-    measure=PERPLEXITY,
+    name="doc-layers", sentence="components of the layer below the last help DOC most, those of the word vector least",
+    source="Takase et al. 2018, Table 3", arms=(DOC, DOC_LOWEST, DOC_SHALLOW), measure=PERPLEXITY,
     comparisons=(
-        lower(TEST, DOC.label, DOC_SHALLOW.label),
-        lower(TEST, DOC.label, DOC_LOWEST.label),
+        lower(TEST, DOC.label, DOC_SHALLOW.label), lower(TEST, DOC.label, DOC_LOWEST.label),
         lower(TEST, DOC_LOWEST.label, DOC_SHALLOW.label),
     ),
     published={DOC.label: "53.15", DOC_LOWEST.label: "53.52", DOC_SHALLOW.label: "54.28"},
     notes="4 components of the last layer and 2 of another one at small scale, 15 and 5 at paper scale.",
-)
+)  # fmt: skip
 
 DOC_THREE_LAYERS = Claim(
-    name="doc-three-layers",
-    sentence="components of three layers help DOC less than those of the last two",
+    name="doc-three-layers", sentence="components of three layers help DOC less than those of the last two",
     source="Takase et al. 2018, Table 3",
     arms=(
-        DOC,
-        components("DOC, 3 + 2 + 1", "awd-lstm-doc-10-5-5-0", (3, 3), (2, 2), (1, 1)),
+        DOC, components("DOC, 3 + 2 + 1", "awd-lstm-doc-10-5-5-0", (3, 3), (2, 2), (1, 1)),
         components("DOC, 3 + 2 + 0 + 1", "awd-lstm-doc-10-5-0-5", (3, 3), (2, 2), (0, 1)),
     ),
     measure=PERPLEXITY,
     comparisons=tuple(lower(TEST, DOC.label, other) for other in ("DOC, 3 + 2 + 1", "DOC, 3 + 2 + 0 + 1")),
     published={DOC.label: "53.15", "DOC, 3 + 2 + 1": "54.37", "DOC, 3 + 2 + 0 + 1": "54.18"},
     notes="The paper: 10, 5 and 5 components.",
-)
+)  # fmt: skip
 
 MIXTURE_ACTIVATIONS = Claim(
     name="mixture-activations",
     sentence="MoSS is as good as MoS or better; mixtures of ReLU, sigmoid and softplus are worse than MoS",
-    source="Kanai's thesis, Tables 4.1 and 4.2",
-    arms=tuple(MIXTURES.values()),
-    measure=PERPLEXITY,
+    source="Kanai's thesis, Tables 4.1 and 4.2", arms=tuple(MIXTURES.values()), measure=PERPLEXITY,
     comparisons=(
-        no_higher(TEST, "MoSS", "MoS", margin=0.01),
-        *(lower(TEST, "MoS", worse) for worse in ("MoR", "MoSig", "MoSp")),
+        no_higher(TEST, "MoSS", "MoS", margin=0.01), *(lower(TEST, "MoS", worse) for worse in ("MoR", "MoSig", "MoSp")),
     ),
     published={
         "MoS": "54.7 ± 0.08", "MoSS": "54.6 ± 0.2", "MoR": "66.2 ± 0.4", "MoSig": "60.3 ± 0.3", "MoSp": "59.4 ± 0.2",
@@ -114,16 +94,13 @@ MIXTURE_ACTIVATIONS = Claim(
 )  # fmt: skip
 
 DOC_SPREAD = Claim(
-    name="doc-spread",
-    sentence="the perplexity of DOC varies less from seed to seed than that of MoS",
+    name="doc-spread", sentence="the perplexity of DOC varies less from seed to seed than that of MoS",
     source="Takase et al. 2018, Table 6 (of headlines, by ROUGE)",
-    arms=tuple(Arm(arm.label, arm.at("quick"), arm.paper) for arm in (MOS, DOC)),
-    measure=PERPLEXITY,
-    comparisons=(Steadier(TEST, DOC.label, MOS.label),),
-    seeds=25,
+    arms=tuple(Arm(arm.label, arm.at("quick"), arm.paper) for arm in (MOS, DOC)), measure=PERPLEXITY,
+    comparisons=(Steadier(TEST, DOC.label, MOS.label),), seeds=25,
     notes="A variance needs many seeds: with 25 a ratio of 1.8 between the standard deviations is detected with a power"
     " of 80 %. So each run is that of --quick: 60,000 tokens, 800 words, 8 epochs.",
-)
+)  # fmt: skip
 
 
 def evenness(folder: Path, tokens: int) -> Measurement:
@@ -146,48 +123,35 @@ EVENNESS = ClaimMeasure(
     "evenness",
     {
         "variation": "coefficient of variation of the weights",
-        "lower layers": "weight of the components of lower layers",
-        "even share": "the same if all were equal",
+        "lower layers": "weight of the components of lower layers", "even share": "the same if all were equal",
         TEST: "perplexity, test",
     },
-    evenness,
-    {"tokens": 10_000},
-    minutes=0.2,
-)
+    evenness, {"tokens": 10_000}, minutes=0.2,
+)  # fmt: skip
 
 LOWER_LAYERS_DOMINATE = Claim(
     name="lower-layers-dominate",
     sentence="without the balance penalty the components of lower layers carry more than their share",
-    source="Takase et al. 2018, section 4.2",
-    arms=(DOC,),
-    measure=EVENNESS,
+    source="Takase et al. 2018, section 4.2", arms=(DOC,), measure=EVENNESS,
     comparisons=(times("lower layers", DOC.label, DOC.label, 1.0, b_metric="even share"),),
     notes="The share is that of equal weights: 2 of 6 components.",
-)
+)  # fmt: skip
 
 BALANCE_WEIGHTS = Claim(
-    name="balance-weights",
-    sentence="the balance penalty evens out the weights of DOC's components",
-    source="Takase et al. 2018, section 4.2, eqs 12 and 13",
-    arms=(DOC, DOC_BALANCED),
-    measure=EVENNESS,
-    comparisons=(lower("variation", DOC_BALANCED.label, DOC.label),),
-    seeds=5,
+    name="balance-weights", sentence="the balance penalty evens out the weights of DOC's components",
+    source="Takase et al. 2018, section 4.2, eqs 12 and 13", arms=(DOC, DOC_BALANCED), measure=EVENNESS,
+    comparisons=(lower("variation", DOC_BALANCED.label, DOC.label),), seeds=5,
     notes="The weight of the penalty is .003, for 6 components, .001 in the paper, for 20: the squared variation of the"
     " components' weights can be three times as large with 20.",
-)
+)  # fmt: skip
 
 BALANCE_LOSS = Claim(
-    name="balance-loss",
-    sentence="the balance penalty lowers the perplexity of DOC",
-    source="Takase et al. 2018, Table 3",
-    arms=(DOC, DOC_BALANCED),
-    measure=PERPLEXITY,
+    name="balance-loss", sentence="the balance penalty lowers the perplexity of DOC",
+    source="Takase et al. 2018, Table 3", arms=(DOC, DOC_BALANCED), measure=PERPLEXITY,
     comparisons=(lower(TEST, DOC_BALANCED.label, DOC.label),),
-    published={DOC.label: "53.15", DOC_BALANCED.label: "52.87"},
+    published={DOC.label: "53.15", DOC_BALANCED.label: "52.87"}, seeds=5,
     notes="The published gain is .5 %. balance-weights judges what the penalty is for.",
-    seeds=5,
-)
+)  # fmt: skip
 
 GRADIENT_SHORTCUT = Claim(
     name="gradient-shortcut",
@@ -205,8 +169,7 @@ GRADIENT_SHORTCUT = Claim(
         },
         curve=CurveAxes("lowest / top", "measurements, 20 steps apart", relative=False),
     ),
-    comparisons=tuple(times(metric, "DOC", "MoS", 1.0) for metric in ("beginning", "mean")),
-    seeds=16,
+    comparisons=tuple(times(metric, "DOC", "MoS", 1.0) for metric in ("beginning", "mean")), seeds=16,
     notes="The paper expects this without a measurement; here: four layers of 100 units, 6 components, gradient norms"
     " on the same windows over the first 200 steps; near a minimum gradients are noise.",
-)
+)  # fmt: skip

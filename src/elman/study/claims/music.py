@@ -27,7 +27,7 @@ MUSIC_NLL = Claim(
     published={CLIPPED: "3.64 ± 0.04", NADE: "2.31 (RNN-NADE)"},
     notes="Nats per step over whole pieces, 93 pitches. The thesis trains until its rate is below 1e-4; the small scale"
     " for 48 epochs, and for 16 of the 30 epochs of LSTM-NADE.",
-)
+)  # fmt: skip
 
 QUICK = ("training.epochs=2",)
 """At the scale quick."""
@@ -53,38 +53,28 @@ SMALL_NOTES = (
 MUSIC_SUCCESS = Claim(
     name="music-success-rate",
     sentence="on Nottingham training never fails, neither under the constraint nor with gradient clipping",
-    source="Kanai's thesis, Table 3.3",
-    arms=(*CONSTRAINTS.values(), *CLIPS.values()),
-    measure=DYNAMICS,
+    source="Kanai's thesis, Table 3.3", arms=(*CONSTRAINTS.values(), *CLIPS.values()), measure=DYNAMICS,
     comparisons=tuple(
         Bound("success", arm.label, 0.5, exceeds=True) for arm in (*CONSTRAINTS.values(), *CLIPS.values())
     ),
     published=dict.fromkeys((arm.label for arm in (*CONSTRAINTS.values(), *CLIPS.values())), "100 %"),
     notes=f"Success: the validation loss of every epoch stays below that of the untrained model. {SMALL_NOTES}",
-)
+)  # fmt: skip
 
 MUSIC_CONSTRAINT = Claim(
-    name="music-constraint",
-    sentence="on Nottingham the spectral constraint gives a lower loss than gradient clipping",
-    source="Kanai's thesis, Table 3.5",
-    arms=(CONSTRAINTS[0.2], *CLIPS.values()),
-    measure=NATS,
+    name="music-constraint", sentence="on Nottingham the spectral constraint gives a lower loss than gradient clipping",
+    source="Kanai's thesis, Table 3.5", arms=(CONSTRAINTS[0.2], *CLIPS.values()), measure=NATS,
     comparisons=tuple(lower("test nats per step", CONSTRAINTS[0.2].label, arm.label) for arm in CLIPS.values()),
     published={"delta 0.2": "3.53 ± 0.04", "clip 15": "3.64 ± 0.04", "clip 60": "5.36 ± 3"},
     seeds=Power(effect=0.02, deviation=0.0113),
     notes=f"{SMALL_NOTES} Planned for two thirds of the published effect, with the deviation of three seeds.",
-)
+)  # fmt: skip
 
 MUSIC_BY_DELTA = Claim(
-    name="music-by-delta",
-    sentence="on Nottingham the loss is higher for a large delta, which forgets sooner",
-    source="Kanai's thesis, Table 3.5 and section 3.5.3",
-    arms=tuple(CONSTRAINTS.values()),
-    measure=NATS,
+    name="music-by-delta", sentence="on Nottingham the loss is higher for a large delta, which forgets sooner",
+    source="Kanai's thesis, Table 3.5 and section 3.5.3", arms=tuple(CONSTRAINTS.values()), measure=NATS,
     comparisons=(
-        lower("test nats per step", "delta 0.2", "delta 1.4"),
-        lower("test nats per step", "delta 0.8", "delta 1.4"),
+        lower("test nats per step", "delta 0.2", "delta 1.4"), lower("test nats per step", "delta 0.8", "delta 1.4"),
     ),
-    published={"delta 0.2": "3.53 ± 0.04", "delta 0.8": "3.64 ± 0.2", "delta 1.4": "4.62 ± 0.2"},
-    notes=SMALL_NOTES,
-)
+    published={"delta 0.2": "3.53 ± 0.04", "delta 0.8": "3.64 ± 0.2", "delta 1.4": "4.62 ± 0.2"}, notes=SMALL_NOTES,
+)  # fmt: skip

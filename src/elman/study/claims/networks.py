@@ -79,18 +79,13 @@ JORDAN_AND_ELMAN = Claim(
     " state, learns language better",
     source="Jordan 1986; Elman 1990, 1991",
     arms=(
-        _mover(JORDAN, "jordan", "forced"),
-        _mover(ELMAN, "elman", "bptt-1"),
-        _mover("Elman, whole sequences", "elman", "bptt"),
-        _speaker(JORDAN, FED_BACK),
-        _speaker(ELMAN),
+        _mover(JORDAN, "jordan", "forced"), _mover(ELMAN, "elman", "bptt-1"),
+        _mover("Elman, whole sequences", "elman", "bptt"), _speaker(JORDAN, FED_BACK), _speaker(ELMAN),
     ),
     measure=ClaimMeasure(
         "fed-back",
         {"excess": "nats per symbol above the best possible", "errors": "share of wrong places, or of wrong verbs"},
-        language,
-        {"sentences": 2_000},
-        minutes=0.1,
+        language, {"sentences": 2_000}, minutes=0.1,
     ),
     comparisons=(
         lower("excess", f"{JORDAN}, movement", f"{ELMAN}, movement"),
@@ -104,4 +99,4 @@ JORDAN_AND_ELMAN = Claim(
     " recipes/grammar/srn.toml with 10,000 sentences and 10 epochs; Jordan's context keeps .8 of itself per word,"
     " the best of .5, .8 and .9 on validation text. Four seeds, since the differences of a pilot were many times"
     " their spread. The sources show what each network can do, not this comparison.",
-)
+)  # fmt: skip

@@ -91,16 +91,15 @@ RANK_BOUND = Claim(
     name="rank-bound",
     sentence="log-softmax has rank d + 2 at most; other output functions, mixtures and DOC exceed it",
     source="Kanai's thesis, Table 4.3 and Fig. 4.4; Takase et al. 2018, Table 5",
-    arms=(SINGLES["softmax"], *_NONLINEAR, *MIXTURES.values(), DOC),
-    measure=RANK,
+    arms=(SINGLES["softmax"], *_NONLINEAR, *MIXTURES.values(), DOC), measure=RANK,
     comparisons=(
         Bound("rank", "softmax", "d + 2"),
         *(Bound("rank", arm.label, "d + 2", exceeds=True) for arm in (*_NONLINEAR, *MIXTURES.values(), DOC)),
     ),
     published={
         "softmax": "402 = d + 2 (thesis), 401 = d + 1 (DOC, of the logits)", "sigmoid": "542", "softplus": "1,279",
-        "sigsoftmax": "4,640", "MoS": "9,980 (thesis), 10,000 (DOC)", "MoSS": "9,986", "MoR": "9,999",
-        "MoSig": "9,977", "MoSp": "9,980", DOC.label: "10,000",
+        "sigsoftmax": "4,640", "MoS": "9,980 (thesis), 10,000 (DOC)", "MoSS": "9,986", "MoR": "9,999", "MoSig": "9,977",
+        "MoSp": "9,980", DOC.label: "10,000",
     },
     seeds=1,
     notes="Log-probabilities in float64, singular values by a blockwise QR; small scale: V = 2,000, d = 48 (one"
@@ -109,27 +108,21 @@ RANK_BOUND = Claim(
 )  # fmt: skip
 
 SIGSOFTMAX_WORDS = Claim(
-    name="sigsoftmax-words",
-    sentence="on words, sigsoftmax has a lower perplexity than softmax",
+    name="sigsoftmax-words", sentence="on words, sigsoftmax has a lower perplexity than softmax",
     source="Kanai's thesis, Tables 4.1 and 4.2; Kanai et al. 2018, Tables 2 and 3",
-    arms=(SINGLES["softmax"], SINGLES["sigsoftmax"]),
-    measure=PERPLEXITY,
+    arms=(SINGLES["softmax"], SINGLES["sigsoftmax"]), measure=PERPLEXITY,
     comparisons=(lower("test perplexity", "sigsoftmax", "softmax"),),
-    published={"softmax": "57.0 ± 0.6", "sigsoftmax": "56.6 ± 0.4"},
+    published={"softmax": "57.0 ± 0.6", "sigsoftmax": "56.6 ± 0.4"}, seeds=5,
     notes="On Penn Treebank the published difference is within a standard deviation; it is clear on WikiText-2.",
-    seeds=5,
-)
+)  # fmt: skip
 
 SOFTPLUS_WORDS = Claim(
-    name="softplus-words",
-    sentence="softplus is as good as softmax or better as the output function",
-    source="Kanai's thesis, Table 4.1",
-    arms=(SINGLES["softmax"], SINGLES["softplus"]),
-    measure=PERPLEXITY,
+    name="softplus-words", sentence="softplus is as good as softmax or better as the output function",
+    source="Kanai's thesis, Table 4.1", arms=(SINGLES["softmax"], SINGLES["softplus"]), measure=PERPLEXITY,
     comparisons=(no_higher("test perplexity", "softplus", "softmax", margin=0.01),),
     published={"softmax": "57.0 ± 0.6", "softplus": "56.6 ± 0.2"},
     notes="At most 1 % higher; on WikiText-2 softplus is worse (Table 4.2).",
-)
+)  # fmt: skip
 
 
 def _sized(name: str, size: int, paper: str) -> Arm:
@@ -144,11 +137,8 @@ _SMALL, _LARGE = (
 )
 
 SIGMOID_VOCABULARY = Claim(
-    name="sigmoid-vocabulary",
-    sentence="sigmoid is as good as softmax on a small vocabulary and worse on a large one",
-    source="Kanai's thesis, Tables 4.1 and 4.2",
-    arms=(*_SMALL, *_LARGE),
-    measure=PERPLEXITY,
+    name="sigmoid-vocabulary", sentence="sigmoid is as good as softmax on a small vocabulary and worse on a large one",
+    source="Kanai's thesis, Tables 4.1 and 4.2", arms=(*_SMALL, *_LARGE), measure=PERPLEXITY,
     comparisons=(
         no_higher("test perplexity", _SMALL[0].label, _SMALL[1].label, margin=0.01),
         lower("test perplexity", _LARGE[1].label, _LARGE[0].label),
@@ -156,15 +146,11 @@ SIGMOID_VOCABULARY = Claim(
     published={_SMALL[0].label: "56.4 (PTB)", _SMALL[1].label: "57.0"}
     | {_LARGE[0].label: "68.2 (WT2)", _LARGE[1].label: "64.7"},
     notes="Small scale: vocabularies of 1,000 and 10,000 words of one text; the paper's: 10,000 (PTB), 33,278 (WT2).",
-)
+)  # fmt: skip
 
 RELU_FAILS = Claim(
-    name="relu-fails",
-    sentence="ReLU as the output function fails: several times the perplexity of softmax",
-    source="Kanai's thesis, Tables 4.1 and 4.2",
-    arms=(SINGLES["softmax"], SINGLES["relu"]),
-    measure=PERPLEXITY,
+    name="relu-fails", sentence="ReLU as the output function fails: several times the perplexity of softmax",
+    source="Kanai's thesis, Tables 4.1 and 4.2", arms=(SINGLES["softmax"], SINGLES["relu"]), measure=PERPLEXITY,
     comparisons=(times("test perplexity", "relu", "softmax", 2.0),),
-    published={"softmax": "57.0 ± 0.6", "relu": "1,240 ± 80"},
-    notes="Several times means more than twice.",
-)
+    published={"softmax": "57.0 ± 0.6", "relu": "1,240 ± 80"}, notes="Several times means more than twice.",
+)  # fmt: skip

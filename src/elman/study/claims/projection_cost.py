@@ -163,22 +163,17 @@ PROJECTION_COST = Claim(
     measure=ClaimMeasure(
         "cost",
         {
-            "projection": "projection, % of a step",
-            "clipping": "clipping, %",
-            "svd": "whole SVD, %",
-            "truncated": "Algorithm 3.2, %",
-            "excess": "sigma_1 - (2 - delta)",
+            "projection": "projection, % of a step", "clipping": "clipping, %", "svd": "whole SVD, %",
+            "truncated": "Algorithm 3.2, %", "excess": "sigma_1 - (2 - delta)",
             "deviation": "relative distance from the result of the SVD",
         },
-        timed=True,
-        curve=CurveAxes("singular values computed", "steps", relative=False, logarithmic=False),
+        timed=True, curve=CurveAxes("singular values computed", "steps", relative=False, logarithmic=False),
     ),
     comparisons=(
         *(Bound("projection", "delta 0.2", limit) for limit in (3.0, "clipping")),
         *(Bound("excess", f"delta {delta:g}", 1e-4) for delta in DELTAS),
     ),
-    published={"delta 0.2": "4.55e4 s of training against 4.96e4 s with clipping (5.02e4 s by a whole SVD)"},
-    seeds=1,
+    published={"delta 0.2": "4.55e4 s of training against 4.96e4 s with clipping (5.02e4 s by a whole SVD)"}, seeds=1,
     notes="n = 650, processor time in one training: the default projection bounds the weights, the other methods"
     " project copies. delta 0.2 over an epoch of Penn Treebank (1,327 steps); small scale: the others over 200 steps.",
-)
+)  # fmt: skip

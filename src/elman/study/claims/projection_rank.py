@@ -36,16 +36,12 @@ def counts(folder: Path) -> Measurement:
 COUNTS = ClaimMeasure(
     "counts",
     {
-        "peak": "s, largest mean of an epoch",
-        "last": "s, last epoch",
-        "half the peak": "half the peak",
-        "frobenius": "s by the Frobenius norm",
-        "spectral": "s by the spectral norm",
+        "peak": "s, largest mean of an epoch", "last": "s, last epoch", "half the peak": "half the peak",
+        "frobenius": "s by the Frobenius norm", "spectral": "s by the spectral norm",
         "exceeding": "epochs in which the spectral norm counts more",
     },
-    counts,
-    curve=CurveAxes("s", "epochs", relative=False, logarithmic=False),
-)
+    counts, curve=CurveAxes("s", "epochs", relative=False, logarithmic=False),
+)  # fmt: skip
 
 SETTING = ("data.train_tokens=30000", "training.epochs=10", "training.schedule.after=5", "training.log_every=5")
 """Of small scale: ten short epochs, of which five at the full rate, and the last at 1/32 of it."""
@@ -74,30 +70,24 @@ SMALL_NOTES += " which five at the full rate, which is then halved after each."
 PROJECTION_RANK = Claim(
     name="projection-rank",
     sentence="the truncated projection computes few singular values late in training, and fewer for a larger delta",
-    source="Kanai's thesis, Fig. 3.4",
-    arms=(SMALLER, LARGER),
-    measure=COUNTS,
+    source="Kanai's thesis, Fig. 3.4", arms=(SMALLER, LARGER), measure=COUNTS,
     comparisons=(
         *(Bound("last", arm.label, "half the peak") for arm in (SMALLER, LARGER)),
         lower("frobenius", LARGER.label, SMALLER.label),
     ),
-    metric="last",
-    published={SMALLER.label: "from nearly all at first to few"},
+    metric="last", published={SMALLER.label: "from nearly all at first to few"}, seeds=8,
     notes=f"Algorithm 3.2 with the Frobenius norm, s in the means of epochs: the last has half the peak or less."
     f" {SMALL_NOTES}",
-    seeds=8,
-)
+)  # fmt: skip
 
 RANK_BY_NORM = Claim(
     name="projection-rank-by-norm",
     sentence="the truncated projection computes fewer singular values by the spectral norm of the step, in every epoch",
-    source="Kanai's thesis, Fig. 3.5",
-    arms=(SMALLER,),
-    measure=COUNTS,
+    source="Kanai's thesis, Fig. 3.5", arms=(SMALLER,), measure=COUNTS,
     comparisons=(Bound("spectral", SMALLER.label, "frobenius"), Bound("exceeding", SMALLER.label, 0.0)),
     published={SMALLER.label: "always fewer than by the Frobenius norm"},
     notes=f"Both norms count in the same steps, each with bounds of its own. {SMALL_NOTES}",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -165,8 +155,7 @@ PROJECTION_NORM = Claim(
     measure=ClaimMeasure(
         "norm-times",
         {
-            "frobenius": "seconds, Frobenius norm",
-            "spectral": "seconds, spectral norm",
+            "frobenius": "seconds, Frobenius norm", "spectral": "seconds, spectral norm",
             "s, frobenius": "singular values computed, Frobenius norm",
             "s, spectral": "singular values computed, spectral norm",
             "training": "seconds of training without the projection",

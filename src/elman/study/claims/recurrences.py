@@ -128,64 +128,35 @@ WORD_TOKENS = 100_000
 WORDS = Setting(
     recipe="reproduce/small-lstm.toml",
     settings=(
-        f"data.train_tokens={WORD_TOKENS}",
-        "data.max_vocabulary=2000",
-        "model.encoder.size=96",
-        "training.batch_size=20",
-        "training.epochs=6",
-        "training.patience=6",
+        f"data.train_tokens={WORD_TOKENS}", "data.max_vocabulary=2000", "model.encoder.size=96",
+        "training.batch_size=20", "training.epochs=6", "training.patience=6",
     ),
-    quick=("data.train_tokens=20000", "training.epochs=4"),
-    grid=_grid(4e-3, 1e-2, epochs=3),
-    dropout=0.3,
-    sizes={label: each.words for label, each in WIDTHS.items()},
-    unit="perplexity",
-    seconds=45.0,
-)
+    quick=("data.train_tokens=20000", "training.epochs=4"), grid=_grid(4e-3, 1e-2, epochs=3), dropout=0.3,
+    sizes={label: each.words for label, each in WIDTHS.items()}, unit="perplexity", seconds=45.0,
+)  # fmt: skip
 
 CHARACTERS = Setting(
     recipe="reproduce/small-characters.toml",
-    settings=(
-        "data.train_tokens=200000",
-        "data.evaluation.streams=40",
-        "training.epochs=4",
-    ),
-    quick=("data.train_tokens=60000", "training.epochs=3"),
-    grid=_grid(4e-3, 1e-2, epochs=2),
-    dropout=0.1,
-    sizes={label: each.characters for label, each in WIDTHS.items()},
-    unit="bits per character",
-    seconds=40.0,
-)
+    settings=("data.train_tokens=200000", "data.evaluation.streams=40", "training.epochs=4"),
+    quick=("data.train_tokens=60000", "training.epochs=3"), grid=_grid(4e-3, 1e-2, epochs=2), dropout=0.1,
+    sizes={label: each.characters for label, each in WIDTHS.items()}, unit="bits per character", seconds=40.0,
+)  # fmt: skip
 
 MUSIC = Setting(
     recipe="music/nottingham-gru.toml",
     settings=(
-        'model.encoder={kind="frames", size=64}',
-        'training.optimiser={kind="adam", lr=0.004}',
-        'training.loss="mean"',
-        "training.clip=5.0",
-        "training.epochs=8",
+        'model.encoder={kind="frames", size=64}', 'training.optimiser={kind="adam", lr=0.004}', 'training.loss="mean"',
+        "training.clip=5.0", "training.epochs=8",
     ),
-    quick=("training.epochs=2",),
-    grid=_grid(4e-3, 1e-2, epochs=3),
-    dropout=0.2,
-    sizes={label: each.music for label, each in WIDTHS.items()},
-    unit="nats per step",
-    seconds=40.0,
-)
+    quick=("training.epochs=2",), grid=_grid(4e-3, 1e-2, epochs=3), dropout=0.2,
+    sizes={label: each.music for label, each in WIDTHS.items()}, unit="nats per step", seconds=40.0,
+)  # fmt: skip
 
 GRAMMAR = Setting(
-    recipe="grammar/srn.toml",
-    settings=("data.grammar.sentences=10000",),
-    quick=("data.grammar.sentences=2000", "training.epochs=6"),
-    grid=_grid(1e-2, 3e-2, 6e-2, epochs=4),
-    dropout=0.0,
-    sizes={label: each.grammar for label, each in WIDTHS.items()},
-    unit="perplexity",
-    seconds=15.0,
-    within=7,
-)
+    recipe="grammar/srn.toml", settings=("data.grammar.sentences=10000",),
+    quick=("data.grammar.sentences=2000", "training.epochs=6"), grid=_grid(1e-2, 3e-2, 6e-2, epochs=4), dropout=0.0,
+    sizes={label: each.grammar for label, each in WIDTHS.items()}, unit="perplexity", seconds=15.0, within=7,
+)  # fmt: skip
 
 RECURRENCES_ON_WORDS = WORDS.prediction(
     "recurrences-on-words", "words", "100,000 tokens of Shakespeare, 2,000 words, 6 epochs, dropout .3."

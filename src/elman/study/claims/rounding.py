@@ -46,14 +46,13 @@ BF16_TRAINING = Claim(
     sentence="training with products in bf16 reaches the perplexity of training in float32, at the same settings",
     source=SOURCE,
     arms=tuple(arm for label in NETWORKS for arm in (Arm(label, NETWORKS[label]), Arm(label + BF16, IN_BF16[label]))),
-    measure=PERPLEXITY,
-    comparisons=tuple(no_difference(TEST, label + BF16, label, MARGIN) for label in NETWORKS),
+    measure=PERPLEXITY, comparisons=tuple(no_difference(TEST, label + BF16, label, MARGIN) for label in NETWORKS),
     notes="The source trains recurrent translation, images and speech. Here the factors of large products are rounded"
     " to bf16 (`training.precision`), weights and everything else are float32, and all arms are evaluated in float32."
     " Networks of words as in doc-components, at a rate of 20 for all; characters as in character-bottleneck; the GRU"
     " as in gru-perplexity-by-delta. Networks that begin alike soon differ as two seeds do, by about 1 %, so that the"
     " margin of .5 %, fixed beforehand, may take tens of seeds.",
-)
+)  # fmt: skip
 
 
 def by_precision(folder: Path, methods: Sequence[str], tokens: int, statistics_tokens: int) -> Measurement:
@@ -73,14 +72,11 @@ METHODS = "dynamic", "cache"
 BF16_EVALUATION = Claim(
     name="bf16-evaluation",
     sentence="evaluation with products in bf16, static, dynamic and with the cache, has the perplexity of float32",
-    source=SOURCE,
-    arms=tuple(Arm(label, source) for label, source in IN_BF16.items()),
+    source=SOURCE, arms=tuple(Arm(label, source) for label, source in IN_BF16.items()),
     measure=ClaimMeasure(
         "by-precision",
         {name + ending: f"perplexity, {name}{ending}" for name in ("static", *METHODS) for ending in ("", BF16)},
-        by_precision,
-        {"methods": METHODS, "tokens": 10_000, "statistics_tokens": 50_000},
-        minutes=1.5,
+        by_precision, {"methods": METHODS, "tokens": 10_000, "statistics_tokens": 50_000}, minutes=1.5,
     ),
     comparisons=tuple(
         no_difference(name + BF16, label, label, MARGIN, b_metric=name)
@@ -89,4 +85,4 @@ BF16_EVALUATION = Claim(
     ),
     notes="The runs of bf16-training that were trained in bf16, evaluated in both precisions on the first 10,000 test"
     " tokens; the settings of dynamic evaluation and of the cache are the defaults.",
-)
+)  # fmt: skip

@@ -32,8 +32,7 @@ RECURRENCES_BY_SIZE = Claim(
     name="recurrences-by-size",
     sentence="with half and with twice the weights, too, no other recurrence predicts words better than a regularised"
     " LSTM",
-    source=SOURCE,
-    arms=tuple(arm for label in SIZES for arm in _arms(label)),
+    source=SOURCE, arms=tuple(arm for label in SIZES for arm in _arms(label)),
     measure=dataclasses.replace(WORDS.measure, cost=PARAMETERS, course=None),
     comparisons=tuple(
         no_higher("test perplexity", f"{LSTM}, {size}", f"{label}, {size}", margin=0.01)
@@ -46,4 +45,4 @@ RECURRENCES_BY_SIZE = Claim(
     " recurrences-on-words, those that are ahead there and three in residual blocks, have about 350,000, 700,000 and"
     " 1,400,000 weights; data, word vectors of 96, dropout .3, schedule and grid are those of that claim, and so are"
     " the runs of the middle size, which its comparisons judge. The margin of 1 % was fixed beforehand.",
-)
+)  # fmt: skip

@@ -58,16 +58,13 @@ def unknown_words(folder: Path, streams: int) -> Measurement:
 RARE_WORDS = ClaimMeasure(
     "rare-words",
     {
-        "test perplexity": "perplexity, test",
-        "parameters": "parameters",
+        "test perplexity": "perplexity, test", "parameters": "parameters",
         "rare words": f"perplexity of words seen fewer than {RARE} times",
         "after rare words": "perplexity after such words",
         "after rare words / all": "perplexity after such words over that of all",
     },
-    parameters_and_rare_words,
-    {"below": RARE, **BLOCKS},
-    minutes=0.1,
-)
+    parameters_and_rare_words, {"below": RARE, **BLOCKS}, minutes=0.1,
+)  # fmt: skip
 
 SPELLED = "characters"
 
@@ -89,24 +86,20 @@ def _words(paper: str) -> Arm:
 
 
 CHARACTER_AWARE = Claim(
-    name="character-aware",
-    sentence="a character-aware model is as good as a word model with far more parameters",
-    source="Kim et al. 2016, Table 3",
-    arms=(_spelled("char-large"), _words("zaremba-large")),
-    measure=RARE_WORDS,
+    name="character-aware", sentence="a character-aware model is as good as a word model with far more parameters",
+    source="Kim et al. 2016, Table 3", arms=(_spelled("char-large"), _words("zaremba-large")), measure=RARE_WORDS,
     comparisons=(no_higher("test perplexity", SPELLED, "words", 0.01), times("parameters", "words", SPELLED, 1.5)),
     published={SPELLED: "78.9", "words": "78.4"},
     notes="The margin of 1 % is a little more than the published difference of .6 %, at 19 against 52 million"
     " parameters. Small scale: one layer of LSTM, the first 80,000 tokens of Penn Treebank with 3,000 words, SGD"
     " at a rate that falls at fixed epochs, 63 % of the parameters, for each arm the best of three rates by validation"
     " text. The paper halves the rate by single epochs' validation perplexities instead.",
-)
+)  # fmt: skip
 
 CHARACTER_AWARE_TWINS = Claim(
     name="character-aware-twins",
     sentence="reading words by their characters lowers the perplexity, and most of all after rare words",
-    source="Kim et al. 2016, Table 3",
-    arms=(_spelled("char-small"), _words("char-small-word-twin")),
+    source="Kim et al. 2016, Table 3", arms=(_spelled("char-small"), _words("char-small-word-twin")),
     measure=RARE_WORDS,
     comparisons=tuple(
         lower(metric, SPELLED, "words") for metric in ("test perplexity", "after rare words", "after rare words / all")
@@ -116,13 +109,11 @@ CHARACTER_AWARE_TWINS = Claim(
     " figures for rare words. Spelling is what the model reads, so it is judged after rare words; words are predicted"
     " from a matrix of their own in both. The large models are ptb/char-large (78.9) and ptb/char-large-word-twin"
     " (85.4).",
-)
+)  # fmt: skip
 
 OPEN_VOCABULARY = Claim(
-    name="open-vocabulary",
-    sentence="the spelling of an unknown word predicts what follows it better than <unk> does",
-    source="Kim et al. 2016, section 5",
-    arms=(_spelled(),),
+    name="open-vocabulary", sentence="the spelling of an unknown word predicts what follows it better than <unk> does",
+    source="Kim et al. 2016, section 5", arms=(_spelled(),),
     measure=ClaimMeasure(
         "unknown-words",
         {
@@ -131,13 +122,11 @@ OPEN_VOCABULARY = Claim(
             "test perplexity, spelled": "perplexity, test, read by their spelling",
             "test perplexity, as <unk>": "read as <unk>",
         },
-        unknown_words,
-        {"streams": 10},
-        minutes=0.1,
+        unknown_words, {"streams": 10}, minutes=0.1,
     ),
     comparisons=(times("after unknown words, as <unk>", SPELLED, SPELLED, 1.0, "after unknown words, spelled"),),
     metric="after unknown words, spelled",
     notes="Small scale: the runs of character-aware, whose vocabulary of 3,000 words lacks a sixth of the test text. In"
     " training unknown words are <unk> on both sides; the same model then reads the test split twice. The paper shows"
     " neighbours of unknown words, not perplexities.",
-)
+)  # fmt: skip

@@ -77,4 +77,4 @@ PARITY_OF_LINEAR = Claim(
     notes="32 units, Adam at .01, falling to 0, 32 new sequences of 1 to 40 bits per update. LRU and Mamba-2 are in a"
     " residual block. The theorems are about what can be represented at any length and with limited precision; the"
     " claim is about what is learnt.",
-)
+)  # fmt: skip

@@ -92,9 +92,7 @@ NTM_COPY = Claim(
         curve=CurveAxes("error", "checks, every 1,600 sequences", relative=False),
     ),
     comparisons=(
-        Bound("error", "ntm", LEARNT),
-        Bound("beyond", "ntm", LEARNT),
-        lower("sequences", "ntm", "lstm"),
+        Bound("error", "ntm", LEARNT), Bound("beyond", "ntm", LEARNT), lower("sequences", "ntm", "lstm"),
         Bound("beyond", "lstm", LEARNT, exceeds=True),
     ),
     published={"ntm": "learns fast, and copies beyond its lengths", "lstm": "learns slowly, and does not"},
@@ -105,4 +103,4 @@ NTM_COPY = Claim(
     " times the rate, with half as many sequences, one machine in three then copied 5 % of the bits of length 40"
     " wrong. The quick version reads a quarter of them: in one seed of two the machine copied 5 % of the bits of"
     " length 40 wrong.",
-)
+)  # fmt: skip

@@ -72,14 +72,10 @@ HIERARCHICAL_SOFTMAX = Claim(
     measure=ClaimMeasure(
         "perplexity-and-cost",
         {
-            **PERPLEXITY.metrics,
-            "multiply-adds per token": "multiply-adds of the output layer per token, forward",
+            **PERPLEXITY.metrics, "multiply-adds per token": "multiply-adds of the output layer per token, forward",
             "microseconds per token": "time of the output layer per token, forward and backward, in microseconds",
         },
-        perplexity_and_cost,
-        {"positions": 700, "repetitions": 7, **BLOCKS},
-        minutes=0.1,
-        timed=True,
+        perplexity_and_cost, {"positions": 700, "repetitions": 7, **BLOCKS}, minutes=0.1, timed=True,
     ),
     comparisons=(
         no_higher("test perplexity", "tree", "flat softmax", 0.11),
@@ -87,27 +83,24 @@ HIERARCHICAL_SOFTMAX = Claim(
         *(times("multiply-adds per token", "flat softmax", label, 5) for label in ("tree", "adaptive softmax")),
     ),
     published={
-        "flat softmax": "123 (Mikolov), 144 (Grave)",
-        "tree": "136 (Mikolov), 166 (Grave)",
+        "flat softmax": "123 (Mikolov), 144 (Grave)", "tree": "136 (Mikolov), 166 (Grave)",
         "adaptive softmax": "147 (Grave)",
     },
     notes="The margins are the losses that the papers report, rounded up: 136 against 123 (classes by frequency; Grave"
     " et al. found 166 against 144) and 147 against 144. The cost is that of the output layer, counted for words as"
     " frequent as in the training text; its time is shown and decides nothing. Small scale: 7,038 words over contexts"
     " of 64, and for each arm the best of three rates by validation text.",
-)
+)  # fmt: skip
 
 ADAPTIVE_SIGSOFTMAX = Claim(
-    name="adaptive-sigsoftmax",
-    sentence="adaptive sigsoftmax has a lower perplexity than adaptive softmax",
+    name="adaptive-sigsoftmax", sentence="adaptive sigsoftmax has a lower perplexity than adaptive softmax",
     source="Kanai's thesis, Table 4.5",
     arms=(
         _arm("adaptive softmax", "one-billion-word/adaptive-softmax.toml"),
         _arm("adaptive sigsoftmax", "one-billion-word/adaptive-sigsoftmax.toml"),
     ),
-    measure=PERPLEXITY,
-    comparisons=(lower("test perplexity", "adaptive sigsoftmax", "adaptive softmax"),),
+    measure=PERPLEXITY, comparisons=(lower("test perplexity", "adaptive sigsoftmax", "adaptive softmax"),),
     published={"adaptive softmax": "33.80 ± 0.04", "adaptive sigsoftmax": "33.62 ± 0.05"},
     notes="Small scale: 7,038 words cut at 1,000 and 4,000, SGD halved as in the thesis, and for each arm the best of"
     " three rates by validation text. The published difference is .5 % after five epochs of 800 million words.",
-)
+)  # fmt: skip

@@ -29,32 +29,25 @@ OUTPUTS = Claim(
     ),
     measure=PERPLEXITY,
     comparisons=(
-        lower(TEST, "sigsoftmax", "softmax"),
-        no_higher(TEST, "MoSS", "MoS", margin=0.01),
-        lower(TEST, "MoS", "softmax"),
-        *(lower(TEST, "softmax", worse) for worse in ("sigmoid", "softplus")),
-        *(lower(TEST, "MoS", worse) for worse in ("MoR", "MoSig", "MoSp")),
-        times(TEST, "relu", "softmax", 2.0),
+        lower(TEST, "sigsoftmax", "softmax"), no_higher(TEST, "MoSS", "MoS", margin=0.01),
+        lower(TEST, "MoS", "softmax"), *(lower(TEST, "softmax", worse) for worse in ("sigmoid", "softplus")),
+        *(lower(TEST, "MoS", worse) for worse in ("MoR", "MoSig", "MoSp")), times(TEST, "relu", "softmax", 2.0),
     ),
     published={
         "softmax": "64.7 ± 0.2", "sigsoftmax": "64.2 ± 0.1", "sigmoid": "68.2 ± 0.1", "softplus": "65.8 ± 0.2",
         "relu": "593 ± 8", "MoS": "61.4 ± 0.4", "MoSS": "61.1 ± 0.3", "MoR": "83.9 ± 1", "MoSig": "66.4 ± 0.1",
         "MoSp": "65.3 ± 0.1",
     },
-    notes=NOTES,
-    seeds=5,
+    seeds=5, notes=NOTES,
 )  # fmt: skip
 
 DOC = Claim(
-    name="wikitext-2-doc",
-    sentence="on WikiText-2 DOC has a lower perplexity than MoS, and MoS than AWD-LSTM",
+    name="wikitext-2-doc", sentence="on WikiText-2 DOC has a lower perplexity than MoS, and MoS than AWD-LSTM",
     source="Takase et al. 2018, Table 4",
-    arms=(_arm("softmax", "awd-lstm"), _arm("MoS", "awd-lstm-mos"), _arm("DOC", "awd-lstm-doc")),
-    measure=PERPLEXITY,
+    arms=(_arm("softmax", "awd-lstm"), _arm("MoS", "awd-lstm-mos"), _arm("DOC", "awd-lstm-doc")), measure=PERPLEXITY,
     comparisons=(lower(TEST, "DOC", "MoS"), lower(TEST, "MoS", "softmax")),
-    published={"softmax": "65.8", "MoS": "61.45", "DOC": "58.55"},
-    notes=NOTES,
-)
+    published={"softmax": "65.8", "MoS": "61.45", "DOC": "58.55"}, notes=NOTES,
+)  # fmt: skip
 
 _CLIPPED = {threshold: f"clip {threshold:g}" for threshold in (3.5, 7, 10.5, 14)}
 
@@ -74,14 +67,12 @@ GRU = Claim(
     published={f"delta {delta:g}": "100 %" for delta in DELTAS}
     | {label: "100 %" if threshold < 5 else "0 %" for threshold, label in _CLIPPED.items()},
     notes=NOTES,
-)
+)  # fmt: skip
 
 GRU_PERPLEXITY = Claim(
     name="wikitext-2-gru-perplexity",
     sentence="on WikiText-2 the smaller delta, the lower the perplexity, which is lower than with clipping",
-    source="Kanai's thesis, Table 3.4",
-    arms=GRU.arms[:6],
-    measure=PERPLEXITY,
+    source="Kanai's thesis, Table 3.4", arms=GRU.arms[:6], measure=PERPLEXITY,
     comparisons=tuple(
         lower("valid perplexity", f"delta {better}", worse)
         for better, worse in ((0.2, "delta 0.8"), (0.8, "delta 1.4"), (0.2, "delta 1.4"), (0.2, "clip 3.5"))
