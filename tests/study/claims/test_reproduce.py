@@ -13,7 +13,7 @@ from elman.network.build import build_model
 from elman.study import claim as arms_module
 from elman.study import claims as registry
 from elman.study.claim import Computation, Source
-from elman.study.claims import recurrent_networks, sizes
+from elman.study.claims import recurrence_sizes, recurrences
 from elman.study.comparison import together
 from elman.study.store import trial_recipes
 from support.commands import refusal
@@ -158,7 +158,7 @@ PUBLISHED = {
     },
     **{
         f"recurrences-on-{data}": {
-            metric: {label: 100.0 if label == "LSTM" else 104.0 for label in recurrent_networks.RECURRENCES}
+            metric: {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES}
         }
         for data, metric in (
             ("words", "test perplexity"),
@@ -168,12 +168,12 @@ PUBLISHED = {
         )
     },
     "recurrences-in-equal-time": {
-        "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrent_networks.RECURRENCES}
+        "test perplexity": {label: 100.0 if label == "LSTM" else 104.0 for label in recurrences.RECURRENCES}
     },
     "recurrences-by-size": {
         "test perplexity": {
             f"{label}{size}": 100.0 if label == "LSTM" else 104.0
-            for label in sizes.SIZES
+            for label in recurrence_sizes.SIZES
             for size in (", half", "", ", twice")
         }
     },

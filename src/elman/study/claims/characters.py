@@ -1,10 +1,10 @@
 """Models of characters, which have fewer symbols than dimensions."""
 
-from elman.study.claim import Arm, Claim, Grid, Power, Source
+from elman.study.claim import Arm, Claim, Power, Source, rates
 from elman.study.comparison import no_difference
 from elman.study.measures import BITS
 
-RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (1.25e-3, 2.5e-3, 5e-3)), ("training.epochs=2",))
+RATES = rates(1.25e-3, 2.5e-3, 5e-3, shortened=("training.epochs=2",))
 QUICK = ("data.train_tokens=100000", "training.epochs=3")
 
 

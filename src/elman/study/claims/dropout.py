@@ -1,6 +1,6 @@
 """Dropout: on connections between layers, and on those from one step to the next."""
 
-from elman.study.claim import Arm, Claim, Grid, Source
+from elman.study.claim import Arm, Claim, Grid, Source, rates
 from elman.study.comparison import lower
 from elman.study.measures import PERPLEXITY
 
@@ -17,8 +17,7 @@ NONE, FORWARD, EVERYWHERE = "none", "between layers", "between layers and betwee
 
 def _rates(*keys: str) -> Grid:
     """The same rate for all keys, one of three."""
-    alternatives = tuple(tuple(f"{key}={rate}" for key in keys) for rate in (0.3, 0.5, 0.65))
-    return Grid(alternatives, ("training.epochs=8",))
+    return rates(0.3, 0.5, 0.65, of=keys, shortened=("training.epochs=8",))
 
 
 def _arm(label: str, grid: Grid | None, *settings: str) -> Arm:

@@ -15,7 +15,7 @@ from elman.data.grammar.sample import Sentence, wish_of
 from elman.data.minimal_pairs import read_pairs
 from elman.evaluation.minimal_pairs import Ids, PairAccuracy, code, judge_pairs, sentence_log_probs
 from elman.evaluation.ngram import kneser_ney
-from elman.study.claim import Arm, Claim, ClaimMeasure, CurveAxes, Grid, Measurement, Power, Source
+from elman.study.claim import Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Power, Source, rates
 from elman.study.comparison import Bound, lower
 from elman.tasks.text.run import TextRun
 
@@ -112,7 +112,7 @@ ELMAN_AGREEMENT = Claim(
 WAYS = "complexity", "memory"
 STARTING = tuple(f"SRN, by {way}" for way in WAYS)
 
-RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (0.25, 0.5, 1.0, 2.0)))
+RATES = rates(0.25, 0.5, 1.0, 2.0)
 
 STARTING_SMALL = Claim(
     name="elman-starting-small",

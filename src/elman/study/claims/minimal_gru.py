@@ -1,8 +1,7 @@
 """Whether gates that do not read the state make training faster, at what quality: minGRU beside the GRU."""
 
 from elman.study.claim import Claim
-from elman.study.claims.recurrences import WORDS
-from elman.study.claims.recurrent_networks import Recurrence
+from elman.study.claims.recurrences import WORDS, Recurrence
 from elman.study.claims.speed import TRAINING
 from elman.study.comparison import lower, no_higher
 

@@ -3,9 +3,7 @@
 from elman.study.claim import Arm, Claim, Power, Source
 from elman.study.claims.constraint import DYNAMICS
 from elman.study.comparison import Bound, lower
-from elman.study.measures import by_split
-
-NATS = by_split("nats", "nats per step")
+from elman.study.measures import STEPS
 
 CLIPPED, NADE = "GRU, clip 15", "LSTM-NADE"
 GRU_RECIPE, NADE_RECIPE = "music/nottingham-gru.toml", "music/nottingham-lstm-nade.toml"
@@ -19,7 +17,7 @@ MUSIC_NLL = Claim(
         Arm(CLIPPED, Source(GRU_RECIPE, ("training.epochs=48",), ("training.epochs=4",)), Source(GRU_RECIPE)),
         Arm(NADE, Source(NADE_RECIPE, ("training.epochs=16",), ("training.epochs=2",)), Source(NADE_RECIPE)),
     ),
-    measure=NATS,
+    measure=STEPS,
     comparisons=(
         *(Bound("test nats per step", arm, limit) for arm, limit in ((CLIPPED, 3.64), (NADE, 2.5))),
         lower("test nats per step", NADE, CLIPPED),
@@ -63,7 +61,7 @@ MUSIC_SUCCESS = Claim(
 
 MUSIC_CONSTRAINT = Claim(
     name="music-constraint", sentence="on Nottingham the spectral constraint gives a lower loss than gradient clipping",
-    source="Kanai's thesis, Table 3.5", arms=(CONSTRAINTS[0.2], *CLIPS.values()), measure=NATS,
+    source="Kanai's thesis, Table 3.5", arms=(CONSTRAINTS[0.2], *CLIPS.values()), measure=STEPS,
     comparisons=tuple(lower("test nats per step", CONSTRAINTS[0.2].label, arm.label) for arm in CLIPS.values()),
     published={"delta 0.2": "3.53 ± 0.04", "clip 15": "3.64 ± 0.04", "clip 60": "5.36 ± 3"},
     seeds=Power(effect=0.02, deviation=0.0113),
@@ -72,7 +70,7 @@ MUSIC_CONSTRAINT = Claim(
 
 MUSIC_BY_DELTA = Claim(
     name="music-by-delta", sentence="on Nottingham the loss is higher for a large delta, which forgets sooner",
-    source="Kanai's thesis, Table 3.5 and section 3.5.3", arms=tuple(CONSTRAINTS.values()), measure=NATS,
+    source="Kanai's thesis, Table 3.5 and section 3.5.3", arms=tuple(CONSTRAINTS.values()), measure=STEPS,
     comparisons=(
         lower("test nats per step", "delta 0.2", "delta 1.4"), lower("test nats per step", "delta 0.8", "delta 1.4"),
     ),

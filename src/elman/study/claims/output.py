@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from elman.analysis.rank import find_rank, spectrum
-from elman.study.claim import Arm, Claim, ClaimMeasure, CurveAxes, Grid, Measurement, Source
+from elman.study.claim import Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Source, rates
 from elman.study.comparison import Bound, lower, no_higher, times
 from elman.study.measures import PERPLEXITY
 from elman.tasks.text.run import TextRun
@@ -13,10 +13,10 @@ WORDS = "reproduce/small-words.toml"
 ACTIVATIONS = {"softmax": "MoS", "sigsoftmax": "MoSS", "relu": "MoR", "sigmoid": "MoSig", "softplus": "MoSp"}
 """Activations, and the names of mixtures of each (Kanai's thesis, section 4.4)."""
 
-RATES = Grid(
-    tuple((f"training.optimiser.lr={rate}", f"training.fine_tune.lr={rate}") for rate in (10, 20, 30)),
+RATES = rates(
+    10, 20, 30, of=("training.optimiser.lr", "training.fine_tune.lr"),
     shortened=("training.epochs=4", "training.fine_tune.epochs=2"),
-)
+)  # fmt: skip
 """The same three learning rates for every arm, tried for 6 of 16 epochs."""
 
 QUICK = (

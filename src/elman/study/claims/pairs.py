@@ -1,6 +1,6 @@
 """Sequences given a source: headlines, translation, parsing."""
 
-from elman.study.claim import Arm, Claim, ClaimMeasure, Grid, Power, Source
+from elman.study.claim import Arm, Claim, ClaimMeasure, Power, Source, rates
 from elman.study.comparison import Bound, lower, times
 from elman.study.measures import BLOCKS, METRIC, with_test_text
 
@@ -11,7 +11,7 @@ def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
     return ClaimMeasure(name, metrics | {METRIC: "perplexity of the targets, test"}, with_test_text, BLOCKS)
 
 
-RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (1e-3, 3e-3, 6e-3)), ("training.epochs=4",))
+RATES = rates(1e-3, 3e-3, 6e-3, shortened=("training.epochs=4",))
 
 
 def headlines(label: str, paper: Source, *settings: str) -> Arm:

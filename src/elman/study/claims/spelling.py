@@ -8,7 +8,7 @@ from elman.analysis.by_word import by_frequency
 from elman.config.text import TextEvaluation
 from elman.evaluation.perplexity import score_of
 from elman.objective import perplexity
-from elman.study.claim import Arm, Claim, ClaimMeasure, Grid, Measurement, Source
+from elman.study.claim import Arm, Claim, ClaimMeasure, Measurement, Source, rates
 from elman.study.comparison import lower, no_higher, times
 from elman.study.measures import BLOCKS, by_block
 from elman.tasks.text.ensemble import run_log_probs
@@ -69,7 +69,7 @@ RARE_WORDS = ClaimMeasure(
 SPELLED = "characters"
 
 
-RATES = Grid(tuple((f"training.optimiser.lr={rate}",) for rate in (0.5, 1, 2)), ("training.epochs=5",))
+RATES = rates(0.5, 1, 2, shortened=("training.epochs=5",))
 """The same three learning rates for both arms, tried for 3 of 12 epochs."""
 
 QUICK = ("data.train_tokens=40000", "training.epochs=6")

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from elman.network.output.choice import Choice
-from elman.study.claim import Arm, Claim, ClaimMeasure, Grid, Measurement, Source
+from elman.study.claim import Arm, Claim, ClaimMeasure, Measurement, Source, rates
 from elman.study.comparison import lower, no_higher, times
 from elman.study.measures import BLOCKS, PERPLEXITY, with_test_text
 from elman.tasks.text.run import TextRun
@@ -22,10 +22,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 CHOICES["adaptive sigsoftmax"] = (*CHOICES["adaptive softmax"], "model.output.activation=sigsoftmax")
 
-RATES = Grid(
-    tuple((f"training.optimiser.lr={rate}",) for rate in (10, 20, 40)),
-    ("training.epochs=2", "training.schedule.after=1"),
-)
+RATES = rates(10, 20, 40, shortened=("training.epochs=2", "training.schedule.after=1"))
 """The same three learning rates for every arm, tried for 2 of 4 epochs."""
 
 QUICK = ("data.train_tokens=70000", "training.epochs=3")
