@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from elman.jobs.launching import Tell
-    from elman.study.runner import Count, Watch
-    from elman.study.runs import Machine, PlannedRun
+    from elman.study.runner import Count
+    from elman.study.runs import Machine, PlannedRun, Watch
     from elman.study.sweep.conduct import Advance, Result
     from elman.study.sweep.question import SearchName, Sweep
 
@@ -160,7 +160,7 @@ def _search_of(name: str) -> "SearchName":
 @contextlib.contextmanager
 def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
     """How lines and the progress are printed: a bar on a terminal, else a line every half minute."""
-    from elman.study.runner import reporting
+    from elman.study.runs import reporting
 
     if not console.is_terminal:
         yield console.print, reporting(console.print), lambda *_: None

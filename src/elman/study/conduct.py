@@ -14,8 +14,7 @@ from elman.study.measuring import measure_all
 from elman.study.page import write_claim_page
 from elman.study.plan import Plan
 from elman.study.record import ClaimRecord, record, write_record
-from elman.study.runner import train_all
-from elman.study.runs import Machine
+from elman.study.runs import Machine, train_all
 from elman.study.store import Store
 
 RUNS_PER_JOB = 8

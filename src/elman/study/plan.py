@@ -14,7 +14,7 @@ from elman.network.build import build_model
 from elman.network.device import choose_device
 from elman.network.seq2seq import SequenceToSequence
 from elman.study.claim import Claim, Computation, Scale, at_scale
-from elman.study.measuring import Measuring, at_once
+from elman.study.measuring import at_once, measuring_minutes
 from elman.study.runs import Machine, PlannedRun
 from elman.study.store import Planned, Store, Trial, trial_recipes
 from elman.tasks.open import task_of
@@ -70,7 +70,7 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     for each in [*runs.values(), *tried]:
         if waiting := _untrained(each):
             training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
-    measuring = [Measuring(one, claim.measure).minutes for each in runs.values() for one in each]
+    measuring = [measuring_minutes(one, claim.measure) for each in runs.values() for one in each]
     together = max(1, min(at_once(claim.measure, machine), len(list(filter(None, measuring)))))
     return Plan(claim, scale, seeds, runs, trials, training, sum(measuring) / together)
 

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -15,28 +16,16 @@ from elman.errors import Diverged, UserError
 from elman.evaluation.result import RESULTS, with_infinite
 from elman.files import write_atomic
 from elman.formats import parse_json, read_json
-from elman.jobs.launching import Launch
+from elman.jobs.launching import Launch, Tell
 from elman.jobs.locks import is_taken
 from elman.learning.progress import phases_of
 from elman.learning.trainer import StopReason
 from elman.network.device import choose_device, use_large_pages
 from elman.report.metrics import Metrics, read_metrics
 from elman.report.page import write_report
+from elman.study.runner import Count, Programme, Work, carry_out
 from elman.tasks.experiment import Experiment
 from elman.tasks.tracking.trackers import tracked
-
-
-class Status(Enum):
-    """The state of a run."""
-
-    MISSING = "not trained"
-    INTERRUPTED = "interrupted"
-    DIVERGED = "diverged"
-    DONE = "done"
-
-
-TRIED = "tried.json"
-"""What a trial of a grid leaves in the place of results: the lowest validation loss of its training."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +45,19 @@ class Machine:
         use_large_pages()
         if self.threads is not None:
             torch.set_num_threads(self.threads)
+
+
+class Status(Enum):
+    """The state of a run."""
+
+    MISSING = "not trained"
+    INTERRUPTED = "interrupted"
+    DIVERGED = "diverged"
+    DONE = "done"
+
+
+TRIED = "tried.json"
+"""What a trial of a grid leaves in the place of results: the lowest validation loss of its training."""
 
 
 def rows_by_split(folder: Path) -> dict[str, dict[str, Any]]:
@@ -131,32 +133,13 @@ class PlannedRun:
         reporting = self.recipe.data.reporting
         return f"ppl {reporting.of(nll):.1f}" if reporting.in_perplexity else f"nll {nll:.4f}"
 
-    # As work of `elman.study.runner`.
-
-    @property
-    def place(self) -> Path:
-        """What is trained once."""
-        return self.folder
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether another process trains it."""
-        return is_taken(self.folder)
-
-    def job(self, machine: Machine) -> tuple[str, Callable[..., object], tuple[object, ...]]:
-        """Name, function and arguments of its job."""
-        return self.folder.name, train, (self, machine)
-
-    def beginning(self) -> str:
-        """What is told when it begins."""
-        return f"training into {self.folder}"
-
-    def take(self, value: object) -> None:
-        """Its folder says how it ended."""
-
-    def ending(self, seconds: float) -> str:
-        """What is told when it has ended."""
-        return f"{self.status.value} after {seconds:.0f} s"
+    def work(self, machine: Machine) -> Work["PlannedRun"]:
+        """Its training as a job."""
+        return Work(
+            self, self.name, self.folder, self.folder.name, (train, self, machine),
+            is_open=lambda: self.is_open, is_taken=lambda: is_taken(self.folder),
+            begins=f"training into {self.folder}", ends=lambda seconds: f"{self.status.value} after {seconds:.0f} s",
+        )  # fmt: skip
 
 
 def train(run: PlannedRun, machine: Machine) -> None:
@@ -190,3 +173,27 @@ def _train(run: PlannedRun, machine: Machine) -> None:
                     experiment.attach(write_report([run.folder]))
         except Diverged as error:
             write_atomic(run.folder / "diverged.json", json.dumps({"reason": str(error)}) + "\n")
+
+
+Watch = Callable[[Count[PlannedRun]], None]
+
+
+def reporting(tell: Tell, every: float = 30.0) -> Watch:
+    """Report how far the training of many runs is, every so many seconds."""
+    last = time.monotonic()
+
+    def watch(count: Count[PlannedRun]) -> None:
+        nonlocal last
+        if time.monotonic() - last > every:
+            last = time.monotonic()
+            failed = f", {count.failed} failed" if count.failed else ""
+            left = "" if count.seconds_left is None else f", about {count.seconds_left / 60:.1f} minutes left"
+            running = "; ".join(run.progress for run in count.running)
+            tell(f"{count.ended} of {count.total} runs done{failed}{left}; {running}")
+
+    return watch
+
+
+def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: float = 30.0) -> None:
+    """Train the runs that are not trained yet, as `runner.carry_out`; raises UserError where one of them failed."""
+    carry_out(Programme(runs), lambda run: run.work(machine), machine.launch, tell, reporting(tell, every))

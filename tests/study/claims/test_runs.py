@@ -13,7 +13,7 @@ import elman
 from elman import config
 from elman.errors import UserError
 from elman.jobs.locks import FolderLock
-from elman.study import conduct, measuring, plan, runner
+from elman.study import conduct, measuring, plan, runner, runs
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.claims.output import RANK
 from elman.study.measures import PERPLEXITY
@@ -30,7 +30,7 @@ def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path, monkeypatch):
     store = Store(tmp_path / "out", str(corpus))
     planned = plan.plan(experiment, store, "small", 1, Machine(threads=1))
     (first, second) = planned.waiting
-    runner.train_all([first], Machine(threads=1), lambda line: None)
+    runs.train_all([first], Machine(threads=1), lambda line: None)
     assert (first.status, second.status) == (Status.DONE, Status.MISSING)
     (first.folder / "results.json").unlink()
     assert first.status is Status.INTERRUPTED
@@ -46,7 +46,7 @@ def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
     recipe = experiment.arms[0].small.at(1)
     wild = config.load_recipe(tmp_path / "text_runs.toml", ['training.optimiser={kind = "sgd", lr = 1e39}'])
     run = store.place("wild", wild)
-    runner.train_all([run], Machine(threads=1), lambda line: None)
+    runs.train_all([run], Machine(threads=1), lambda line: None)
     assert run.status is Status.DIVERGED
     assert measured(run, PERPLEXITY).figures["test perplexity"] == math.inf
     with pytest.raises(UserError, match="diverged"):
@@ -76,7 +76,7 @@ def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
     stopper = threading.Thread(target=stop_soon)
     stopper.start()
     with pytest.raises(runner.Stopped):
-        runner.train_all([run], Machine(threads=1), lambda line: None)
+        runs.train_all([run], Machine(threads=1), lambda line: None)
     stopper.join()
     assert run.status is Status.INTERRUPTED
     assert (run.folder / "checkpoint.safetensors").is_file()
@@ -144,7 +144,7 @@ def test_a_run_that_another_process_trains_is_waited_for(experiment, corpus, tmp
             (run.folder / "results.json").write_text("[]")
             lock.__exit__(None, None, None)
 
-    runner.train_all([run], Machine(threads=1), hear)
+    runs.train_all([run], Machine(threads=1), hear)
     assert [line.split(": ")[1].split(" in ")[0] for line in lines] == [
         "another process trains it", "done by another process",
     ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Chains of trials at growing spans, whose results are kept so that none is run twice; their summary and the lesson."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -13,8 +13,7 @@ from elman.formats import parse_json
 from elman.jobs import Kept
 from elman.jobs.launching import Launch, Tell
 from elman.study.lab.trial import Trial, TrialResult, run_trial
-from elman.study.runner import Programme, carry_out
-from elman.study.runs import Machine
+from elman.study.runner import Programme, Work, carry_out
 
 
 class Chain(msgspec.Struct, frozen=True):
@@ -34,60 +33,14 @@ class Chain(msgspec.Struct, frozen=True):
 Results = Mapping[Chain, list[TrialResult]]
 
 
-@dataclass
-class Trying:
-    """A trial as work of `elman.study.runner`, kept in one file under `trials/` of a folder."""
-
-    trial: Trial
-    folder: Path
-    result: TrialResult | None = None
-
-    is_taken = False
-
-    @property
-    def name(self) -> str:
-        """In messages."""
-        return self.trial.name
-
-    @property
-    def place(self) -> Path:
-        """The file of its result."""
-        return self.folder / "trials" / f"{self.name}.json"
-
-    @property
-    def kept(self) -> Kept[TrialResult, Trial]:
-        """Where the result is kept."""
-        return Kept(
-            self.place, self.trial, _load, lambda path, found, _: write_atomic(path, msgspec.json.encode(found))
-        )
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it is still to be run."""
-        return self.result is None
-
-    def job(self, _: Machine) -> tuple[str, Callable[..., TrialResult], tuple[object, ...]]:
-        """Name, function and arguments of its job."""
-        return self.name, run_and_keep, (self,)
-
-    def beginning(self) -> str:
-        """Its begin is not reported."""
-        return ""
-
-    def take(self, value: TrialResult) -> None:
-        """Receive the result."""
-        self.result = value
-
-    def ending(self, _: float) -> str:
-        """What is reported when it has ended."""
-        assert self.result is not None
-        word = "learnt" if self.result.solved else "not learnt"
-        return f"{word}, error {self.result.error:.3g}, {self.result.seconds:.0f} s"
+def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
+    """Where the result of a trial is kept."""
+    return Kept(folder / "trials" / f"{trial.name}.json", trial, _load, _save)
 
 
-def run_and_keep(work: Trying) -> TrialResult:
+def run_and_keep(trial: Trial, folder: Path) -> TrialResult:
     """Run a trial, unless its result is kept, and keep the result; raises UserError as `run_trial`."""
-    return work.kept.made(lambda: run_trial(work.trial))
+    return kept_result(folder, trial).made(lambda: run_trial(trial))
 
 
 def _load(path: Path) -> tuple[TrialResult, Trial]:
@@ -99,33 +52,44 @@ def _save(path: Path, result: TrialResult, _: Trial) -> None:
     write_atomic(path, msgspec.json.encode(result))
 
 
-class Climb(Programme[Trying]):
+class Climb(Programme[Trial]):
     """The trials of chains that are not kept yet; each is followed by the next of its chain."""
 
     def __init__(self, chains: Sequence[Chain], folder: Path) -> None:
         super().__init__()
         self.found: dict[Chain, list[TrialResult]] = {chain: [] for chain in chains}
-        self.folder, self._chains_of = folder.absolute(), dict[Trial, list[Chain]]()
+        self.folder, self._results = folder.absolute(), dict[Trial, TrialResult]()
+        self._chains_of = dict[Trial, list[Chain]]()
         for chain in chains:
             self._advance(chain)
 
     def _advance(self, chain: Chain) -> None:
         while (trial := chain.after(self.found[chain])) is not None:
-            work = Trying(trial, self.folder)
-            if (result := work.kept.find()) is None:
+            if (result := kept_result(self.folder, trial).find()) is None:
                 if trial not in self._chains_of:
-                    self.left.append(work)
+                    self.left.append(trial)
                 self._chains_of.setdefault(trial, []).append(chain)
                 return
             self.found[chain].append(result)
 
-    def ended(self, work: Trying, failure: str | None) -> None:
-        """Note the result, and continue the chains that waited for it; raises UserError where the trial failed."""
-        super().ended(work, failure)
-        for chain in self._chains_of.pop(work.trial):
-            assert work.result is not None
-            self.found[chain].append(work.result)
+    def work(self, trial: Trial) -> Work[Trial]:
+        """A trial as a job."""
+        return Work(
+            trial, trial.name, kept_result(self.folder, trial).path, trial.name, (run_and_keep, trial, self.folder),
+            is_open=lambda: trial not in self._results, take=partial(self._results.__setitem__, trial),
+            ends=lambda _: _outcome(self._results[trial]),
+        )  # fmt: skip
+
+    def ended(self, trial: Trial, failure: str | None) -> None:
+        """Note the result, and continue the chains that waited for it."""
+        assert failure is None
+        for chain in self._chains_of.pop(trial):
+            self.found[chain].append(self._results[trial])
             self._advance(chain)
+
+
+def _outcome(result: TrialResult) -> str:
+    return f"{'learnt' if result.solved else 'not learnt'}, error {result.error:.3g}, {result.seconds:.0f} s"
 
 
 def conduct(chains: Sequence[Chain], folder: Path, launch: Launch, tell: Tell) -> dict[Chain, list[TrialResult]]:
@@ -136,7 +100,7 @@ def conduct(chains: Sequence[Chain], folder: Path, launch: Launch, tell: Tell) -
     trial that failed; Stopped where a signal arrived.
     """
     climb = Climb(chains, folder)
-    carry_out(climb, Machine(launch), tell)
+    carry_out(climb, climb.work, launch, tell)
     return climb.found
 
 

@@ -14,8 +14,8 @@ from elman.files import write_atomic
 from elman.jobs.launching import Tell
 from elman.jobs.locks import FolderLock
 from elman.network.device import choose_device
-from elman.study.runner import Programme, Stopped, Watch, carry_out
-from elman.study.runs import Machine, PlannedRun, rows_by_split
+from elman.study.runner import Programme, Stopped, carry_out
+from elman.study.runs import Machine, PlannedRun, Watch, rows_by_split
 from elman.study.sweep.found import Found, Tried, ranked, with_tests
 from elman.study.sweep.page import BEST, write_sweep_page
 from elman.study.sweep.proposals import Proposals
@@ -29,6 +29,8 @@ Advance = Callable[[int, int], None]
 class Everything(Programme[PlannedRun]):
     """All runs of a list of settings: the first seed of each, then the second, and so on."""
 
+    lenient = True
+
     def __init__(self, sweep: Sweep, settings: list[Setting]) -> None:
         """Raise UserError where a setting gives no recipe, or two give the same."""
         self.tried = [Tried(setting, sweep.runs(setting)) for setting in settings]
@@ -39,10 +41,10 @@ class Everything(Programme[PlannedRun]):
                 raise UserError(f"{places[first.folder]} and {first.label} are the same recipe; leave one of them out")
             places[first.folder] = first.label
 
-    def ended(self, work: PlannedRun, failure: str | None) -> None:
+    def ended(self, run: PlannedRun, failure: str | None) -> None:
         """Note a failure, which ends no other run."""
         if failure is not None:
-            next(one for one in self.tried if work.folder in one.folders).failures[work.recipe.seed] = failure
+            next(one for one in self.tried if run.folder in one.folders).failures[run.recipe.seed] = failure
 
 
 class Result(NamedTuple):
@@ -67,7 +69,7 @@ def conduct(sweep: Sweep, machine: Machine, tell: Tell, watch: Watch, advance: A
             notice(f"{sweep.out}: this sweep had {', '.join(gone)} too, left out now; their runs are kept")
         write_question(sweep, {})
         try:
-            carry_out(search, machine, tell, watch)
+            carry_out(search, lambda run: run.work(machine), machine.launch, tell, watch)
         except Stopped:
             write(sweep, search, advance, over=False)
             raise

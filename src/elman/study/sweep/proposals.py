@@ -46,6 +46,8 @@ class Proposals(Programme[PlannedRun]):
     sweep, the number of the trial, and the trials that have ended by then.
     """
 
+    lenient = True
+
     def __init__(self, sweep: Sweep, tell: Tell) -> None:
         """Open the study of the folder; raises UserError where optuna is missing or the study is damaged."""
         optuna, path = _optuna(), sweep.out / STUDY
