@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from elman.study.statistics import Answer, Judgement, figure, judge, judge_spread, spread_text
+from elman.study.statistics import Answer, Judgement, figure, judge, judge_spread, plain, spread_text
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> for each seed, in the same order for all arms, metric -> value."""
@@ -119,7 +119,7 @@ class Bound:
         rows = [(seed[self.metric], limit) for seed, limit in zip(figures[self.arm], limits, strict=True)]
         kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
         sign = ">" if self.exceeds else "<="
-        shown = ", ".join(f"{value:g} against {limit:g}" for value, limit in rows)
+        shown = ", ".join(f"{plain(value)} against {plain(limit)}" for value, limit in rows)
         statement = f"{self.metric} of {self.arm} {sign} {self.limit} in every seed"
         answer: Answer = "holds" if all(kept) else "does not hold"
         return Verdict(statement, answer, f"{self.arm} {shown}", answer)

@@ -11,12 +11,10 @@ from markupsafe import Markup
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from elman.config.recipe import KINDS
-from elman.config.record import Reporting
 from elman.drawing.dots import Row, draw_dots
 from elman.drawing.plots import Curve, Plot, draw, is_empty
 from elman.drawing.points import Point, draw_points
 from elman.drawing.style import canvas, colour, label, svg
-from elman.report.metrics import Valid
 from elman.study.claim import CurveAxes, Measurement
 from elman.study.record import ClaimRecord
 from elman.study.runs import PlannedRun
@@ -95,42 +93,31 @@ def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
     """
     curves, rings, scale = list[Curve](), list[tuple[float, float, int]](), None
     for number, each in enumerate(runs.values()):
-        logs = [(run, _checks(run)) for run in each if isinstance(run, PlannedRun)]
+        logs = [(run, log.valid) for run in each if isinstance(run, PlannedRun) and (log := run.metrics) is not None]
         seeds = [checks for _, checks in logs if checks]
         if not seeds:
             continue
         scale = KINDS[logs[0][0].recipe.kind].reporting
-        curves += [_curve(checks, scale, number) for checks in seeds]
-        curves.append(_mean(seeds, scale, number))
-        begun = [next((check for check in checks if check.averaged), None) for checks in seeds]
-        rings += [(check.epoch, scale.of(check.nll), number) for check in begun if check is not None]
+        for checks in seeds:
+            curves.append(Curve([one.epoch for one in checks], [scale.of(one.nll) for one in checks], number))
+            begun = next((check for check in checks if check.averaged), None)
+            rings += [] if begun is None else [(begun.epoch, scale.of(begun.nll), number)]
+        together = list(zip(*seeds, strict=False))
+        epochs = [sum(one.epoch for one in each) / len(each) for each in together]
+        nats = [sum(one.nll for one in each) / len(each) for each in together]
+        curves.append(Curve(epochs, [scale.of(value) for value in nats], number, "checks"))
     if scale is None:
         return None
-    plot = Plot(
-        name=f"{name}-validation",
-        title=f"{scale.name[0].upper()}{scale.name[1:]} on the validation split against epochs",
-        description="a thin line per seed, a thick one for their mean",
-        x_label="epochs",
-        quantity=scale.quantity,
-        curves=curves,
-        rings=rings,
-    )
+    title = f"{scale.name[0].upper()}{scale.name[1:]} on the validation split against epochs"
+    shown = "a thin line per seed, a thick one for their mean"
+    plot = Plot(f"{name}-validation", title, shown, "epochs", scale.quantity, curves, rings=rings)
     return None if is_empty(plot) else plot
 
 
-def _checks(run: PlannedRun) -> tuple[Valid, ...]:
-    return () if (found := run.metrics) is None else found.valid
-
-
-def _curve(checks: Sequence[Valid], scale: Reporting, number: int) -> Curve:
-    return Curve([one.epoch for one in checks], [scale.of(one.nll) for one in checks], number)
-
-
-def _mean(seeds: Sequence[Sequence[Valid]], scale: Reporting, number: int) -> Curve:
-    together = list(zip(*seeds, strict=False))
-    epochs = [sum(one.epoch for one in each) / len(each) for each in together]
-    nats = [sum(one.nll for one in each) / len(each) for each in together]
-    return Curve(epochs, [scale.of(value) for value in nats], number, "checks")
+def training_curves(name: str, runs: Mapping[str, Sequence[Planned]]) -> Markup | None:
+    """`validation`, drawn."""
+    plot = validation(name, runs)
+    return None if plot is None else draw(plot)
 
 
 def measured_curves(name: str, drawn: CurveAxes, measurements: Mapping[str, Sequence[Measurement]]) -> Markup:
@@ -150,9 +137,3 @@ def measured_curves(name: str, drawn: CurveAxes, measurements: Mapping[str, Sequ
     axes.yaxis.set_minor_locator(NullLocator())
     label(axes, drawn.across, "relative to the first" if drawn.relative else drawn.name)
     return svg(figure, f"{name}-curves", drawn.name, "one line per seed and arm")
-
-
-def training_curves(name: str, runs: Mapping[str, Sequence[Planned]]) -> Markup | None:
-    """`validation`, drawn."""
-    plot = validation(name, runs)
-    return None if plot is None else draw(plot)

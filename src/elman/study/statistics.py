@@ -169,17 +169,22 @@ def spread_text(values: Sequence[float]) -> str:
 
     Example:
         >>> [spread_text(values) for values in ([150.0, 152.0], [1.5], [402.0, 402.0], [1.0, math.inf], [math.nan])]
-        ['151.00 ± 1.41', '1.5000', '402 ± 0', 'inf', 'nan']
+        ['151.00 ± 1.41', '1.5000', '402 ± 0', 'inf', 'unknown']
         >>> spread_text([3e-16, 1e-16]), spread_text([98.0, 98.001])
         ('2.0e-16 ± 1.4e-16', '98.00 ± 7.1e-04')
     """
     mean = statistics.fmean(values)
     if not math.isfinite(mean):
-        return f"{mean:g}"
+        return plain(mean)
     whole = len(set(values)) == 1 and mean.is_integer()
     digits = 0 if whole else 4 if abs(mean) < 10 else 2 if abs(mean) < 10_000 else 0
     deviation = [] if len(values) < 2 else [statistics.stdev(values)]
     return " ± ".join(figure(value, digits) for value in (mean, *deviation))
+
+
+def plain(value: float) -> str:
+    """A number with six digits at most; what was never measured (NaN) is unknown."""
+    return "unknown" if math.isnan(value) else f"{value:g}"
 
 
 def figure(value: float, digits: int = 4) -> str:

@@ -66,6 +66,18 @@ def test_figures_that_are_not_finite_are_null(tmp_path):
     assert again.comparisons[0].judgement["mean"] is None
 
 
+def test_what_was_never_measured_is_unknown_and_not_infinite(tmp_path):
+    """A radius that was not logged, beside that of a training that diverged; both are null in JSON."""
+    one = made(tmp_path, NO_RUNS, [math.nan, math.inf, 1.0])
+    write_record(tmp_path / "toy.json", one)
+    again = read_record(tmp_path / "toy.json").arms["a"].figures["error"]
+    assert again.by_seed == [None, None, 1.0]
+    assert math.isnan(again.values[0])
+    assert again.values[1:] == [math.inf, 1.0]
+    assert again.words == "unknown"
+    assert one.comparisons[1].figures == "a unknown against 100, inf against 100, 1 against 100"
+
+
 def test_minutes_versions_and_processors_are_those_of_the_runs(tmp_path):
     """Seed 2 is one run of both arms, and the first run has no log."""
     folders = {"one": tmp_path / "one", "two": tmp_path / "two", "shared": tmp_path / "shared"}
