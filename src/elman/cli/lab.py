@@ -48,12 +48,16 @@ class TrialOptions:
         """Run the trials that are not finished, print the outcomes of all, and write the page."""
         from elman.study.lab.conduct import conduct, summarise, to_builtins
         from elman.study.lab.page import table, verdict, write_laboratory
+        from elman.study.runner import Stopped
 
         _check(chains)
         out = self.out or Path("runs") / f"lab-{command}"
         launch = launching.launch(out)
         with making(out):
-            results = conduct(chains, out, launch, progress.log().print)
+            try:
+                results = conduct(chains, out, launch, progress.log().print)
+            except Stopped:
+                raise KeyboardInterrupt from None
             page = write_laboratory(out / "report.html", results, title=title, text=text)
         rows = summarise(results)
         facts = {**to_builtins(results), "report": str(page)}

@@ -114,6 +114,10 @@ def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
     return None if is_empty(plot) else plot
 
 
+SEEDS_AND_MEAN = "Thin: a seed; thick: their mean. A ring: the first validation of averaged weights."
+"""Under the curves."""
+
+
 def training_curves(name: str, runs: Mapping[str, Sequence[Planned]]) -> Markup | None:
     """`validation`, drawn."""
     plot = validation(name, runs)

@@ -9,7 +9,7 @@ from elman.drawing.style import legend, svg
 from elman.errors import counted
 from elman.study.claim import Measurement
 from elman.study.comparison import Verdict
-from elman.study.figures import DOTS, by_seed, drawings, measured_curves, training_curves
+from elman.study.figures import DOTS, SEEDS_AND_MEAN, by_seed, drawings, measured_curves, training_curves
 from elman.study.plan import Plan
 from elman.study.record import ClaimRecord
 from elman.study.statistics import detectable, power
@@ -34,8 +34,6 @@ QUICK = (
     "At the scale quick one seed is trained for a short time, and answers are only indicated: by the test by token"
     " where there is one, else by where the figure lies."
 )
-SEEDS_AND_MEAN = "Thin: a seed; thick: their mean. A ring: the first validation of averaged weights."
-"""Under `training_curves`."""
 
 
 def write_claim_page(

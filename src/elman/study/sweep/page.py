@@ -11,7 +11,7 @@ from elman.drawing.dots import Row as Dots
 from elman.drawing.dots import draw_dots
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import MUTED, SERIES, canvas, colour, label, legend, svg
-from elman.study.figures import training_curves
+from elman.study.figures import SEEDS_AND_MEAN, training_curves
 from elman.study.runs import PlannedRun
 from elman.study.sweep.found import Found, Row
 from elman.study.sweep.question import Sweep, numbers_of
@@ -134,6 +134,5 @@ def _curves(found: Found, runs: Mapping[str, Sequence[PlannedRun]]) -> list[Sect
     drawing = training_curves("sweep", shown)
     if drawing is None:
         return []
-    note = "Thin: a seed; thick: their mean. A ring: the first validation of averaged weights."
     which = [f"The {len(shown)} best settings."] if len(shown) < len(found.rows) else []
-    return [Section("Validation while training", which, legend(shown), [Figure("", drawing, note)])]
+    return [Section("Validation while training", which, legend(shown), [Figure("", drawing, SEEDS_AND_MEAN)])]

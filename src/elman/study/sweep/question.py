@@ -1,5 +1,6 @@
 """What a sweep asks, as its folder records it: the recipe, what is varied, the seeds, the data, the search."""
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,7 +64,8 @@ class Sweep:
 
     def recipe(self, setting: Setting, seed: int) -> Recipe:
         """The recipe of a run; raises UserError, which names the setting, where it cannot be one."""
-        settings = _outer_first([*self.question.space.fixed, *setting.settings, f"seed={seed}"])
+        settings = [*self.question.space.fixed, *setting.settings, f"seed={seed}"]
+        settings.sort(key=lambda one: one.partition("=")[0].count("."))  # so that no table replaces a key set within it
         source = self.name if not setting.values else f"{self.name}, {self.label(setting)}"
         return entitled(set_recipe(self.tables, settings, source), self.question.data, settings)
 
@@ -75,20 +77,11 @@ class Sweep:
         """The run of a setting and a seed, trained or not; its folder is named by both."""
         label = self.label(setting)
         short = re.sub(r"[^\w.=+-]+", "_", f"{label},seed={seed}")[:80]
-        return PlannedRun(label, *self._placed(short, self.recipe(setting, seed)))
-
-    def _placed(self, name: str, recipe: Recipe) -> tuple[Recipe, Path]:
-        placed = self.store.place(name, recipe)
-        return placed.recipe, placed.folder
+        return dataclasses.replace(self.store.place(short, self.recipe(setting, seed)), label=label)
 
     def runs(self, setting: Setting) -> list[PlannedRun]:
         """Its runs, in the order of the seeds."""
         return [self.run(setting, seed) for seed in self.question.seeds]
-
-
-def _outer_first(settings: Sequence[str]) -> list[str]:
-    """Settings in an order in which no table replaces a key within it that is set too."""
-    return sorted(settings, key=lambda setting: setting.partition("=")[0].count("."))
 
 
 def open_sweep(out: Path, recipe: Path, question: Question) -> Sweep:
