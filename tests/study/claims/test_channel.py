@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from elman.study.claims.channel import Channel, Confusion, letter_pairs
+from elman.study.claims.counts import Channel, Confusion, letter_pairs
 
 WORDS = ["heart", "hearth", "earth", "sea", "seas", "<unk>", "tea", "."]
 

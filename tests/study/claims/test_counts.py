@@ -7,8 +7,7 @@ import torch
 from elman.evaluation.edits import edit_distance
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.perplexity import average_probabilities
-from elman.study.claims.channel import Channel, Confusion
-from elman.study.claims.counts import MEASURE, Models, against_counts, hear, lines_of
+from elman.study.claims.counts import MEASURE, Channel, Confusion, Models, against_counts, hear, lines_of
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.ensemble import member_log_probs, own_counts
 from elman.tasks.text.rescoring import Mix

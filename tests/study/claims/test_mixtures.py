@@ -8,8 +8,7 @@ import torch
 from elman import config
 from elman.data.windows import TrainingWindows
 from elman.network.build import build_model
-from elman.study.claims.layer_gradients import LayerGradients, layer_norms
-from elman.study.claims.mixtures import evenness
+from elman.study.claims.mixtures import LayerGradients, evenness, layer_norms
 from elman.study.runs import Machine, train
 from elman.study.store import Store
 from support import text_runs

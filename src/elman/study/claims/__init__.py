@@ -8,9 +8,9 @@ from elman.study.claim import Claim
 
 MODULES = (
     "constraint", "projection_cost", "projection_rank", "memory_noise", "music", "output", "characters",
-    "vocabulary", "mixtures", "layer_gradients", "wikitext", "adaptation", "rounding", "learning", "long_lags",
+    "vocabulary", "mixtures", "wikitext", "adaptation", "rounding", "learning", "long_lags",
     "turing_machine", "state_tracking", "minimal_gru", "speed", "recurrences", "recurrence_sizes", "networks",
-    "dropout", "channel", "counts", "pairs", "grammar", "spelling",
+    "dropout", "counts", "pairs", "grammar", "spelling",
 )  # fmt: skip
 """In the order in which `elman reproduce list` shows them."""
 
