@@ -46,10 +46,9 @@ LAYERS = (
     (("report",), "the HTML report of runs"),
     (("hf",), "a language model and its tokeniser as transformers calls them"),
     (("export",), "trained models in the formats of other programs"),
-    (("analysis", "laboratory"), "ranks, mixtures, dynamics, grammar; cells and rules side by side"),
+    (("analysis",), "ranks, mixtures, dynamics, grammar"),
     (("serve",), "a trained model behind a page and a JSON interface"),
-    (("reproduce",), "published claims as experiments"),
-    (("sweep",), "one recipe with other settings and seeds"),
+    (("study",), "many runs, a table, a page: published claims, sweeps, the laboratory"),
     (("testing",), "what cells, activations and kinds of data of plug-ins must fulfil"),
     (("cli", "__main__"), "the command line"),
 )

@@ -5,8 +5,8 @@ import torch
 
 from elman import config
 from elman.errors import UserError
-from elman.network.cells.cell import Gated
 from elman.network import dropout
+from elman.network.cells.cell import Gated
 from elman.network.cores.layer import Layer, build_layer
 from elman.network.seq2seq import require_plain
 from support import networks

@@ -18,7 +18,7 @@ from elman.errors import UserError
 from elman.evaluation.targets import evaluate_pairs, target_accuracy, target_log_probs
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
-from elman.reproduce.tokens import NATS, TOKENS, run_by_block
+from elman.study.measures import NATS, TOKENS, run_by_block
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from elman.tasks.pairs.run import PairRun
