@@ -1,7 +1,6 @@
 """Text for a trained model: read sentence by sentence as the training text was, with its own spelling kept beside."""
 
 import functools
-import io
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions
+from elman.data.lines import with_breaks
 from elman.data.text.fitting import Fitting, Piece
 from elman.data.text.lacking import refusal, unit_of
 from elman.data.text.passages import Passage, passages
@@ -148,7 +148,7 @@ class TextReader:
     def one(self, text: str, number: int = 1) -> Sentence:
         """A text as one sentence, whatever ends within it."""
         draft = _Draft()
-        for passage in self._passages(io.StringIO(text, newline="\n"), number):
+        for passage in self._passages(with_breaks(text, exact=self._options.eos == "exact"), number):
             self._read(passage, draft)
         return draft.sentence(self.vocabulary, self._options, number)
 
