@@ -8,7 +8,7 @@ import io
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -71,23 +71,50 @@ def blocks(section: Section, options: TextOptions, size: int = SIZE) -> Iterator
 
     Raises UserError where a file cannot be read, or the text is empty.
     """
-    at, length, held = section.start, 0, list[tuple[bytes, bool]]()
+    at, length, held, whole = section.start, 0, list[_Piece](), True
 
     def block(*, ends: bool) -> Block:
-        whole = all(ended for _, ended in held)
-        cuts = () if whole else tuple((len(part), ended) for part, ended in held)
-        return Block(b"".join(part for part, _ in held), at, cuts, ends)
+        cuts = () if whole else tuple(cut for piece in held for cut in piece.cuts())
+        return Block(b"".join(piece.data for piece in held), at, cuts, ends)
 
     with section.files.reading(at) as file:
-        for part, ended in parts(file, section.end - at):
-            if length >= size and not is_blank(part, options):
+        for piece in _pieces(file, section.end - at, size):
+            if length >= size and not is_blank(piece.data[: piece.data.find(b"\n") + 1] or piece.data, options):
                 yield block(ends=False)
-                at, length, held = at + length, 0, []
-            held.append((part, ended))
-            length += len(part)
+                at, length, held, whole = at + length, 0, [], held[-1].ended
+            held.append(piece)
+            whole = whole and piece.ended
+            length += len(piece.data)
     if not at + length:
         raise empty(section.files)
     yield block(ends=True)
+
+
+class _Piece(NamedTuple):
+    """Some whole lines, or a line or a part of a long one, which `ended` there or not."""
+
+    data: bytes
+    ended: bool
+    lines: bool
+
+    def cuts(self) -> Iterator[tuple[int, bool]]:
+        if not self.lines:
+            return iter([(len(self.data), self.ended)])
+        return ((len(line), ended) for line, ended in parts(io.BytesIO(self.data)))
+
+
+def _pieces(file: BinaryIO, left: int, most: int) -> Iterator[_Piece]:
+    """The next bytes: whole lines together as far as they are at hand, which is faster than one by one."""
+    while left > 0 and (ahead := cast("io.BufferedReader", file).peek()[: min(left, most)]):
+        if edge := ahead.rfind(b"\n") + 1:
+            yield _Piece(file.read(edge), True, True)
+            left -= edge
+            continue
+        for data, ended in parts(file, left):
+            yield _Piece(data, ended, False)
+            left -= len(data)
+            if ended:
+                break
 
 
 class Numbered(NamedTuple):

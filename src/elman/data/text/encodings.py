@@ -24,8 +24,6 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _CANDIDATES = {
-    "utf_16_le": "UTF-16LE",
-    "utf_16_be": "UTF-16BE",
     "cp932": "CP932 (Shift_JIS)",
     "euc_jp": "EUC-JP",
     "gb18030": "GB18030",
@@ -48,6 +46,8 @@ _CANDIDATES = {
     "cp1258": "CP1258 (Windows-1258)",
     "cp874": "CP874 (Thai)",
     "cp437": "CP437",
+    "utf_16_le": "UTF-16LE",
+    "utf_16_be": "UTF-16BE",
 }
 """The encodings that are looked for, by the names of Python, common ones first: the name of iconv and a usual one."""
 
