@@ -1,4 +1,4 @@
-"""The one reader of tables: quoted cells with line breaks, marks that belong to the text, and the rows of every user."""
+"""The one reader of tables: quoted cells with line breaks, and marks that belong to the text."""
 
 import numpy as np
 import pytest
