@@ -27,7 +27,7 @@ from elman.files import cache_folder, sha256_lines
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `preparation.Counts`.
+    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `cache.Counts`.
 
     A model that reads spelling reads `inputs` [N] int32 instead of `tokens`, where that was asked for: there unknown
     words have numbers from V on, in the order of `unknown_words` (`elman.data.text.sentences.spelled_split`).
