@@ -3,10 +3,11 @@
 import csv
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from elman.data.lines import lines_of
 from elman.data.tags.columns import in_columns, recognised
 from elman.data.text.encodings import marked
 from elman.data.text.files import is_compressed, plain_name
@@ -122,7 +123,7 @@ def _look_inside(path: Path) -> Look:
     for start, what in _FORMATS.items():
         if head.startswith(start):
             return Look(None, what, frozenset())
-    lines = list(_lines(head))
+    lines = _lines(head)
     if form := recognised(lines):
         what = "words and tags in columns" if form == "columns" else "words and tags in the form CoNLL-U"
         return _look("tags", what, "text", "pairs", form=form)
@@ -140,11 +141,10 @@ def _arrays(path: Path) -> list[str]:
     return arrays if len(arrays) == len(names) else []
 
 
-def _lines(head: bytes) -> Iterator[str]:
+def _lines(head: bytes) -> list[str]:
     """The lines of the beginning of a text, without the last one, which may be cut."""
-    lines = head.decode(marked(head) or "utf-8-sig", errors="replace").split("\n")
-    for line in lines if len(head) < HEAD or len(lines) == 1 else lines[:-1]:
-        yield line.rstrip("\r")
+    lines = lines_of(head.decode(marked(head) or "utf-8-sig", errors="replace"))
+    return lines if len(head) < HEAD or len(lines) == 1 else lines[:-1]
 
 
 def _look_at_lines(path: Path, lines: Sequence[str]) -> Look:
@@ -163,12 +163,15 @@ def _look_at_lines(path: Path, lines: Sequence[str]) -> Look:
 
 def _is_table(suffix: str, lines: Sequence[str]) -> bool:
     """Whether lines but the first are rows of equally many cells: all of them numbers, in .csv and .tsv one of them."""
-    rows = lines[1:] if len(lines) > 1 else lines
-    if not rows:
+    if not lines:
         return False
-    mark = max("\t;,", key=rows[0].count)
-    parted = rows[0].count(mark) > 0
-    cells = [next(csv.reader([row], delimiter=mark)) if parted else row.split() for row in rows]
+    second = lines[1] if len(lines) > 1 else lines[0]
+    mark = max("\t;,", key=second.count)
+    parted = second.count(mark) > 0
+    cells = list(csv.reader([f"{line}\n" for line in lines], delimiter=mark)) if parted else [*map(str.split, lines)]
+    if any("\n" in cell for cell in cells[-1]):
+        cells.pop()  # the head may end within it
+    cells = cells[1:] or cells
     if len({len(row) for row in cells}) != 1:
         return False
     numeric = [all(_is_number(cell) for cell in column) for column in zip(*cells, strict=True)]

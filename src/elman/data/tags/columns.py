@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elman.config.tags import TagOptions
+from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice
 
@@ -55,7 +56,7 @@ def read_columns(path: Path, options: TagOptions) -> list[TaggedSentence]:
 
     Where lines that begin with `#` have another number of columns they are taken for comments, which a notice reports.
     """
-    return read_lines(read_text(path).split("\n"), str(path), options)
+    return read_lines(lines_of(read_text(path)), str(path), options)
 
 
 def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[TaggedSentence]:
