@@ -61,7 +61,7 @@ def find(family: type[F], kind: str) -> type[F] | None:
 
 
 @functools.cache
-def _own(family: type[F], kind: str) -> type[F] | None:
+def _own(family: type, kind: str) -> type | None:
     place = importlib.import_module(folder_of(family))
     if hasattr(place, "__path__"):
         name = kind.replace("-", "_")

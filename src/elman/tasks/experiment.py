@@ -264,7 +264,7 @@ def _of_run(recipe: config.Recipe, before: config.Recipe, source: str, settings:
     set_here = {key.partition(".")[0] for key in config.set_keys(settings)}
     described = {name: getattr(before, name) for name in config.DESCRIPTIVE if name not in set_here}
     named = before.data.digest is not None and before.data.corpus is not None
-    data = msgspec.structs.replace(before.data, corpus=source) if named else before.data
+    data = before.data.changed(corpus=source) if named else before.data
     return msgspec.structs.replace(recipe, data=data, **described)
 
 

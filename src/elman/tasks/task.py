@@ -62,14 +62,14 @@ class Task(ABC):
     @classmethod
     def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
         """The recipe on other data."""
-        return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=source))
+        return msgspec.structs.replace(recipe, data=recipe.data.changed(corpus=source))
 
     def recorded_recipe(self) -> Recipe:
         """The recipe as its run folder holds it: it names the data, so that it can be trained again by itself."""
         return self._naming(self.source)
 
     def _naming(self, corpus: str | None) -> Recipe:
-        data = msgspec.structs.replace(self.recipe.data, corpus=corpus, digest=self.digest)
+        data = self.recipe.data.changed(corpus=corpus, digest=self.digest)
         return msgspec.structs.replace(self.recipe, data=data)
 
     def build(self) -> LanguageModel:

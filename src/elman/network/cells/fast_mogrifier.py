@@ -27,11 +27,12 @@ def mogrifier(
     form = _Form(len(maps), len(maps[0]) if maps else 1, capped)
     h, c = state
     bias = matmul.sum_biases(w.bias_ih, w.bias_hh)
-    arrays = (xs, h, c, w.weight_ih, w.weight_hh, bias, *(factor for one in maps for factor in one))
+    factors = [factor for one in maps for factor in one]
     if torch.is_grad_enabled():
+        arrays = (xs, h, c, w.weight_ih, w.weight_hh, bias, *factors)
         outputs, c = _Mogrifier.apply(form, w.exact, *arrays)  # type: ignore[no-untyped-call]
     else:
-        run = _run(form, w.exact, *arrays, keep=False)
+        run = _run(form, w.exact, xs, h, c, w.weight_ih, w.weight_hh, bias, *factors, keep=False)
         outputs, c = run.outputs, run.cells[-1].clone()
     return outputs, (outputs[-1].clone(), c)
 

@@ -107,7 +107,7 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         """q, k, v and the output gate, and what a convolution leaves; it is there if there are inputs `before`."""
         if not before:
             return self._divided(product(w, x)), ()
-        convolved, held = convolution(x, *before, w.conv_weight, w.conv_bias)
+        convolved, held = convolution(x, before[0], w.conv_weight, w.conv_bias)
         half = len(w.weight_ih) // 2
         biases = (None, None) if w.bias_ih is None else w.bias_ih.split(half)
         of_qk, of_vo = (

@@ -58,7 +58,7 @@ def _weights(cell: Cell) -> Weights:
     rows, gates = len(cell.input_gates) * UNITS, len(cell.gates) * UNITS
     usual = {"weight_ih": (rows, INPUTS), "weight_hh": (gates, UNITS), "bias_ih": (rows,), "bias_hh": (gates,)}
     shapes = usual | {name: array.shape for name, array in cell.arrays(INPUTS, UNITS).items()}
-    return Weights(**{name: _even(*shape) for name, shape in shapes.items()})
+    return Weights.of({name: _even(*shape) for name, shape in shapes.items()})
 
 
 def _even(*shape: int) -> Tensor:

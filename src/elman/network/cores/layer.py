@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from elman import config
 from elman.errors import UserError
 from elman.network import dropout, matmul, precision
-from elman.network.cells.cell import Cell, Gated, LayerState, Step, Weights, unroll
+from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
 from elman.network.cells.trial import checked
 from elman.network.initialisation import fill
 
@@ -47,7 +47,7 @@ class Layer(nn.Module):
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
         self.weight_drop, self.input_dropout, self.recurrent_dropout = weight_drop, input_dropout, recurrent_dropout
         self.gate_masks, self.locked, self.first = gate_masks, locked, first
-        self.scan = cell.scan
+        self.scan: Scan = cell.scan
         self.arrays = dict(cell.arrays(input_size, hidden_size))
         self.shapes = cell.shapes(input_size, hidden_size)
         rows, input_rows = len(cell.gates) * hidden_size, len(cell.input_gates) * hidden_size
@@ -65,11 +65,11 @@ class Layer(nn.Module):
 
     def weights(self) -> Weights:
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
-        arrays = dict(self._parameters)
+        arrays: dict[str, Tensor | None] = dict(self._parameters)
         if self.weight_drop and self.training:
             assert self.weight_hh is not None
             arrays["weight_hh"] = dropout.elementwise(self.weight_hh, self.weight_drop)
-        return Weights(**arrays, exact=self.first)
+        return Weights.of(arrays, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
         """Zeros."""

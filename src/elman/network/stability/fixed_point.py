@@ -53,7 +53,7 @@ def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate
 
 def double_weights(layer: Layer) -> Weights:
     """The arrays, in float64 and without DropConnect, of a layer whose cell has certificates."""
-    return Weights(**{name: array.detach().double() for name, array in layer.named_parameters()})
+    return Weights.of({name: array.detach().double() for name, array in layer.named_parameters()})
 
 
 @torch.no_grad()
