@@ -4,21 +4,35 @@ from itertools import combinations
 
 import pytest
 
+MARKED = type(pytest.param())
+"""A value with marks of its own."""
+
 
 def every_pair(**options):
     """The parametrisation by `options` in which any two values of two options occur together in at least one case."""
-    rows = [[values[place] for values, place in zip(options.values(), row, strict=True)] for row in covering(options)]
-    return pytest.mark.parametrize(tuple(options), rows)
+    options = {name: list(values) for name, values in options.items()}
+    return parametrised(
+        options, [[values[place] for values, place in zip(options.values(), row, strict=True)] for row in rows(options)]
+    )
 
 
 def every_value(**options):
     """The parametrisation by `options` with as many cases as the longest has values; the shorter ones recur."""
     values = [list(each) for each in options.values()]
-    rows = [[each[case % len(each)] for each in values] for case in range(max(map(len, values)))]
-    return pytest.mark.parametrize(tuple(options), rows)
+    return parametrised(options, [[each[case % len(each)] for each in values] for case in range(max(map(len, values)))])
 
 
-def covering(options):
+def parametrised(options, cases):
+    """A case has the marks of all its values."""
+    marked = []
+    for case in cases:
+        values = [value if isinstance(value, MARKED) else pytest.param(value) for value in case]
+        marks = [mark for value in values for mark in value.marks]
+        marked.append(pytest.param(*(value.values[0] for value in values), marks=marks))
+    return pytest.mark.parametrize(tuple(options), marked)
+
+
+def rows(options):
     """Rows of places in the lists of values; each begins with the first pair that is left and takes all it can."""
     sizes = [len(values) for values in options.values()]
     left = {
