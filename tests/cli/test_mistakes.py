@@ -66,12 +66,12 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("command", MISTAKES)
-def test_a_wrong_command_line(capsys, command):
-    line = refusal(capsys, *command.split())
-    assert line.startswith("elman: ")
-    for word in MISTAKES[command]:
-        assert word in line
+def test_a_wrong_command_line(capsys):
+    for command, words in MISTAKES.items():
+        line = refusal(capsys, *command.split())
+        assert line.startswith("elman: ")
+        for word in words:
+            assert word in line, command
 
 
 def test_a_free_text_may_begin_with_a_hyphen(capsys, tmp_path):
@@ -80,14 +80,14 @@ def test_a_free_text_may_begin_with_a_hyphen(capsys, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [name for group in COMMANDS.values() for name in group])
-def test_help_fits_80_columns_without_colour(monkeypatch, capsys, command):
+def test_help_fits_80_columns_without_colour(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([command, "--help"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("Usage: elman ")
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 80
+    for command in (name for group in COMMANDS.values() for name in group):
+        assert main([command, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert text.startswith("Usage: elman "), command
+        assert "\x1b" not in text, command
+        assert max(map(len, text.splitlines())) <= 80, command
 
 
 def test_help_gives_defaults_and_ranges(capsys):

@@ -13,6 +13,7 @@ from elman.network.cores.layer import Layer
 from elman.network.encoders.encoder import build_encoder
 from elman.network.output.contexts import build_contexts
 from support import networks
+from support.pairwise import every_value
 
 
 def constant_over(x, axis):
@@ -215,8 +216,7 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("masks", ["locked", "fresh"])
-@pytest.mark.parametrize("kind", RATES)
+@every_value(masks=["locked", "fresh"], kind=RATES)
 def test_nothing_is_dropped_in_evaluation_mode(kind, masks):
     mixture = config.Mixture(heads={0: 1, 1: 2}, size=4)
     dropping = config.Model(

@@ -16,6 +16,7 @@ from elman.data.text.sources import find_sections
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
+from support.pairwise import every_value
 
 TRAIN = "training-monolingual.tokenized.shuffled/news.en-{:05d}-of-00100"
 HELD_OUT = "heldout-monolingual.tokenized.shuffled/news.en.heldout-{:05d}-of-00050"
@@ -70,8 +71,7 @@ def test_what_is_encoded_once_serves_every_form_of_the_text(benchmark, monkeypat
     same(open_corpus(folder, WORDS), whole)
 
 
-@pytest.mark.parametrize("eos", ["line", "paragraph", "none"])
-@pytest.mark.parametrize("layout", ["shards", "pattern", "folders", "numbered splits"])
+@every_value(eos=["line", "paragraph", "none"], layout=["shards", "pattern", "folders", "numbered splits"])
 def test_other_layouts(tmp_path, layout, eos):
     options, joined = TextOptions(eos=eos, valid_fraction=0.2, test_fraction=0.2), tmp_path / "joined.txt"
     text = TEXT.replace("of w16 ", "of w16\n\n")

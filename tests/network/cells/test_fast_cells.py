@@ -13,6 +13,7 @@ from elman.network.cells import fast_gru, fast_highway, fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.precision import products_in
 from support import networks
+from support.pairwise import every_pair
 from support.pretended import CUDA, Pretended
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-4}
@@ -121,10 +122,7 @@ def assert_same(found, expected, dtype):
         torch.testing.assert_close(one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("biases", [0, 1, 2])
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@every_pair(name=PAIRS, shape=SHAPES, biases=[0, 1, 2], dtype=TOLERANCE)
 def test_values_final_states_and_gradients_are_those_of_the_loop(name, shape, biases, dtype):
     fast, loop, gates, slots = PAIRS[name]
     arguments = problem(shape, gates, slots, biases, dtype)
@@ -139,9 +137,7 @@ def test_gradient_through_the_final_state_alone(name):
     assert_same(found, expected, torch.float64)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("num_steps", [1, 7])
+@every_pair(name=PAIRS, dtype=TOLERANCE, num_steps=[1, 7])
 def test_without_gradients_the_values_are_the_same(name, dtype, num_steps):
     fast, loop, gates, slots = PAIRS[name]
     weights, xs, state = problem((num_steps, 3, 5, 4), gates, slots, 2, dtype)

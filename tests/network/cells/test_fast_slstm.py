@@ -5,6 +5,7 @@ import torch
 
 from elman import config
 from elman.network.cells.cell import Weights, unroll
+from support.pairwise import every_pair
 
 KINDS = [(1, "sigmoid"), (2, "sigmoid"), (2, "exponential")]
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 2e-4}
@@ -46,11 +47,9 @@ def outcome(sequence, weights, leaves, used):
     return [*every, *torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("biases", [0, 1, 2])
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("begun", [True, False])
-@pytest.mark.parametrize("used", [(0,), (0, 1, 2, 3, 4), (2,), (3,), (4,)], ids=str)
+@every_pair(
+    kind=KINDS, biases=[0, 1, 2], dtype=TOLERANCE, begun=[True, False], used=[(0,), (0, 1, 2, 3, 4), (2,), (3,), (4,)]
+)
 def test_values_states_and_gradients_are_those_of_the_loop(kind, biases, dtype, begun, used):
     heads, forget = kind
     cell = config.SLSTM(heads=heads, forget=forget)

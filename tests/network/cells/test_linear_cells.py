@@ -16,6 +16,7 @@ from elman.network.cells.lru import _lambda as eigenvalues
 from elman.network.cores.layer import Layer
 from reference import recurrences as reference
 from support import networks
+from support.pairwise import every_pair
 
 INPUTS, SIZE, STEPS = 3, 4, 6
 
@@ -87,9 +88,7 @@ TRANSCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize("inputs", [INPUTS, SIZE])
-@pytest.mark.parametrize("biases", [0, 1])
-@pytest.mark.parametrize("name", TRANSCRIPTIONS)
+@every_pair(inputs=[INPUTS, SIZE], biases=[0, 1], name=TRANSCRIPTIONS)
 def test_step_and_sequence_are_the_papers_equations(name, biases, inputs):
     """From the first state, and again from the one that was reached."""
     cell, record = networks.CELLS[name], networks.CELL_RECORDS[name]
@@ -198,8 +197,12 @@ def test_radii_that_are_not_in_order_are_one_line():
         config.LRU(radius=(0.9, 0.5))
 
 
-@pytest.mark.parametrize("name", [name for name, cell in networks.CELLS.items() if cell.masks is None])
-def test_what_is_offered_instead_of_recurrent_dropout_is_accepted(name):
+def test_what_is_offered_instead_of_recurrent_dropout_is_accepted():
+    for name in (name for name, cell in networks.CELLS.items() if cell.masks is None):
+        require_offer(name)
+
+
+def require_offer(name):
     def built(**settings):
         stack = config.Stack(cell=networks.CELL_RECORDS[name], sizes=(4,), biases=1, **settings)
         return build_model(config.Model(encoder=config.Lookup(size=4), core=stack), 7)
