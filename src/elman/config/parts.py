@@ -8,7 +8,7 @@ family. Nothing lists them: a new member is a new file. Plug-ins add members by 
 import functools
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
@@ -57,7 +57,8 @@ def register(member: type, family: type) -> None:
 
 def find(family: type[F], kind: str) -> type[F] | None:
     """The member of a family with this kind; None where there is none."""
-    return _registered.get(family, {}).get(kind) or _own(family, kind)
+    own: Callable[[type, str], type | None] = _own
+    return _registered.get(family, {}).get(kind) or own(family, kind)
 
 
 @functools.cache
@@ -68,7 +69,8 @@ def _own(family: type, kind: str) -> type | None:
         if not name.isidentifier() or name not in _modules(place):
             return None
         place = importlib.import_module(f"{folder_of(family)}.{name}")
-    return next((one for one in _members_in(place, family) if tag_of(one) == kind), None)
+    found: Iterator[type] = _members_in(place, family)
+    return next((one for one in found if tag_of(one) == kind), None)
 
 
 def members(family: type[F]) -> dict[str, type[F]]:
