@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from elman.export.step import PlainStep, Step
 from elman.network.output.choice import Choice
-from elman.network.output.contexts import Mixture
+from elman.network.output.contexts import MixtureContexts
 from elman.network.state import leaves, rebuild
 
 
@@ -23,7 +23,7 @@ class LookStep(nn.Module):
     def __init__(self, step: Step) -> None:
         super().__init__()
         self.model, self.template = step.model, step.template
-        self.mixes = isinstance(self.model.output.contexts, Mixture)
+        self.mixes = isinstance(self.model.output.contexts, MixtureContexts)
 
     @property
     def names(self) -> list[str]:

@@ -18,15 +18,15 @@ from elman.learning.single_step import learns
 from elman.learning.teacher_forcing import FedBackTruth
 from elman.network.build import build_model
 from elman.network.cores.core import build_core
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import JordanCore
 from elman.network.encoders.encoder import Inputs
-from elman.network.encoders.values import Values
+from elman.network.encoders.values import ValuesEncoder
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Surroundings
 from elman.network.output.contexts import build_contexts
-from elman.network.output.gaussian import Gaussian
+from elman.network.output.gaussian import GaussianChoice
 from elman.network.output.layer import OutputLayer
-from elman.network.output.notes import Bernoulli
+from elman.network.output.notes import BernoulliChoice
 from elman.network.state import State
 from elman.objective.loss import Loss, Objective
 
@@ -134,15 +134,15 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
         has = "bits" if task.kind == "bits" else "real values"
         raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has {has}")
     built = build_core(core, task.inputs, locked=True)
-    assert not isinstance(built, Jordan)
+    assert not isinstance(built, JordanCore)
     surroundings = Surroundings(built.dims[-1], task.outputs)
     linear = (
-        Bernoulli(config.Bernoulli(), surroundings)
+        BernoulliChoice(config.Bernoulli(), surroundings)
         if task.kind == "bits"
-        else Gaussian(config.Gaussian(variance="unit"), surroundings)
+        else GaussianChoice(config.Gaussian(variance="unit"), surroundings)
     )
     output = OutputLayer(build_contexts(config.Output(), built.dims), linear)
-    model = LanguageModel(Values(config.Values(), Inputs(task.inputs)), built, output)
+    model = LanguageModel(ValuesEncoder(config.Values(), Inputs(task.inputs)), built, output)
     model.initialise(rules)
     return model
 
@@ -193,7 +193,7 @@ class RidgeReadout(Learner):
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
         """Fit the readout to one more window; the loss is that of the new readout."""
         choice = model.output.choice
-        assert isinstance(choice, Gaussian)
+        assert isinstance(choice, GaussianChoice)
         assert batch.mask is not None
         trace, state = model.trace(batch.inputs, state)
         states, targets = trace.top[batch.mask], batch.targets[batch.mask]
@@ -210,4 +210,4 @@ class RidgeReadout(Learner):
 def learner_of(model: LanguageModel, rule: str) -> Learner:
     """Ridge regression where only a linear readout learns, else the rule called `rule`; raises UserError as above."""
     learner = learning_rule(rule)
-    return RidgeReadout() if isinstance(model.output.choice, Gaussian) and not learns(model.core) else learner
+    return RidgeReadout() if isinstance(model.output.choice, GaussianChoice) and not learns(model.core) else learner

@@ -15,7 +15,7 @@ from elman import config
 from elman.config.toml import flatten
 from elman.errors import UserError
 from elman.network.cores.core import build_core
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import JordanCore
 from elman.network.cores.sentence import SentenceCore
 from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
@@ -68,7 +68,7 @@ def _build(
     contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
     num_outputs = (num_labels or num_words) if isinstance(core, RecursiveCore | SentenceCore) else num_words
     output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
-    if isinstance(core, Jordan) and core.feedback == "output" and not isinstance(output.choice, Choice):
+    if isinstance(core, JordanCore) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(
             'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
             ' vectors cannot be listed; set model.core.feedback = "target"'

@@ -12,9 +12,9 @@ from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.padding import Padding
 from elman.network.cores.source import Reading, SourceReader, require_plain
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import StackCore
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.initialisation import fill
 from elman.network.model import LanguageModel
 from elman.network.output.layer import OutputLayer
@@ -57,12 +57,12 @@ class SequenceToSequence(LanguageModel):
     al. 2015), which have the same widths. A core that is a plain stack knows no more of the source than this state.
     """
 
-    core: AttentiveCore | Stack
+    core: AttentiveCore | StackCore
 
     def __init__(
         self,
         encoder: TokenEncoder,
-        core: AttentiveCore | Stack,
+        core: AttentiveCore | StackCore,
         output: OutputLayer,
         reader: SourceReader,
         bridge: Bridge | None = None,
@@ -119,11 +119,11 @@ def build_seq2seq(
         )
     require_plain(source.stack, "model.source.stack")
     require_plain(layers, "model.core" if layers is decoder else "model.core.stack")
-    assert isinstance(core, AttentiveCore | Stack)
+    assert isinstance(core, AttentiveCore | StackCore)
     source_encoder = encoder
     if source.encoder is not None:
         source_encoder = build_encoder(source.encoder, num_source, locked=locked)
-    elif not isinstance(encoder, Lookup) or len(encoder.weight) != num_source:
+    elif not isinstance(encoder, LookupEncoder) or len(encoder.weight) != num_source:
         raise UserError(
             "without model.source.encoder the source is read with the target's vectors, but the two have different"
             ' vocabularies; add one, such as encoder = { kind = "lookup", size = 200 }, or share the vocabulary'

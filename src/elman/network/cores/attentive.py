@@ -17,7 +17,7 @@ from elman import config
 from elman.errors import UserError
 from elman.network.cells.cell import Step, Weights
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
-from elman.network.cores.stack import Stack, build_stack
+from elman.network.cores.stack import StackCore, build_stack
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.matmul import linear
@@ -109,7 +109,7 @@ class AttentiveCore(RecurrentCore):
 
     def __init__(
         self,
-        stack: Stack,
+        stack: StackCore,
         attention: Attention,
         memory_size: int,
         size: int,

@@ -22,7 +22,7 @@ from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 
 
-class MemoryLayer(nn.Module):
+class DeepMemory(nn.Module):
     """A memory N of S cells of H numbers, written by a controller h that reads a memory M of S cells.
 
     At step t of S:

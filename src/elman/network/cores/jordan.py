@@ -18,7 +18,7 @@ Answer = Callable[[Trace], Tensor]
 """The output layer of the same model: log-probabilities [1, B, V] given the trace of one step."""
 
 
-class Jordan(RecurrentCore):
+class JordanCore(RecurrentCore):
     """h_t = f(W_x x_t + W_c c_t + b), with the context c_t = decay * c_{t-1} + y_{t-1}.
 
     "output", the free-running form: y is the distribution over V symbols of the model's own output layer, which the

@@ -33,7 +33,7 @@ class Interface(NamedTuple):
     add: Tensor
 
 
-class TuringMachine(RecurrentCore):
+class TuringMachineCore(RecurrentCore):
     """A controller h_t, which reads [x_t; r_{t-1}], and a memory M of N rows (Graves et al. 2014, section 3).
 
         o_t = W_o h_t + b_o                          all that the heads receive, in one product
@@ -136,7 +136,7 @@ class TuringMachine(RecurrentCore):
 
 
 @torch.no_grad()
-def weights_over_time(core: TuringMachine, x: Float[Tensor, "T B E"], state: State) -> Float[Tensor, "T B H N"]:
+def weights_over_time(core: TuringMachineCore, x: Float[Tensor, "T B E"], state: State) -> Float[Tensor, "T B H N"]:
     """Where the heads look at each step of a window x, those that read first; each row [N] sums to 1."""
     found = []
     for step in x.unsqueeze(1):

@@ -11,7 +11,7 @@ from elman.network.dropout import Dropout
 from elman.network.state import State, leaves
 
 
-class Reservoir(RecurrentCore):
+class ReservoirCore(RecurrentCore):
     """s_t = (1 - leak) s_{t-1} + leak * tanh(W_in x_t + W s_{t-1} + b), with fixed random weights.
 
     There are no parameters and no gradient passes: only the readout of the states is trained, by ridge regression

@@ -85,7 +85,7 @@ class FeedForward(nn.Module):
         fill(self.out, rules.input, self.out.shape[1])
 
 
-class Residual(Layers):
+class ResidualCore(Layers):
     """`depth` blocks; level l of the trace is the stream after block l, the last one normalised."""
 
     def __init__(self, record: config.Residual, surroundings: Surroundings) -> None:
@@ -160,6 +160,6 @@ class Residual(Layers):
                 feed.initialise(rules)
 
 
-def convolutions_of(core: Residual) -> list[Convolution]:
+def convolutions_of(core: ResidualCore) -> list[Convolution]:
     """The convolutions, lowest block first; none where blocks have none."""
     return [each for each in core.convolutions if isinstance(each, Convolution)]

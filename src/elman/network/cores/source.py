@@ -9,7 +9,7 @@ from elman import config
 from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
-from elman.network.cores.deep_memory import MemoryLayer
+from elman.network.cores.deep_memory import DeepMemory
 from elman.network.cores.layer import Layer, build_layer
 from elman.network.cores.padding import Padding, read_padded
 from elman.network.cores.stack import dropouts
@@ -46,7 +46,7 @@ class SourceReader(nn.Module):
         self.dropouts = dropouts(len(self.sizes), stack.between_dropout, stack.output_dropout, locked=locked)
         widths = (self.sizes[-1], *(one.size for one in record.memories))
         self.memories = nn.ModuleList(
-            MemoryLayer(one, stack.cell, below, locked=locked)
+            DeepMemory(one, stack.cell, below, locked=locked)
             for one, below in zip(record.memories, widths, strict=False)
         )
         self.sizes += widths[1:]
@@ -70,7 +70,7 @@ class SourceReader(nn.Module):
             for layer in directions:
                 layer.initialise(rules)
         for memory in self.memories.children():
-            assert isinstance(memory, MemoryLayer)
+            assert isinstance(memory, DeepMemory)
             memory.initialise(rules)
 
     def _directions(self) -> list[list[Layer]]:

@@ -38,7 +38,7 @@ class Layers(RecurrentCore):
             layer.initialise(rules)
 
 
-class Stack(Layers):
+class StackCore(Layers):
     """A chain of layers, bottom first.
 
     `between_dropout` is the rate on the output of every layer but the last, `output_dropout` that on the last one's;
@@ -114,10 +114,10 @@ class ConnectedStack(Layers):
         return Trace((*levels, self.output_dropout(top)), (*raw, top)), tuple(after)
 
 
-def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> Stack:
+def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> StackCore:
     """A chain of layers, whatever `record.connections` is."""
     layers = _layers(record, "chain", input_size, locked=locked)
-    return Stack(layers, between_dropout=record.between_dropout, output_dropout=record.output_dropout, locked=locked)
+    return StackCore(layers, between_dropout=record.between_dropout, output_dropout=record.output_dropout, locked=locked)
 
 
 def build(record: config.Stack, surroundings: Surroundings) -> Layers:
@@ -136,9 +136,9 @@ def _layers(record: config.Stack, connections: Connections, input_size: int, *, 
     ]
 
 
-def stack_of(core: RecurrentCore, what: str) -> Stack:
+def stack_of(core: RecurrentCore, what: str) -> StackCore:
     """The core as a stack; raises UserError where it is none, and `what` needs one."""
-    if not isinstance(core, Stack):
+    if not isinstance(core, StackCore):
         raise UserError(f'{what} needs layers in a chain: model.core.kind = "stack", model.core.connections = "chain"')
     return core
 

@@ -11,7 +11,7 @@ from elman.network.initialisation import fill
 from elman.network.state import State, leaves
 
 
-class FeedForwardWindow(RecurrentCore):
+class FeedForwardCore(RecurrentCore):
     """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1)."""
 
     def __init__(self, record: config.FeedForward, surroundings: Surroundings) -> None:

@@ -42,7 +42,7 @@ class Kept:
 
 
 @final
-class Characters(TokenEncoder):
+class CharactersEncoder(TokenEncoder):
     """A vector for any string.
 
         f_i = tanh(<C[:, i : i + w], H> + b),  y = max_i f_i     for each filter H [d, w]       (Kim et al. 2016, 5-6)

@@ -50,7 +50,7 @@ def build_encoder(
 
 
 @final
-class Frames(TokenEncoder):
+class FramesEncoder(TokenEncoder):
     """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
 
     reads = "notes"

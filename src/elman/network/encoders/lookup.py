@@ -14,7 +14,7 @@ from elman.network.initialisation import fill
 
 
 @final
-class Lookup(TokenEncoder):
+class LookupEncoder(TokenEncoder):
     """A vector for every word of the vocabulary."""
 
     def __init__(self, record: config.Lookup, inputs: Inputs) -> None:

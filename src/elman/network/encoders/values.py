@@ -14,7 +14,7 @@ from elman.network.matmul import linear
 
 
 @final
-class Values(TokenEncoder):
+class ValuesEncoder(TokenEncoder):
     """dropout(W x + b) of values x [T, B, P] and W [E, P]; without a size dropout(x), where E = P."""
 
     reads = "values"

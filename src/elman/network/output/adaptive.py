@@ -32,7 +32,7 @@ DIV_VALUE = 4.0
 
 
 @final
-class Adaptive(Choice):
+class AdaptiveChoice(Choice):
     """log p(y) = log p_head(y) in the head, log p_head(tail i) + log p_i(y) in tail i (Grave et al. 2017, section 4).
 
     The head has the words before cutoffs[0] and an entry for each tail; tail i has those from cutoffs[i] to the next,

@@ -17,7 +17,7 @@ from elman import config
 from elman.config import plugins
 from elman.errors import UserError
 from elman.network.encoders.encoder import TokenEncoder
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.initialisation import fill
 from elman.network.output.activation import inverse
 
@@ -146,7 +146,7 @@ class Surroundings(NamedTuple):
         width = self.size if width is None else width
         if not tied:
             return nn.Parameter(torch.empty(self.num_outputs, width))
-        if not isinstance(self.encoder, Lookup):
+        if not isinstance(self.encoder, LookupEncoder):
             raise UserError(
                 "model.output.choice.tied needs an encoder with a vector per word, and this one has none; set"
                 ' tied = false, or model.encoder.kind = "lookup"'

@@ -63,7 +63,7 @@ def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
 
 
 @final
-class Single(ContextLayer):
+class SingleContexts(ContextLayer):
     """The last level itself, with weight one: the usual output layer, K = 1."""
 
     def __init__(self, record: config.Output, dims: Sequence[int]) -> None:  # noqa: ARG002
@@ -77,7 +77,7 @@ class Single(ContextLayer):
 
 
 @final
-class Mixture(ContextLayer):
+class MixtureContexts(ContextLayer):
     """`heads[n]` contexts from level n, weighted by a prior read from the last level.
 
     All heads on the last level: mixture of softmaxes (Yang et al. 2018, section 3.2). Heads on several levels,

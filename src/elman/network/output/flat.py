@@ -15,7 +15,7 @@ from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Sur
 
 
 @final
-class Flat(ScoredChoice):
+class FlatChoice(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z = W context + b.
 
     W [V, D] may be the encoder's (Press & Wolf 2017; Inan et al. 2017). `shift` adds one learned scalar to every z
@@ -94,9 +94,9 @@ class Flat(ScoredChoice):
         return super().multiply_adds(frequency) + (0 if self.gate_weight is None else self.gate_weight.numel())
 
 
-def build(record: config.Flat, surroundings: Surroundings) -> Flat:
+def build(record: config.Flat, surroundings: Surroundings) -> FlatChoice:
     """The choice of a recipe."""
-    return Flat(
+    return FlatChoice(
         surroundings.matrix(record.tied),
         surroundings.activation,
         bias=record.bias,

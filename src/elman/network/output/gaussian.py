@@ -30,7 +30,7 @@ class Density(Drawn):
 
 
 @final
-class Gaussian(Density):
+class GaussianChoice(Density):
     """log p(v) = sum_p -(v_p - z_p)^2 / (2 s_p^2) - log s_p - 1/2 log 2 pi, z = W context + b.
 
     The variance s^2 is 1, so that the NLL is half the squared error plus a constant, or learned:
@@ -66,7 +66,7 @@ class Gaussian(Density):
 
 
 @final
-class GaussianMixture(Density):
+class GaussianMixtureChoice(Density):
     """p(v) = sum_m w_m prod_p N(v_p; mu_mp, s_mp^2): a mixture density network.
 
     Bishop (1994), Mixture density networks, eqs 22 to 27; of recurrent networks Graves (2013), section 4.1. The weights

@@ -13,7 +13,7 @@ from elman.network.output.choice import ScoredChoice, Surroundings, Vectors
 
 
 @final
-class Mixtape(ScoredChoice):
+class MixtapeChoice(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019).
 
         h_m = tanh(H_m context)

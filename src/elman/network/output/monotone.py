@@ -14,7 +14,7 @@ from elman.network.output.choice import ScoredChoice, Surroundings, Vectors
 
 
 @final
-class Monotone(ScoredChoice):
+class MonotoneChoice(ScoredChoice):
     """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019).
 
     f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,

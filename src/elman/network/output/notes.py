@@ -14,7 +14,7 @@ from elman.network.output.choice import Chord, Draws, PerContext, Row, Surroundi
 
 
 @final
-class Bernoulli(Chord):
+class BernoulliChoice(Chord):
     """log p(v) = sum_p log p(v_p), p(v_p = 1) = sigmoid(z_p), z = W context + b (thesis 3.5, logistic outputs).
 
     Notes are independent given one context; in a mixture over contexts they are not.
@@ -50,7 +50,7 @@ def log_likelihood(log_odds: Tensor, notes: Tensor) -> Tensor:
 
 
 @final
-class NADE(Chord):
+class NADEChoice(Chord):
     """p(v) = prod_p p(v_p | v_<p), p(v_p = 1 | v_<p) = sigmoid(b_p + V_p h_p), h_p = sigmoid(c + sum_{j<p} W_j v_j).
 
     Larochelle & Murray (2011), eqs 4 and 5; conditioned by a recurrent network it is the RNN-NADE of

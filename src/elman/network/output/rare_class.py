@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from elman import config
 from elman.errors import UserError
 from elman.network.output.choice import NLL, Choice, Each, PerContext, Surroundings, Targets, Vectors
-from elman.network.output.flat import Flat
+from elman.network.output.flat import FlatChoice
 
 
 @final
-class RareClass(Choice):
+class RareClassChoice(Choice):
     """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
 
     Words are numbered by falling frequency, so the rare ones are the last.
@@ -36,7 +36,7 @@ class RareClass(Choice):
                 " times; lower it"
             )
         weight = nn.Parameter(torch.empty(self.num_kept + min(1, self.num_rare), surroundings.size))
-        self.outputs = Flat(weight, surroundings.activation, bias=record.bias)
+        self.outputs = FlatChoice(weight, surroundings.activation, bias=record.bias)
 
     @property
     def fast(self) -> bool:

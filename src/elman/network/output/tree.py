@@ -36,7 +36,7 @@ class Clusters(NamedTuple):
 
 
 @final
-class Tree(Choice):
+class TreeChoice(Choice):
     """log p(y) = log p(cluster of y) + log p(y | cluster) (Goodman 2001; Mikolov et al. 2011, section 4).
 
     Both are normalised log g of products with the context. With C = ceil(sqrt(V)) clusters a target costs about
@@ -149,7 +149,7 @@ def by_frequency(frequency: npt.NDArray[np.float64], num_clusters: int) -> Clust
     return Clusters.of(np.split(order, starts[1:-1]))
 
 
-def by_example(tree: Tree, here: Sequence[int], there: Sequence[int], num_words: int) -> Clusters:
+def by_example(tree: TreeChoice, here: Sequence[int], there: Sequence[int], num_words: int) -> Clusters:
     """As many clusters as another tree has: the words `here` are in those of its words `there`.
 
     Words that the other tree lacks join the cluster that is smallest by then, and no cluster is left empty.

@@ -19,7 +19,7 @@ from elman.network.trees.composition import Composition, NodeState, Part
 
 
 @final
-class Affine(Composition):
+class AffineComposition(Composition):
     """p = tanh(W [a; b] + b_w)."""
 
     def __init__(self, record: config.Affine, input_size: int, size: int) -> None:  # noqa: ARG002 - it has no options

@@ -21,7 +21,7 @@ from elman.network.trees.composition import Composition, NodeState, Part
 
 
 @final
-class BinaryTreeLSTM(Composition):
+class BinaryTreeLSTMComposition(Composition):
     """The state of a node is (h, c), [*, H] each."""
 
     def __init__(self, record: config.BinaryTreeLSTM, input_size: int, size: int) -> None:  # noqa: ARG002 - no options

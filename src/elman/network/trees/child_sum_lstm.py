@@ -20,7 +20,7 @@ from elman.network.trees.composition import Composition, NodeState, Part
 
 
 @final
-class ChildSumTreeLSTM(Composition):
+class ChildSumTreeLSTMComposition(Composition):
     """The state of a node is (h, c), [*, H] each."""
 
     any_arity = True

@@ -20,7 +20,7 @@ from elman.network.trees.composition import Composition, NodeState, Part
 
 
 @final
-class MatrixVector(Composition):
+class MatrixVectorComposition(Composition):
     """p = tanh(W [B a; A b]), P = W_M [A; B]; the state is (p [*, d], P [*, d, d])."""
 
     def __init__(self, record: config.MatrixVector, input_size: int, size: int) -> None:

@@ -15,7 +15,7 @@ from elman.learning.echo_state import fit_next
 from elman.learning.rtrl import RTRL, cost
 from elman.network.build import build_model
 from elman.network.cores.core import Surroundings
-from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.reservoir import ReservoirCore
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.reproduce.arm import Arm, Computation, Measurement
@@ -124,7 +124,7 @@ class Prediction:
         record = config.Reservoir(
             size=self.units, radius=self.radius, leak=self.leak, density=self.density, bias_scale=self.bias_scale
         )
-        core = Reservoir(record, Surroundings(input_size=1)).double()
+        core = ReservoirCore(record, Surroundings(input_size=1)).double()
         drawn = core.draw(torch.Generator().manual_seed(seed))
         network = fit_next(drawn, series[: self.learnt], washout=self.washout)
         starts = torch.arange(self.learnt + 2 * self.every, self.heard - self.ahead - 1, self.every)

@@ -10,7 +10,7 @@ import torch
 from elman.data.classic.memory import RECALL
 from elman.laboratory.networks import build_network, learning_rule
 from elman.laboratory.trial import Trial, error_flow, fresh_step, run_trial
-from elman.network.cores.stack import Stack, layers_of
+from elman.network.cores.stack import StackCore, layers_of
 from elman.network.model import LanguageModel
 from elman.reproduce.arm import Arm, Computation, Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
@@ -91,7 +91,7 @@ class Preserved:
 
 
 def _scale(model: LanguageModel, gain: float) -> None:
-    assert isinstance(model.core, Stack)
+    assert isinstance(model.core, StackCore)
     with torch.no_grad():
         for layer in layers_of(model.core):
             assert layer.weight_hh is not None

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elman import config
 from elman.errors import UserError, notice
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
 
 MOST = 10_000_000
@@ -71,7 +71,7 @@ def begin_with_cooccurrence(record: config.Model, model: LanguageModel, tokens: 
     """
     if not isinstance(record.encoder, config.Lookup) or record.encoder.cooccurrence is None:
         return
-    assert isinstance(model.encoder, Lookup)
+    assert isinstance(model.encoder, LookupEncoder)
     if len(tokens) < 2:
         raise UserError("model.encoder.cooccurrence: the training text has no pair of tokens; leave it out")
     if len(tokens) > MOST:
