@@ -17,7 +17,6 @@ from elman.decoding.beam import beam_search
 from elman.decoding.sampling import weighed
 from elman.network.cores.core import Trace
 from elman.network.output.choice import Surroundings
-from elman.network.output.notes import NADEChoice, BernoulliChoice
 from elman.serve import static_text
 from elman.serve.prefixes import Scored
 from elman.serve.static_graphs import subword_facts
@@ -169,9 +168,8 @@ def test_draws_have_the_shares_that_elman_gives_them(page):
 @pytest.mark.parametrize("kind", ["bernoulli", "nade"])
 def test_notes_have_the_probabilities_of_elman(page, kind):
     surroundings = Surroundings(size=5, num_outputs=12)
-    choice = (
-        BernoulliChoice(config.Bernoulli(), surroundings) if kind == "bernoulli" else NADEChoice(config.NADE(size=7), surroundings)
-    )
+    record = config.Bernoulli() if kind == "bernoulli" else config.NADE(size=7)
+    choice = record.build(surroundings)
     with torch.no_grad():
         for parameter in choice.parameters():
             parameter.normal_(0, 0.7)

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from elman.config.parts import tag_of
 from elman.data.text.reading import TextReader
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.evaluation.scoring import Sentences
 from elman.network.encoders.characters import CharactersEncoder
-from elman.network.encoders.encoder import FramesEncoder
+from elman.network.encoders.frames import FramesEncoder
 from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
 from elman.network.output.flat import FlatChoice
@@ -71,7 +72,7 @@ def word_vectors(run: TextRun, side: str) -> Tensor:
     choice = model.output.choice
     if isinstance(choice, FlatChoice | TreeChoice | MixtapeChoice | MonotoneChoice):
         return choice.weight.detach()
-    kind = type(choice).__name__
+    kind = tag_of(run.recipe.model.output.choice)
     raise UserError(f"{run.path}: the output layer ({kind}) has no single vector per word; use --vectors input instead")
 
 

@@ -11,11 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from elman import config
 from elman.network.cores.layer import take_plain_steps
 from elman.network.encoders.characters import CharactersEncoder
 from elman.network.encoders.encoder import Inputs
-from elman.network.encoders.lookup import LookupEncoder
+from elman.network.encoders.lookup import Lookup, LookupEncoder
 from elman.network.model import LanguageModel
 from elman.network.state import leaves, rebuild
 
@@ -76,6 +75,6 @@ def plain(model: LanguageModel) -> LanguageModel:
 def table(encoder: CharactersEncoder) -> LookupEncoder:
     """The vectors of the words of its vocabulary, which no longer need their spelling."""
     vectors = encoder(torch.arange(len(encoder.words)).unsqueeze(1)).squeeze(1)
-    found = LookupEncoder(config.Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
+    found = LookupEncoder(Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
     found.weight.copy_(vectors)
     return found.eval()

@@ -8,11 +8,11 @@ from elman import config
 from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
-from elman.network.cores.attentive import AttentiveCore
+from elman.network.cores.attentive import Attentive, AttentiveCore
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.padding import Padding
-from elman.network.cores.source import Reading, SourceReader, require_plain
-from elman.network.cores.stack import StackCore
+from elman.network.cores.source import Reader, Reading, SourceReader, require_plain
+from elman.network.cores.stack import Stack, StackCore
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
 from elman.network.encoders.lookup import LookupEncoder
 from elman.network.initialisation import fill
@@ -109,10 +109,10 @@ def build_seq2seq(
 
     Raises UserError where the core cannot continue from a source, or parts do not fit together.
     """
-    source, decoder, locked = record.source, record.core, record.masks == "locked"
-    assert source is not None
-    layers = decoder.stack if isinstance(decoder, config.Attentive) else decoder
-    if not isinstance(layers, config.Stack):
+    source: Reader = record.source
+    decoder, locked = record.core, record.masks == "locked"
+    layers = decoder.stack if isinstance(decoder, Attentive) else decoder
+    if not isinstance(layers, Stack):
         raise UserError(
             'model.source needs a core that continues from it: set model.core.kind = "attentive", or "stack" for a'
             " decoder without attention, or remove model.source"
@@ -132,7 +132,7 @@ def build_seq2seq(
     return SequenceToSequence(encoder, core, output, reader, _bridge(source, layers, reader))
 
 
-def _bridge(source: config.Reader, layers: config.Stack, reader: SourceReader) -> Bridge | None:
+def _bridge(source: Reader, layers: Stack, reader: SourceReader) -> Bridge | None:
     if type(source.stack.cell) is not type(layers.cell):
         raise UserError(
             "the cells of model.source and of model.core are of two kinds, but the state of one is the first state of"

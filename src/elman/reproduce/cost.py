@@ -2,10 +2,11 @@
 
 import torch
 
-from elman.config import Mixture, Model
+from elman.config import Model
 from elman.config.recipe import Recipe
 from elman.learning.progress import phases_of
 from elman.network.build import build_model
+from elman.network.output.contexts import Mixture
 from elman.network.seq2seq import SequenceToSequence
 from elman.reproduce.arm import Computation, Scale, recipe_of
 from elman.reproduce.claim import Claim

@@ -13,7 +13,8 @@ from elman.errors import UserError, notice
 from elman.export.check import Comparison
 from elman.export.looks import FrameStep
 from elman.export.onnx import BATCH, OnnxGraph, states_of, write_onnx
-from elman.network.output.notes import NADEChoice, BernoulliChoice
+from elman.network.output.bernoulli import BernoulliChoice
+from elman.network.output.nade import NADEChoice
 from elman.serve.music import MusicService
 from elman.serve.static_graphs import Differences, beginning_facts, write_graphs
 from elman.tasks.music.run import MusicRun

@@ -157,9 +157,8 @@ def test_a_reservoir_has_the_radius_and_the_density_that_were_asked_for():
     assert (core.weight_hh != 0).double().mean().item() == pytest.approx(0.05, rel=0.1)
     assert 0.25 < core.weight_ih.abs().max() <= 0.3
     assert not core.bias.any()
-    twins = [
-        ReservoirCore(config.Reservoir(size=20), Surroundings(3)).draw(torch.Generator().manual_seed(4)) for _ in range(2)
-    ]
+    record = config.Reservoir(size=20)
+    twins = [record.build(Surroundings(3)).draw(torch.Generator().manual_seed(4)) for _ in range(2)]
     assert torch.equal(twins[0].weight_hh, twins[1].weight_hh)
 
 

@@ -12,7 +12,9 @@ from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.output.choice import Surroundings
-from elman.network.output.gaussian import GaussianChoice, GaussianMixtureChoice, Rescaled
+from elman.network.output.density import Rescaled
+from elman.network.output.gaussian import GaussianChoice
+from elman.network.output.gaussian_mixture import GaussianMixtureChoice
 from reference import densities as reference
 from support import networks
 

@@ -8,8 +8,9 @@ import torch
 
 from elman import config
 from elman.errors import UserError
+from elman.network.output.bernoulli import BernoulliChoice
 from elman.network.output.choice import Choice, Surroundings, log_odds_of_notes
-from elman.network.output.notes import NADEChoice, BernoulliChoice
+from elman.network.output.nade import NADEChoice
 from reference import frames as reference
 from support import networks
 

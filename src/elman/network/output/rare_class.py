@@ -9,9 +9,21 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.record import Positive
 from elman.errors import UserError
 from elman.network.output.choice import NLL, Choice, Each, PerContext, Surroundings, Targets, Vectors
 from elman.network.output.flat import FlatChoice
+
+
+class RareClass(config.Choice, frozen=True, tag="rare-class"):
+    """One output for all words with fewer than `threshold` occurrences."""
+
+    threshold: Positive
+    bias: bool = True
+
+    def build(self, surroundings: Surroundings) -> "RareClassChoice":
+        """The module; raises UserError where counts are unknown, or all words are rare."""
+        return RareClassChoice(self, surroundings)
 
 
 @final
@@ -21,7 +33,7 @@ class RareClassChoice(Choice):
     Words are numbered by falling frequency, so the rare ones are the last.
     """
 
-    def __init__(self, record: config.RareClass, surroundings: Surroundings) -> None:
+    def __init__(self, record: RareClass, surroundings: Surroundings) -> None:
         super().__init__()
         counts, num_words = surroundings.counts, surroundings.num_outputs
         if counts is None:

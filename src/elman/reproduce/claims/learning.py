@@ -15,7 +15,9 @@ from elman.learning.echo_state import fit_next
 from elman.learning.rtrl import RTRL, cost
 from elman.network.build import build_model
 from elman.network.cores.core import Surroundings
-from elman.network.cores.reservoir import ReservoirCore
+from elman.network.cores.reservoir import Reservoir, ReservoirCore
+from elman.network.cores.stack import Stack
+from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.reproduce.arm import Arm, Computation, Measurement
@@ -87,8 +89,8 @@ def seconds_per_step(cell: config.Cell, units: int, repetitions: int, symbols: i
 
 def symbol_model(cell: config.Cell, units: int, symbols: int = SYMBOLS) -> LanguageModel:
     """One layer over symbols."""
-    core = config.Stack(sizes=(units,), cell=cell)
-    return build_model(config.Model(encoder=config.Lookup(size=4), core=core), symbols)
+    core = Stack(sizes=(units,), cell=cell)
+    return build_model(config.Model(encoder=Lookup(size=4), core=core), symbols)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Prediction:
     def _nrmse(self, values: torch.Tensor, seed: int) -> float:
         """Root mean square error of one reservoir over the standard deviation of the series."""
         series = (values - 1).tanh()[:, None, None]
-        record = config.Reservoir(
+        record = Reservoir(
             size=self.units, radius=self.radius, leak=self.leak, density=self.density, bias_scale=self.bias_scale
         )
         core = ReservoirCore(record, Surroundings(input_size=1)).double()

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from elman import config
 from elman.learning.constraint import ConstrainedCore
-from elman.network.cores.stack import StackCore, build_stack, candidate_hidden, layers_of
+from elman.network.cores.stack import Stack, StackCore, build_stack, candidate_hidden, layers_of
 from elman.reproduce.arm import Arm, Computation, Measurement
 from elman.reproduce.claim import Claim, ClaimMeasure, CurveAxes
 from elman.reproduce.comparison import higher, lower
@@ -66,7 +66,7 @@ class Recaller:
     def __init__(self, chosen: MemoryAndNoise, seed: int) -> None:
         self.chosen, units = chosen, chosen.units
         self.generator = torch.Generator().manual_seed(seed)
-        recipe = config.Stack(sizes=(units,), cell=config.GRU(reset="before"), biases=0)
+        recipe = Stack(sizes=(units,), cell=config.GRU(reset="before"), biases=0)
         self.core = build_stack(recipe, 1, locked=True)
         assert isinstance(self.core, StackCore)
         with torch.no_grad():

@@ -17,7 +17,7 @@ from elman.network.output.flat import FlatChoice
 from elman.network.output.input_gate import is_of_gate, train_alone
 from elman.network.output.mixtape import MixtapeChoice
 from elman.network.output.rare_class import RareClassChoice
-from elman.network.output.tree import TreeChoice, by_example, by_similarity
+from elman.network.output.tree import Tree, TreeChoice, by_example, by_similarity
 from elman.tasks.text.run import TextRun
 
 Rows = list[int]
@@ -149,7 +149,7 @@ def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | N
 
     Raises UserError where the vectors are random, since no run is started from.
     """
-    if not (isinstance(output.choice, config.Tree) and output.choice.assignment == "similarity"):
+    if not (isinstance(output.choice, Tree) and output.choice.assignment == "similarity"):
         return
     if init is None:
         raise UserError(
