@@ -141,12 +141,8 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     built = build_core(core, task.inputs, locked=True)
     assert not isinstance(built, JordanCore)
     surroundings = Surroundings(built.dims[-1], task.outputs)
-    linear = (
-        Bernoulli().build(surroundings)
-        if task.kind == "bits"
-        else Gaussian(variance="unit").build(surroundings)
-    )
-    output = OutputLayer(build_contexts(config.Output(), built.dims), linear)
+    choice = Bernoulli() if task.kind == "bits" else Gaussian(variance="unit")
+    output = OutputLayer(build_contexts(config.Output(), built.dims), choice.build(surroundings))
     model = LanguageModel(Values().build(Inputs(task.inputs)), built, output)
     model.initialise(rules)
     return model
