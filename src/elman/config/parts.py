@@ -61,7 +61,7 @@ def find(family: type[F], kind: str) -> type[F] | None:
 
 
 @functools.cache
-def _own(family: type[F], kind: str) -> type[F] | None:
+def _own(family: Any, kind: str) -> Any:
     place = importlib.import_module(folder_of(family))
     if hasattr(place, "__path__"):
         name = kind.replace("-", "_")
@@ -89,7 +89,7 @@ def default(family: type, kind: str) -> Any:
     """A default of a field: the member of this kind as it is without keys, which is imported when it is needed."""
 
     def made() -> Any:
-        found = find(family, kind)
+        found: type | None = find(family, kind)
         assert found is not None, f"{folder_of(family)} has no {kind}"
         return found()
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, softplus
 
 from elman import config
-from elman.config.cells import LSTM, Controller
+from elman.config.cells import LSTM, Cell, Controller
 from elman.config.parts import OneOf
 from elman.config.record import Positive, Rate
 from elman.errors import UserError
@@ -86,6 +86,7 @@ class TuringMachineCore(RecurrentCore):
         if isinstance(record.controller, config.Perceptron):
             self.layer = nn.Linear(below, size)
         else:
+            assert isinstance(record.controller, Cell)
             self.recurrent = Layer(build_cell(record.controller), below, size, biases=1)
         self.shifts = 2 * record.reach + 1
         self.interface = nn.Linear(size, sum(self._sections()))
