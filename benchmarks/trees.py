@@ -10,10 +10,10 @@ from statistics import median
 
 import numpy as np
 import torch
-from elman.config.composition import Composition
 
 import timing
 from elman import config
+from elman.config.network import Composition
 from elman.data.trees.nodes import Trees, side_by_side
 from elman.decoding.bracketing import from_splits
 from elman.decoding.chart import chart_search
