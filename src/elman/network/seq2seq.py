@@ -109,6 +109,7 @@ def build_seq2seq(
 
     Raises UserError where the core cannot continue from a source, or parts do not fit together.
     """
+    assert record.source is not None
     source: Reader = record.source
     decoder, locked = record.core, record.masks == "locked"
     layers = decoder.stack if isinstance(decoder, Attentive) else decoder
