@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from elman.config.parts import tag_of
 from elman.data.text.reading import TextReader
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
@@ -72,7 +71,7 @@ def word_vectors(run: TextRun, side: str) -> Tensor:
     choice = model.output.choice
     if isinstance(choice, FlatChoice | TreeChoice | MixtapeChoice | MonotoneChoice):
         return choice.weight.detach()
-    kind = tag_of(run.recipe.model.output.choice)
+    kind = type(choice).__name__.removesuffix("Choice")
     raise UserError(f"{run.path}: the output layer ({kind}) has no single vector per word; use --vectors input instead")
 
 
