@@ -16,7 +16,7 @@ from elman import config
 from elman.network.cells.cell import Scan, unroll
 from elman.network.cores.core import RecurrentCore, build_core
 from elman.network.cores.layer import Layer
-from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.reservoir import ReservoirCore
 
 STEPS, ROWS, SIZE = 35, 20, 200
 SINGLE = 10
@@ -132,14 +132,14 @@ def cores(options: argparse.Namespace) -> None:
         core = build_core(recipe, SIZE, locked=True)
         for parameter in core.parameters():
             torch.nn.init.normal_(parameter, 0, 0.05)
-        if isinstance(core, Reservoir):
+        if isinstance(core, ReservoirCore):
             core.draw()
         candidates[name] = lambda core=core: _window(core, xs)
     timing.report({"part": "cores", "T": STEPS, "B": ROWS, "I": SIZE}, 0.0, candidates, options)
 
 
 def _window(core: RecurrentCore, xs: Tensor) -> None:
-    if isinstance(core, Reservoir):
+    if isinstance(core, ReservoirCore):
         core(xs, core.begin(ROWS))
     else:
         _train(lambda: core(xs, core.begin(ROWS))[0].top, core)

@@ -13,7 +13,7 @@ import torch
 
 import timing
 from elman import config
-from elman.config.composition import Composition
+from elman.config.network import Composition
 from elman.data.trees.nodes import Trees, side_by_side
 from elman.decoding.parsing import chart_search, from_splits, greedy_search
 from elman.network.build import build_model

@@ -29,8 +29,8 @@ LAYERS = (
         ("network.encoders", "network.cells"),
         "symbols to vectors; one cell per file, the fast form beside the plain one",
     ),
-    (("network.cores",), "stacks, windows, attention, reservoirs"),
     (("network.trees",), "compositions of the nodes of trees"),
+    (("network.cores",), "stacks, windows, attention, reservoirs, networks over trees"),
     (("network.output", "network.stability"), "log-probabilities of symbols; certificates of the dynamics"),
     (
         ("network.model", "network.seq2seq", "network.tree_model", "network.tag_model"),

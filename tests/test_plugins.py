@@ -22,9 +22,9 @@ from typing import ClassVar
 
 from torch.nn.functional import linear
 
-from elman.config.output import Choice, Flat
+from elman.config.output import Choice
 from elman.network.cells.cell import Cell
-from elman.network.output.flat import build as build_flat
+from elman.network.output.flat import Flat
 
 
 class Sum(Cell, frozen=True, tag="sum"):
@@ -36,12 +36,10 @@ class Sum(Cell, frozen=True, tag="sum"):
 
 
 class Plain(Choice, frozen=True, tag="plain"):
-    builder: ClassVar[str] = f"{__name__}:build_plain"
     bias: bool = True
 
-
-def build_plain(record, surroundings):
-    return build_flat(Flat(bias=record.bias), surroundings)
+    def build(self, surroundings):
+        return Flat(bias=self.bias).build(surroundings)
 
 
 ELMAN = {"cells": [Sum], "outputs": [Plain]}
@@ -96,13 +94,13 @@ def test_files_of_one_name_keep_their_own_builders(tmp_path):
         (tmp_path / folder).mkdir()
         text = FILE.replace('tag="plain"', f'tag="{tag}"').replace('tag="sum"', f'tag="{tag}-sum"')
         files.append(tmp_path / folder / "parts.py")
-        files[-1].write_text(text.replace("Flat(bias=record.bias)", f"Flat(bias={bias})"))
+        files[-1].write_text(text.replace("Flat(bias=self.bias)", f"Flat(bias={bias})"))
     code = (
-        "import sys; from pathlib import Path; from pkgutil import resolve_name\n"
+        "import sys; from pathlib import Path\n"
         "from elman import config; from elman.config import plugins\n"
         "for file in sys.argv[1:]: plugins.load_file(Path(file))\n"
         "added = plugins.added('outputs')\n"
-        "print([resolve_name(one.builder).__code__.co_filename for one in added.values()], len(plugins.loaded))"
+        "print([one.build.__code__.co_filename for one in added.values()], len(plugins.loaded))"
     )
     again = tmp_path / "one" / ".." / "one" / "parts.py"
     done = process("-c", code, *files, again)

@@ -19,7 +19,6 @@ from elman.decoding.beam import TIE, beam_search
 from elman.decoding.sampling import weighed
 from elman.network.cores.core import Trace
 from elman.network.output.choice import Surroundings
-from elman.network.output.notes import NADE, Bernoulli
 from elman.serve.prefixes import Scored
 from elman.serve.questions import Generate
 from elman.serve.static import defaults_of
@@ -179,9 +178,8 @@ def test_draws_have_the_shares_that_elman_gives_them(page):
 @pytest.mark.parametrize("kind", ["bernoulli", "nade"])
 def test_notes_have_the_probabilities_of_elman(page, kind):
     surroundings = Surroundings(size=5, num_outputs=12)
-    choice = (
-        Bernoulli(config.Bernoulli(), surroundings) if kind == "bernoulli" else NADE(config.NADE(size=7), surroundings)
-    )
+    record = config.Bernoulli() if kind == "bernoulli" else config.NADE(size=7)
+    choice = record.build(surroundings)
     with torch.no_grad():
         for parameter in choice.parameters():
             parameter.normal_(0, 0.7)

@@ -12,12 +12,12 @@ from elman.config.parts import convert, members
 from elman.network.build import build_model
 from elman.network.cells.cell import Cell, Weights, unroll
 from elman.network.cores.core import Surroundings, build_core
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import JordanCore
 from elman.network.cores.layer import Layer
-from elman.network.cores.ntm import TuringMachine
-from elman.network.cores.reservoir import Reservoir
-from elman.network.cores.stack import Stack
-from elman.network.cores.window import FeedForwardWindow
+from elman.network.cores.ntm import TuringMachineCore
+from elman.network.cores.reservoir import ReservoirCore
+from elman.network.cores.stack import StackCore
+from elman.network.cores.window import FeedForwardCore
 
 
 def tag(kind):
@@ -166,7 +166,7 @@ def state(cell, rows=2, size=4, inputs=3):
 def stack(name, sizes=(6, 4), inputs=3, **rates):
     cell = CELLS[name]
     layers = [Layer(cell, below, size) for below, size in zip((inputs, *sizes), sizes, strict=False)]
-    return randomise(Stack(layers, **rates))
+    return randomise(StackCore(layers, **rates))
 
 
 def connected(name, connections, sizes=(4, 4), inputs=3, **rates):
@@ -174,7 +174,7 @@ def connected(name, connections, sizes=(4, 4), inputs=3, **rates):
     return randomise(build_core(record, inputs, locked=True))
 
 
-class FreeJordan(Jordan):
+class FreeJordan(JordanCore):
     """Jordan's network of 4 units with a fixed output layer of 5 outputs."""
 
     outputs = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -190,22 +190,22 @@ CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
     "jordan-decay": lambda: randomise(
         FreeJordan(config.Jordan(size=4, decay=0.5, nonlinearity="sigmoid"), Surroundings(3, 5))
     ),
-    "jordan-target": lambda: randomise(Jordan(config.Jordan(size=4, feedback="target"), Surroundings(3, 5))),
+    "jordan-target": lambda: randomise(JordanCore(config.Jordan(size=4, feedback="target"), Surroundings(3, 5))),
     "jordan-target-decay": lambda: randomise(
-        Jordan(config.Jordan(size=4, feedback="target", decay=0.7), Surroundings(3, 5))
+        JordanCore(config.Jordan(size=4, feedback="target", decay=0.7), Surroundings(3, 5))
     ),
-    "reservoir": lambda: Reservoir(config.Reservoir(size=30, bias_scale=0.2), Surroundings(3)).double().draw(),
+    "reservoir": lambda: ReservoirCore(config.Reservoir(size=30, bias_scale=0.2), Surroundings(3)).double().draw(),
     "reservoir-leaky": lambda: (
-        Reservoir(config.Reservoir(size=30, leak=0.3, density=0.5), Surroundings(3)).double().draw()
+        ReservoirCore(config.Reservoir(size=30, leak=0.3, density=0.5), Surroundings(3)).double().draw()
     ),
-    "window-1": lambda: randomise(FeedForwardWindow(config.FeedForward(width=1, size=4), Surroundings(3))),
-    "window-3": lambda: randomise(FeedForwardWindow(config.FeedForward(width=3, size=4), Surroundings(3))),
+    "window-1": lambda: randomise(FeedForwardCore(config.FeedForward(width=1, size=4), Surroundings(3))),
+    "window-3": lambda: randomise(FeedForwardCore(config.FeedForward(width=3, size=4), Surroundings(3))),
     "window-4-direct": lambda: randomise(
-        FeedForwardWindow(config.FeedForward(width=4, size=4, direct=True), Surroundings(3))
+        FeedForwardCore(config.FeedForward(width=4, size=4, direct=True), Surroundings(3))
     ),
 }
 CORES |= {
-    name: lambda record=record: randomise(TuringMachine(record, Surroundings(3)))
+    name: lambda record=record: randomise(TuringMachineCore(record, Surroundings(3)))
     for name, record in {
         "ntm": config.TuringMachine(size=4, rows=5, width=2),
         "ntm-heads": config.TuringMachine(

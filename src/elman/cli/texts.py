@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from elman.cli.groups import UnknownOptions
 from elman.cli.options import group
-from elman.config import Characters
+from elman.config.parts import tag_of
 from elman.config.text import TextOptions
 from elman.data.lines import with_breaks
 from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
@@ -96,7 +96,7 @@ def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
 
 def say_unknown(loaded: "TagRun | TreeRun", sentences: Sequence[Sequence[str]], name: str) -> None:
     """Report on standard error which words of sentences the vocabulary lacks, unless the model reads their spelling."""
-    if isinstance(loaded.recipe.model.encoder, Characters):
+    if tag_of(loaded.recipe.model.encoder) == "characters":
         return
     for line in loaded.inputs.tally(sentences).lines("word", f"read as {UNK}"):
         print(f"{name}: {line}", file=sys.stderr)

@@ -4,10 +4,10 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
+from pkgutil import resolve_name
 from typing import Any
 
-from elman.config import plugins
-from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
+from elman.config import parts, plugins
 from elman.config.data import Data
 from elman.config.initialisation import (
     Glorot,
@@ -21,49 +21,12 @@ from elman.config.initialisation import (
     Zeros,
 )
 from elman.config.music import MusicData, MusicEvaluation, MusicOptions
-from elman.config.network import (
-    Attentive,
-    Characters,
-    Cooccurrence,
-    Core,
-    Encoder,
-    FeedForward,
-    Frames,
-    Jordan,
-    Lookup,
-    MemoryLayer,
-    Model,
-    Reader,
-    Recursive,
-    Reservoir,
-    Residual,
-    Sentence,
-    Stack,
-    TuringMachine,
-    Values,
-)
-from elman.config.output import (
-    NADE,
-    Adaptive,
-    Bernoulli,
-    Choice,
-    Contexts,
-    Flat,
-    Gaussian,
-    GaussianMixture,
-    InputGate,
-    Mixtape,
-    Mixture,
-    Monotone,
-    Output,
-    RareClass,
-    Single,
-    Tree,
-)
+from elman.config.network import Composition, Core, Encoder, Model
+from elman.config.output import Choice, Contexts, InputGate, Output
 from elman.config.pairs import PairData, PairEvaluation, PairOptions
-from elman.config.parts import Activation, OneOf, Part, members
+from elman.config.parts import Activation, OneOf, Part
 from elman.config.recipe import Expected, Recipe
-from elman.config.record import Nonlinearity
+from elman.config.record import Nonlinearity, Record
 from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
 from elman.config.tags import TagData, TagEvaluation, TagOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
@@ -105,14 +68,18 @@ from elman.config.training import (
     Window,
 )
 from elman.config.trees import TreeData, TreeEvaluation, TreeOptions
-from elman.network.cells.cell import Cell, Controller
-
-plugins.load()
 
 
 def __getattr__(name: str) -> Any:
-    """The record of a cell, by the name of its class."""
-    cells = {one.__name__: one for one in members(Controller).values()}
-    if name in cells:
-        return cells[name]
+    """A record that stands beside its torch module, such as `Stack` of `elman.network.cores.stack`."""
+    if name[:1].isupper():
+        cells = resolve_name("elman.network.cells.cell:Controller")
+        for family in (Encoder, Core, Contexts, Choice, Composition, cells):
+            for module in parts.modules_of(family):
+                found = vars(module).get(name)
+                if isinstance(found, type) and issubclass(found, Record):
+                    return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+plugins.load()

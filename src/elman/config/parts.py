@@ -8,7 +8,7 @@ family. Nothing lists them: a new member is a new file. Plug-ins add members by 
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, TypeVar
@@ -57,12 +57,11 @@ def register(member: type, family: type) -> None:
 
 def find(family: type[F], kind: str) -> type[F] | None:
     """The member of a family with this kind; None where there is none."""
-    own: Callable[[type, str], type | None] = _own
-    return _registered.get(family, {}).get(kind) or own(family, kind)
+    return _registered.get(family, {}).get(kind) or _own(family, kind)  # type: ignore[arg-type]  # a class is hashable
 
 
 @functools.cache
-def _own(family: type, kind: str) -> type | None:
+def _own(family: Any, kind: str) -> Any:
     place = importlib.import_module(folder_of(family))
     if hasattr(place, "__path__"):
         name = kind.replace("-", "_")
@@ -75,12 +74,27 @@ def _own(family: type, kind: str) -> type | None:
 
 def members(family: type[F]) -> dict[str, type[F]]:
     """All members of a family by their kinds, plug-ins last; imports all of them."""
-    place = importlib.import_module(folder_of(family))
-    modules = [place]
-    if hasattr(place, "__path__"):
-        modules += [importlib.import_module(f"{folder_of(family)}.{name}") for name in _modules(place)]
-    own = {tag_of(one): one for module in modules for one in _members_in(module, family)}
+    own = {tag_of(one): one for module in modules_of(family) for one in _members_in(module, family)}
     return own | _registered.get(family, {})
+
+
+def modules_of(family: type) -> Iterator[ModuleType]:
+    """The modules in which the members of a family are; imports one after the other."""
+    place = importlib.import_module(folder_of(family))
+    yield place
+    for name in _modules(place) if hasattr(place, "__path__") else ():
+        yield importlib.import_module(f"{folder_of(family)}.{name}")
+
+
+def default(family: type, kind: str) -> Any:
+    """A default of a field: the member of this kind as it is without keys, which is imported when it is needed."""
+
+    def made() -> Any:
+        found: type | None = find(family, kind)
+        assert found is not None, f"{folder_of(family)} has no {kind}"
+        return found()
+
+    return msgspec.field(default_factory=made)
 
 
 def _modules(package: ModuleType) -> list[str]:
@@ -100,6 +114,20 @@ class _Open(type):
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.family)
+
+
+class _Later(type):
+    """The type of a field that takes one record, which is imported when a recipe has it."""
+
+    place: str
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, resolve_name(cls.place))
+
+
+def later(place: str) -> type:
+    """The type of a field that takes the record of this place, `"module:Name"`."""
+    return _Later(place.partition(":")[2], (), {"place": place})
 
 
 class _Named(type):
@@ -141,15 +169,18 @@ def _decode(kind: Any, value: Any) -> Any:
         if value not in resolve_name(kind.table):
             raise ValueError(f"Invalid value {value!r}")
         return value
-    if isinstance(value, kind.family):
+    if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
-    if "kind" not in value:
+    if isinstance(kind, _Later):
+        found = resolve_name(kind.place)
+    elif "kind" not in value:
         raise ValueError("Object missing required field `kind`")
-    found = find(kind.family, value["kind"]) if isinstance(value["kind"], str) else None
-    if found is None:
-        raise ValueError(f"Invalid value {value['kind']!r} - at `$.kind`")
+    else:
+        found = find(kind.family, value["kind"]) if isinstance(value["kind"], str) else None
+        if found is None:
+            raise ValueError(f"Invalid value {value['kind']!r} - at `$.kind`")
     try:
         return convert(value, found)
     except msgspec.ValidationError as error:
@@ -157,8 +188,10 @@ def _decode(kind: Any, value: Any) -> Any:
 
 
 def allowed(kind: type) -> list[type] | list[str]:
-    """What the type of an open field takes: the members of its family, or the names of its table."""
+    """What the type of an open field takes: the members of its family, its one record, or the names of its table."""
     if isinstance(kind, _Named):
         return list(resolve_name(kind.table))
+    if isinstance(kind, _Later):
+        return [resolve_name(kind.place)]
     assert isinstance(kind, _Open), kind
     return list(members(kind.family).values())

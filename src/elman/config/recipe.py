@@ -1,7 +1,9 @@
 """One experiment, completely."""
 
+from typing import Any
+
 from elman.config.data import Data
-from elman.config.network import Model, Recursive
+from elman.config.network import Model
 from elman.config.pairs import PairData
 from elman.config.parts import OneOf, tag_of
 from elman.config.record import Count, Record
@@ -78,8 +80,7 @@ class Recipe(Record, frozen=True, kw_only=True):
 
     def _check_trees(self, data: TreeData) -> None:
         """Raise ValueError where parts of a network over trees do not belong together."""
-        core = self.model.core
-        assert isinstance(core, Recursive)
+        core: Any = self.model.core  # of the kind "recursive"
         if core.parser != (self.training.margin is not None):
             raise ValueError("model.core.parser = true and the table training.margin belong together; set both or none")
         if data.binary == "none" and (core.parser or tag_of(core.composition) != "child-sum-lstm"):

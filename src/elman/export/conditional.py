@@ -22,10 +22,10 @@ from elman.export.onnx import BATCH, Axes, OnnxGraph, states_of, write_onnx
 from elman.export.step import plain, table
 from elman.network.cells.cell import LayerState, Scan, Step, Weights
 from elman.network.cores.attentive import AttentiveCore
-from elman.network.cores.deep_memory import MemoryLayer
+from elman.network.cores.deep_memory import DeepMemory
 from elman.network.cores.layer import Layer
 from elman.network.cores.padding import NoPadding
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import State, leaves, rebuild
 
@@ -143,14 +143,14 @@ def compare_conditional(
     return Comparison(largest, count)
 
 
-def _memories(model: SequenceToSequence) -> list[MemoryLayer]:
-    return [one for one in model.reader.memories if isinstance(one, MemoryLayer)]
+def _memories(model: SequenceToSequence) -> list[DeepMemory]:
+    return [one for one in model.reader.memories if isinstance(one, DeepMemory)]
 
 
 def _plain(model: SequenceToSequence) -> SequenceToSequence:
     copied = plain(model)
     assert isinstance(copied, SequenceToSequence)
-    if isinstance(copied.reader.encoder, Characters):
+    if isinstance(copied.reader.encoder, CharactersEncoder):
         with torch.no_grad():
             copied.reader.encoder = table(copied.reader.encoder).requires_grad_(False)
     return copied

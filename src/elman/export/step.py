@@ -16,14 +16,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from elman import config
 from elman.network.cores.layer import take_plain_steps
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.encoders.encoder import Inputs
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import Lookup, LookupEncoder
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice
-from elman.network.output.contexts import Mixture
+from elman.network.output.contexts import MixtureContexts
 from elman.network.state import leaves, rebuild
 
 
@@ -75,15 +74,15 @@ def plain(model: LanguageModel) -> LanguageModel:
     with torch.no_grad():
         copied = copy.deepcopy(model).cpu().eval()
         take_plain_steps(copied)
-        if isinstance(copied.encoder, Characters):
+        if isinstance(copied.encoder, CharactersEncoder):
             copied.encoder = table(copied.encoder)
     return copied.requires_grad_(False)
 
 
-def table(encoder: Characters) -> Lookup:
+def table(encoder: CharactersEncoder) -> LookupEncoder:
     """The vectors of the words of its vocabulary, which no longer need their spelling."""
     vectors = encoder(torch.arange(len(encoder.words)).unsqueeze(1)).squeeze(1)
-    found = Lookup(config.Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
+    found = LookupEncoder(Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
     found.weight.copy_(vectors)
     return found.eval()
 
@@ -99,7 +98,7 @@ class LookStep(nn.Module):
     def __init__(self, step: Step) -> None:
         super().__init__()
         self.model, self.template = step.model, step.template
-        self.mixes = isinstance(self.model.output.contexts, Mixture)
+        self.mixes = isinstance(self.model.output.contexts, MixtureContexts)
 
     @property
     def names(self) -> list[str]:

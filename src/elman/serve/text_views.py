@@ -18,7 +18,7 @@ from elman.errors import UserError
 from elman.evaluation.scoring import surprisal
 from elman.learning.constraint import spectral_radii
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Mixture
+from elman.network.output.contexts import MixtureContexts
 from elman.network.state import State
 from elman.serve import answers, questions
 from elman.serve.limits import Limits
@@ -49,7 +49,7 @@ class TextViews(TextReader):
         self._components: dict[int, Components] = {}
         self._radii: list[float] | None = None
         self.answers = {"states": self.states, "neighbours": self.neighbours, "pairs": self.pairs}
-        if isinstance(self.run.model.output.contexts, Mixture):
+        if isinstance(self.run.model.output.contexts, MixtureContexts):
             self.answers["components"] = self.components
 
     def components(self, question: questions.Components, tab: Tab) -> Work[answers.Mixed]:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import torch
 
-from elman.config import Mixture, Model
+from elman.config import Model
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import locate_minimal_pairs
 from elman.learning.progress import phases_of
 from elman.network.build import build_model
 from elman.network.device import choose_device
+from elman.network.output.contexts import Mixture
 from elman.network.seq2seq import SequenceToSequence
 from elman.study.claim import Claim, Computation, Scale, at_scale
 from elman.study.measuring import at_once, measuring_minutes

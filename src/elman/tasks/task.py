@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import msgspec
 import torch
 
-from elman.config.network import Lookup
 from elman.config.recipe import Recipe
 from elman.config.training import Training
 from elman.data.parts import WHOLE, Part
@@ -19,6 +18,7 @@ from elman.evaluation.perplexity import Score
 from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
 from elman.jobs import Advance
+from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.input_gate import is_of_gate
 from elman.tasks.run import Inputs, Run

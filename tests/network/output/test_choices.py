@@ -12,7 +12,7 @@ from elman.decoding.sampling import draw
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.network.build import build_model
-from elman.network.output.adaptive import Adaptive
+from elman.network.output.adaptive import AdaptiveChoice
 from elman.network.output.choice import Surroundings, unigram
 from reference import choices as reference
 from support import networks
@@ -216,7 +216,7 @@ def test_the_gates_of_a_word_sum_to_one(choice):
 def test_adaptive_softmax_is_torchs():
     """With the same matrices, torch.nn.AdaptiveLogSoftmaxWithLoss says the same."""
     theirs = nn.AdaptiveLogSoftmaxWithLoss(8, 60, [10, 30], div_value=2.0).double()
-    ours = Adaptive(config.Adaptive(cutoffs=(10, 30), div_value=2.0), Surroundings(8, 60)).double()
+    ours = AdaptiveChoice(config.Adaptive(cutoffs=(10, 30), div_value=2.0), Surroundings(8, 60)).double()
     with torch.no_grad():
         ours.head.copy_(theirs.head.weight)
         for tail, (down, up) in enumerate(theirs.tail):

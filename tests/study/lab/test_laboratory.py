@@ -19,7 +19,7 @@ from elman.learning.echo_state import fit_ridge
 from elman.learning.optimisers import Optimiser
 from elman.learning.update import Update
 from elman.network.output.choice import Surroundings
-from elman.network.output.gaussian import Gaussian
+from elman.network.output.gaussian import GaussianChoice
 from elman.objective.loss import Objective
 from elman.study.lab.conduct import LADDER, Chain, chains, conduct, reach, summarise, to_builtins
 from elman.study.lab.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
@@ -124,7 +124,7 @@ def test_tasks_of_bits_are_trained(name):
 
 
 def test_a_gaussian_of_unit_variance_is_the_normal_distribution():
-    choice = Gaussian(config.Gaussian(variance="unit"), Surroundings(4, 3)).double()
+    choice = GaussianChoice(config.Gaussian(variance="unit"), Surroundings(4, 3)).double()
     context, target = torch.randn(5, 2, 4, dtype=torch.float64), torch.randn(5, 3, dtype=torch.float64)
     normal = torch.distributions.Normal(choice.mean(context), 1.0)
     torch.testing.assert_close(choice.log_prob(context, target), normal.log_prob(target.unsqueeze(1)).sum(-1))

@@ -1,7 +1,7 @@
 """One recurrent layer: the weights of a cell, and the dropout of its products and weights."""
 
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,9 @@ from elman.network import dropout, matmul, precision
 from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
 from elman.network.cells.trial import checked
 from elman.network.initialisation import fill
+
+if TYPE_CHECKING:
+    from elman.network.cores.stack import Stack
 
 
 class Layer(nn.Module):
@@ -197,7 +200,7 @@ def take_plain_steps(module: Module) -> Module:
     return module
 
 
-def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
+def build_layer(record: "Stack", below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
     """One layer of width `size` on vectors of width `below`, the `first` or not.
 
     Raises UserError where its cell has no recurrent dropout, no masks by gate, or weights of which none can be dropped.

@@ -15,7 +15,9 @@ from elman.learning.echo_state import fit_next
 from elman.learning.rtrl import RTRL, cost
 from elman.network.build import build_model
 from elman.network.cores.core import Surroundings
-from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.reservoir import Reservoir, ReservoirCore
+from elman.network.cores.stack import Stack
+from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
@@ -86,8 +88,8 @@ def seconds_per_step(cell: config.Cell, units: int, repetitions: int, symbols: i
 
 def symbol_model(cell: config.Cell, units: int, symbols: int = SYMBOLS) -> LanguageModel:
     """One layer over symbols."""
-    core = config.Stack(sizes=(units,), cell=cell)
-    return build_model(config.Model(encoder=config.Lookup(size=4), core=core), symbols)
+    core = Stack(sizes=(units,), cell=cell)
+    return build_model(config.Model(encoder=Lookup(size=4), core=core), symbols)
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,10 @@ class Prediction:
     def _nrmse(self, values: torch.Tensor, seed: int) -> float:
         """Root mean square error of one reservoir over the standard deviation of the series."""
         series = (values - 1).tanh()[:, None, None]
-        record = config.Reservoir(
+        record = Reservoir(
             size=self.units, radius=self.radius, leak=self.leak, density=self.density, bias_scale=self.bias_scale
         )
-        core = Reservoir(record, Surroundings(input_size=1)).double()
+        core = ReservoirCore(record, Surroundings(input_size=1)).double()
         drawn = core.draw(torch.Generator().manual_seed(seed))
         network = fit_next(drawn, series[: self.learnt], washout=self.washout)
         starts = torch.arange(self.learnt + 2 * self.every, self.heard - self.ahead - 1, self.every)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from elman.data.classic.memory import RECALL
-from elman.network.cores.stack import Stack, layers_of
+from elman.network.cores.stack import StackCore, layers_of
 from elman.network.model import LanguageModel
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound, lower, times
@@ -90,7 +90,7 @@ class Preserved:
 
 
 def _scale(model: LanguageModel, gain: float) -> None:
-    assert isinstance(model.core, Stack)
+    assert isinstance(model.core, StackCore)
     with torch.no_grad():
         for layer in layers_of(model.core):
             assert layer.weight_hh is not None

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from elman import config
 from elman.learning.constraint import ConstrainedCore
-from elman.network.cores.stack import Stack, build_stack, candidate_hidden, layers_of
+from elman.network.cores.stack import Stack, StackCore, build_stack, candidate_hidden, layers_of
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import higher, lower
 
@@ -65,9 +65,9 @@ class Recaller:
     def __init__(self, chosen: MemoryAndNoise, seed: int) -> None:
         self.chosen, units = chosen, chosen.units
         self.generator = torch.Generator().manual_seed(seed)
-        recipe = config.Stack(sizes=(units,), cell=config.GRU(reset="before"), biases=0)
+        recipe = Stack(sizes=(units,), cell=config.GRU(reset="before"), biases=0)
         self.core = build_stack(recipe, 1, locked=True)
-        assert isinstance(self.core, Stack)
+        assert isinstance(self.core, StackCore)
         with torch.no_grad():
             for layer in layers_of(self.core):
                 assert layer.weight_hh is not None

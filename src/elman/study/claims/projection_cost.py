@@ -19,7 +19,7 @@ from elman.learning.constraint import spectral_projector
 from elman.learning.projections.projector import BySVD, Projector
 from elman.learning.update import Update, build_optimiser
 from elman.network.build import build_model
-from elman.network.cores.stack import Stack, candidate_hidden
+from elman.network.cores.stack import StackCore, candidate_hidden
 from elman.objective.loss import build_objective
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.claims.constraint import DELTAS
@@ -38,7 +38,7 @@ class TimedTraining:
         self.recipe, training = recipe, recipe.training
         self.model = build_model(recipe.model, len(corpus.vocabulary)).train()
         core = self.model.core
-        assert isinstance(core, Stack), "the recipe has recurrent layers"
+        assert isinstance(core, StackCore), "the recipe has recurrent layers"
         self.windows = TrainingWindows(corpus.split("train").tokens, training.batch_size, training.window.length)
         spans = self.windows.spans(0)
         self.spans, self.steps_per_epoch = itertools.cycle(spans), len(spans)

@@ -14,7 +14,7 @@ from elman.data.classic.task import ClassicTask
 from elman.drawing.heat_map import draw_over_time
 from elman.drawing.page import Figure, Section, write_page
 from elman.errors import UserError
-from elman.network.cores.ntm import TuringMachine, weights_over_time
+from elman.network.cores.ntm import TuringMachineCore, weights_over_time
 from elman.network.model import LanguageModel
 from elman.study.lab.trial import CHECKED, error_of
 
@@ -61,15 +61,15 @@ class Looks(NamedTuple):
         return torch.isin(read[self.due], wrote[~self.due]).float().mean().item()
 
 
-def machine_of(model: LanguageModel, name: str) -> TuringMachine:
+def machine_of(model: LanguageModel, name: str) -> TuringMachineCore:
     """The core of a network called `name`; raises UserError where it has no heads."""
-    if not isinstance(model.core, TuringMachine):
+    if not isinstance(model.core, TuringMachineCore):
         raise UserError(f"the cell {name} has no heads; use ntm or ntm-feed-forward")
     return model.core
 
 
 @torch.no_grad()
-def look(model: LanguageModel, core: TuringMachine, task: ClassicTask, span: int, seed: int) -> Looks:
+def look(model: LanguageModel, core: TuringMachineCore, task: ClassicTask, span: int, seed: int) -> Looks:
     """Read a sequence of the full span that training has not drawn, and measure the error on others of it."""
     model.eval()
     draw = np.random.default_rng([seed, span, 2])

@@ -18,15 +18,20 @@ from elman.learning.single_step import learns
 from elman.learning.teacher_forcing import FedBackTruth
 from elman.network.build import build_model
 from elman.network.cores.core import build_core
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import Jordan, JordanCore
+from elman.network.cores.ntm import TuringMachine
+from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.residual import Residual
+from elman.network.cores.stack import Stack
 from elman.network.encoders.encoder import Inputs
+from elman.network.encoders.lookup import Lookup
 from elman.network.encoders.values import Values
 from elman.network.model import LanguageModel
+from elman.network.output.bernoulli import Bernoulli
 from elman.network.output.choice import Surroundings
 from elman.network.output.contexts import build_contexts
-from elman.network.output.gaussian import Gaussian
+from elman.network.output.gaussian import Gaussian, GaussianChoice
 from elman.network.output.layer import OutputLayer
-from elman.network.output.notes import Bernoulli
 from elman.network.state import State
 from elman.objective.loss import Loss, Objective
 
@@ -49,15 +54,15 @@ class Network(NamedTuple):
 
 
 def _layer(cell: config.Cell) -> Callable[[int], config.Core]:
-    return lambda size: config.Stack(sizes=(size,), cell=cell, biases=1)
+    return lambda size: Stack(sizes=(size,), cell=cell, biases=1)
 
 
 def _block(cell: config.Cell) -> Callable[[int], config.Core]:
-    return lambda size: config.Residual(size=size, depth=1, cell=cell)
+    return lambda size: Residual(size=size, depth=1, cell=cell)
 
 
 def _two(cell: config.Cell, connections: Literal["graves", "melis"]) -> Callable[[int], config.Core]:
-    return lambda size: config.Stack(sizes=(size, size), cell=cell, connections=connections, biases=1)
+    return lambda size: Stack(sizes=(size, size), cell=cell, connections=connections, biases=1)
 
 
 _IDENTITY = config.Initialisation(
@@ -67,7 +72,7 @@ _IDENTITY = config.Initialisation(
 NETWORKS: dict[str, Network] = {
     "elman": Network("Elman 1990: tanh", _layer(config.Elman())),
     "irnn": Network("Le et al. 2015: ReLU, from the identity", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
-    "jordan": Network("Jordan 1986: reads its own output; for symbols", lambda n: config.Jordan(size=n, decay=0.5)),
+    "jordan": Network("Jordan 1986: reads its own output; for symbols", lambda n: Jordan(size=n, decay=0.5)),
     "rung-forget": Network("Elman with a forget gate", _layer(config.Ladder(rung="forget"))),
     "rung-input": Network("and an input gate", _layer(config.Ladder(rung="input"))),
     "lstm": Network("and an output gate: LSTM (Gers et al. 2000)", _layer(config.LSTM())),
@@ -105,10 +110,10 @@ NETWORKS: dict[str, Network] = {
                       _two(config.LSTM(peepholes=True), "graves")),
     "melis": Network("Melis et al. 2018: two layers of capped LSTMs, summed",
                      _two(config.LSTM(input_gate="capped"), "melis")),
-    "ntm": Network("Graves et al. 2014: an LSTM beside a memory of 128 x 20", lambda n: config.TuringMachine(size=n)),
+    "ntm": Network("Graves et al. 2014: an LSTM beside a memory of 128 x 20", lambda n: TuringMachine(size=n)),
     "ntm-feed-forward": Network("the same with a controller that has no state",
-                                lambda n: config.TuringMachine(size=n, controller=config.Perceptron())),
-    "echo-state": Network("Jaeger 2001: only the readout is trained", lambda n: config.Reservoir(size=n)),
+                                lambda n: TuringMachine(size=n, controller=config.Perceptron())),
+    "echo-state": Network("Jaeger 2001: only the readout is trained", lambda n: Reservoir(size=n)),
 }  # fmt: skip
 
 
@@ -128,21 +133,17 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     chosen = network(name)
     core, rules = chosen.core(size), chosen.initialisation
     if task.kind == "symbols":
-        recipe = config.Model(encoder=config.Lookup(size=min(task.inputs, 16)), core=core, initialisation=rules)
+        recipe = config.Model(encoder=Lookup(size=min(task.inputs, 16)), core=core, initialisation=rules)
         return build_model(recipe, task.inputs)
-    if isinstance(core, config.Jordan):
+    if isinstance(core, Jordan):
         has = "bits" if task.kind == "bits" else "real values"
         raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has {has}")
     built = build_core(core, task.inputs, locked=True)
-    assert not isinstance(built, Jordan)
+    assert not isinstance(built, JordanCore)
     surroundings = Surroundings(built.dims[-1], task.outputs)
-    linear = (
-        Bernoulli(config.Bernoulli(), surroundings)
-        if task.kind == "bits"
-        else Gaussian(config.Gaussian(variance="unit"), surroundings)
-    )
-    output = OutputLayer(build_contexts(config.Output(), built.dims), linear)
-    model = LanguageModel(Values(config.Values(), Inputs(task.inputs)), built, output)
+    choice = Bernoulli() if task.kind == "bits" else Gaussian(variance="unit")
+    output = OutputLayer(build_contexts(config.Output(), built.dims), choice.build(surroundings))
+    model = LanguageModel(Values().build(Inputs(task.inputs)), built, output)
     model.initialise(rules)
     return model
 
@@ -193,7 +194,7 @@ class RidgeReadout(Learner):
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
         """Fit the readout to one more window; the loss is that of the new readout."""
         choice = model.output.choice
-        assert isinstance(choice, Gaussian)
+        assert isinstance(choice, GaussianChoice)
         assert batch.mask is not None
         trace, state = model.trace(batch.inputs, state)
         states, targets = trace.top[batch.mask], batch.targets[batch.mask]
@@ -210,4 +211,4 @@ class RidgeReadout(Learner):
 def learner_of(model: LanguageModel, rule: str) -> Learner:
     """Ridge regression where only a linear readout learns, else the rule called `rule`; raises UserError as above."""
     learner = learning_rule(rule)
-    return RidgeReadout() if isinstance(model.output.choice, Gaussian) and not learns(model.core) else learner
+    return RidgeReadout() if isinstance(model.output.choice, GaussianChoice) and not learns(model.core) else learner

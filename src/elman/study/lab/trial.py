@@ -18,7 +18,7 @@ from elman.learning.optimisers import Optimiser
 from elman.learning.single_step import OneStep, flat, learns
 from elman.learning.update import Update
 from elman.network.model import LanguageModel
-from elman.network.output.gaussian import Gaussian
+from elman.network.output.gaussian import GaussianChoice
 from elman.objective.loss import Objective
 from elman.study.lab.networks import build_network, learner_of
 
@@ -163,7 +163,7 @@ def error_of(model: LanguageModel, task: ClassicTask, sample: Sample) -> float:
         return (likelier != batch.targets)[batch.mask].float().mean().item()
     if task.kind == "values":
         choice = model.output.choice
-        assert isinstance(choice, Gaussian)
+        assert isinstance(choice, GaussianChoice)
         assert batch.mask is not None
         trace, _ = model.trace(batch.inputs, model.begin(batch.inputs.shape[1]))
         return (choice.mean(trace.top) - batch.targets)[batch.mask].square().mean().item()

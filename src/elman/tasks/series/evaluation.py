@@ -19,7 +19,7 @@ from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.jobs import Advance, advancing
 from elman.network.model import LanguageModel
-from elman.network.output.gaussian import Density
+from elman.network.output.density import Density
 
 
 class Prediction(msgspec.Struct, frozen=True):

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.config import Characters
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
@@ -33,6 +32,7 @@ from elman.evaluation.scoring import Sentences, score_document, score_sentences
 from elman.evaluation.word_ends import spaces_of
 from elman.jobs import Advance
 from elman.network.build import build_model
+from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions

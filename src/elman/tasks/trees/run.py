@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from elman.config.network import Recursive
 from elman.config.recipe import Recipe
 from elman.config.trees import TreeData
 from elman.data.pairs.trees import Node
@@ -26,6 +25,7 @@ from elman.evaluation.tree_baselines import bag_of_words, majority
 from elman.evaluation.trees import Search, choose, label_accuracy, label_constituents, linear_trees, parse
 from elman.jobs import Advance
 from elman.network.build import build_model
+from elman.network.cores.recursive import Recursive
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions

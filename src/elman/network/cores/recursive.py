@@ -7,13 +7,39 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.config import plugins
+from elman.config.parts import OneOf
+from elman.config.record import Positive, Rate
 from elman.data.batches import Source
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.source import sentence_reader
+from elman.network.cores.stack import Stack
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.state import State
-from elman.network.trees.composition import NodeState, build_composition
+from elman.network.trees.binary_lstm import BinaryTreeLSTM
+from elman.network.trees.composition import Composition, NodeState
+
+
+class Recursive(config.Core, frozen=True, tag="recursive"):
+    """A network over trees: nodes are vectors of `size` numbers, composed of those of their children.
+
+    `leaves`: layers that read the sentence in both directions before, `stack.sizes` holding the size of each direction;
+    None: the leaves are the words alone. `parser`: nodes have scores, by which trees are searched for, and the recipe
+    has a table training.margin; without it trees are always given. `output_dropout`: of the vectors that are labelled
+    and scored.
+    """
+
+    reads = "trees"
+    size: Positive
+    composition: OneOf[config.Composition] = BinaryTreeLSTM()
+    leaves: Stack | None = None
+    parser: bool = False
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "RecursiveCore":
+        """The core; raises UserError where its layers below the leaves cannot read in both directions."""
+        return RecursiveCore(self, surroundings)
 
 
 @final
@@ -25,13 +51,14 @@ class RecursiveCore(RecurrentCore):
     has `score_weight`, u in the score u'p of a node.
     """
 
-    def __init__(self, record: config.Recursive, input_size: int, *, locked: bool) -> None:
+    def __init__(self, record: Recursive, surroundings: Surroundings) -> None:
         super().__init__()
+        input_size, locked = surroundings.input_size, surroundings.locked
         self.dims = (input_size, record.size)
         below = record.leaves
         self.reader = None if below is None else sentence_reader(below, input_size, "model.core.leaves", locked=locked)
         width = input_size if self.reader is None else self.reader.sizes[-1]
-        self.composition = build_composition(record.composition, width, record.size)
+        self.composition = plugins.built(record.composition, Composition, width, record.size)
         self.score_weight = nn.Parameter(torch.empty(1, record.size)) if record.parser else None
         self.dropout = Dropout(record.output_dropout, locked=False)
 
@@ -61,8 +88,3 @@ class RecursiveCore(RecurrentCore):
         self.composition.initialise(rules)
         if self.score_weight is not None:
             fill(self.score_weight, rules.output, self.dims[-1])
-
-
-def build(record: config.Recursive, surroundings: Surroundings) -> RecursiveCore:
-    """The core of a recipe; raises UserError where its layers below the leaves cannot read in both directions."""
-    return RecursiveCore(record, surroundings.input_size, locked=surroundings.locked)
