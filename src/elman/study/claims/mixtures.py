@@ -17,7 +17,7 @@ from elman.data.windows import TrainingWindows
 from elman.learning.bptt import bptt
 from elman.learning.update import build_update
 from elman.network.build import build_model
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import StackCore
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source
@@ -68,7 +68,7 @@ class LayerGradients:
 def layer_norms(model: LanguageModel, batches: list[Batch]) -> list[float]:
     """Norm of the gradient of the mean loss over consecutive batches, layer by layer, without dropout."""
     core = model.core
-    assert isinstance(core, Stack), "layers are those of a stack"
+    assert isinstance(core, StackCore), "layers are those of a stack"
     model.eval()
     model.zero_grad()
     state = model.begin(batches[0].inputs.shape[1])
