@@ -5,6 +5,8 @@ import pytest
 from elman import config
 from elman.config.toml import find
 from elman.errors import UserError
+from elman.kinds.music.record import MusicData, MusicEvaluation
+from elman.kinds.pairs.record import PairData, PairEvaluation
 
 BASE = """\
 title = "base"
@@ -123,13 +125,13 @@ EARLIER = {
         {"encoder": {"kind": "frames", "size": 4}, "core": STACK},
         {"pitches": 93},
         {"length": 35},
-        config.MusicData(pitches=93, evaluation=config.MusicEvaluation(streams=4, length=35)),
+        MusicData(pitches=93, evaluation=MusicEvaluation(streams=4, length=35)),
     ),
     "pairs": (
         {"encoder": LOOKUP, "core": {"kind": "attentive", "stack": STACK}, "source": {"stack": STACK}},
         {"form": "trees"},
         {"beam": 2},
-        config.PairData(form="trees", evaluation=config.PairEvaluation(beam=2)),
+        PairData(form="trees", evaluation=PairEvaluation(beam=2)),
     ),
 }
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from elman.data.music.windows import PieceWindows
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.dynamic import (
     DynamicModel,
@@ -17,6 +16,7 @@ from elman.evaluation.dynamic import (
     statistics_windows,
 )
 from elman.evaluation.perplexity import stream
+from elman.kinds.music.windows import PieceWindows
 from support import networks
 
 RULES = [Rule(lr=1e-3, decay=0.5, eps=1e-3, segment=4), Rule(kind="sgd", lr=0.1, decay=0.2, segment=4)]

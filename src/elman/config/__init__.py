@@ -42,7 +42,6 @@ from elman.config.initialisation import (
     Uniform,
     Zeros,
 )
-from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import (
     Attentive,
     Characters,
@@ -82,12 +81,9 @@ from elman.config.output import (
     Single,
     Tree,
 )
-from elman.config.pairs import PairData, PairEvaluation, PairOptions
 from elman.config.parts import Activation, OneOf, Part
 from elman.config.recipe import Expected, Recipe
 from elman.config.record import Nonlinearity
-from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
-from elman.config.tags import TagData, TagEvaluation, TagOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import (
     DESCRIPTIVE,
@@ -126,6 +122,5 @@ from elman.config.training import (
     Training,
     Window,
 )
-from elman.config.trees import TreeData, TreeEvaluation, TreeOptions
 
 plugins.load()

@@ -1,8 +1,9 @@
 """Parts of a recipe that are one of several kinds: a family, its members, and how a recipe names one.
 
 A family is a class with a `folder`, mostly a subclass of `Part`: the package, or the module, that holds its members.
-The member of kind "min-gru" is a record in the module `min_gru` of a package; a module holds all members of a small
-family. Nothing lists them: a new member is a new file. Plug-ins add members by `register`.
+The member of kind "min-gru" is a record in the module `min_gru` of a package, or in its module `record` where `min_gru`
+is a package itself; a module holds all members of a small family. Nothing lists them: a new member is a new file.
+Plug-ins add members by `register`.
 """
 
 import functools
@@ -67,7 +68,7 @@ def _own(family: type[F], kind: str) -> type[F] | None:
         name = kind.replace("-", "_")
         if not name.isidentifier() or name not in _modules(place):
             return None
-        place = importlib.import_module(f"{folder_of(family)}.{name}")
+        place = _member_module(place, name)
     return next((one for one in _members_in(place, family) if tag_of(one) == kind), None)
 
 
@@ -76,13 +77,18 @@ def members(family: type[F]) -> dict[str, type[F]]:
     place = importlib.import_module(folder_of(family))
     modules = [place]
     if hasattr(place, "__path__"):
-        modules += [importlib.import_module(f"{folder_of(family)}.{name}") for name in _modules(place)]
+        modules += [_member_module(place, name) for name in _modules(place)]
     own = {tag_of(one): one for module in modules for one in _members_in(module, family)}
     return own | _registered.get(family, {})
 
 
 def _modules(package: ModuleType) -> list[str]:
     return [one.name for one in pkgutil.iter_modules(package.__path__)]
+
+
+def _member_module(package: ModuleType, name: str) -> ModuleType:
+    module = importlib.import_module(f"{package.__name__}.{name}")
+    return importlib.import_module(f"{module.__name__}.record") if hasattr(module, "__path__") else module
 
 
 def _members_in(module: ModuleType, family: type[F]) -> Iterator[type[F]]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elman.data.trees.nodes import Trees
-from elman.data.trees.shape import NONE, Shape
+from elman.kinds.trees.nodes import Trees
+from elman.kinds.trees.shape import NONE, Shape
 
 
 class Bracketing(NamedTuple):

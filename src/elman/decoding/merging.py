@@ -6,8 +6,8 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
-from elman.data.trees.nodes import side_by_side
 from elman.decoding.bracketing import Bracketing, from_splits
+from elman.kinds.trees.nodes import side_by_side
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState
 

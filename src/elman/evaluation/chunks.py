@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from elman.data.tags.bank import is_chunk_tag
 from elman.errors import UserError
 from elman.evaluation.statistics import Measure, f1, precision, recall
+from elman.kinds.tags.bank import is_chunk_tag
 
 
 def require_nervaluate() -> Any:

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from elman import config
 from elman.data.batches import Batch
-from elman.data.trees.nodes import Trees, side_by_side
 from elman.decoding.bracketing import Augmentation
 from elman.decoding.chart import chart_search
+from elman.kinds.trees.nodes import Trees, side_by_side
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState
 from elman.objective.loss import Loss

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.data.music.pitches import Roll
 from elman.errors import UserError, notice
 from elman.export.check import Comparison
 from elman.export.looks import FrameStep
 from elman.export.onnx import BATCH, OnnxGraph, states_of, write_onnx
+from elman.kinds.music.pitches import Roll
+from elman.kinds.music.run import MusicRun
 from elman.network.output.notes import NADE, Bernoulli
 from elman.serve.music import MusicService
 from elman.serve.static_graphs import Differences, beginning_facts, write_graphs
-from elman.tasks.music.run import MusicRun
 
 GRAPH, CHOICE = "model.onnx", "choice.bin"
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from elman import config
-from elman.config.music import MusicOptions
 from elman.data.kinds import Look
-from elman.data.music.midi import write_midi
-from elman.data.pairs.files import RawPair
 from elman.data.text.facts import TextFacts
 from elman.errors import UserError
+from elman.kinds.music.midi import write_midi
+from elman.kinds.music.record import MusicOptions
+from elman.kinds.pairs.files import RawPair
 from elman.tasks.proposal import choose, others, text, text_model
 from elman.tasks.proposal.others import PairFacts
 from elman.tasks.proposal.proposal import Proposal, changed, epochs_reason, epochs_that_fit, setting

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import torch
 
-from elman.config.pairs import PairOptions
-from elman.config.tags import TagOptions
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
 from elman.data.kinds import Look, look, name_of
-from elman.data.pairs.files import find_files, read_pairs
-from elman.data.tags.corpus import read_sentences
 from elman.data.text.block_reading import Progress
 from elman.data.text.facts import TextFacts, text_facts
 from elman.data.text.sources import find_sections, require_all
 from elman.errors import UserError
 from elman.files import cache_folder
+from elman.kinds.pairs.files import find_files, read_pairs
+from elman.kinds.pairs.record import PairOptions
+from elman.kinds.tags.corpus import read_sentences
+from elman.kinds.tags.record import TagOptions
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import others, text, text_model

@@ -5,8 +5,8 @@ import re
 from typing import Any, NamedTuple
 
 from elman.data.kinds import Look
-from elman.data.pairs.files import RawPair
 from elman.data.text.passages import has_words, unseparated
+from elman.kinds.pairs.files import RawPair
 from elman.tasks.proposal.proposal import Proposal, Speed, changed, epochs_reason, epochs_that_fit
 
 SHORTER = 0.5

@@ -1,0 +1,137 @@
+"""The task of pairs of a source and a target."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elman.config.recipe import Recipe
+from elman.data.by_length import WholeWindows
+from elman.data.parts import WHOLE, Part
+from elman.data.text.block_reading import Progress
+from elman.evaluation.perplexity import Score
+from elman.evaluation.result import Result
+from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result, target_accuracy
+from elman.evaluation.transduction import references, require_libraries, rules_of
+from elman.files import write_atomic
+from elman.jobs import Advance
+from elman.kinds.pairs.corpus import open_pairs, say_held_out
+from elman.kinds.pairs.record import PairData
+from elman.kinds.pairs.run import PairRun, Translation
+from elman.kinds.pairs.symbols import PairSymbols
+from elman.network.model import LanguageModel
+from elman.network.seq2seq import SequenceToSequence
+from elman.tasks.task import Size, WholeSequences, write_results
+
+SAMPLES = 6
+"""Sources of the test split whose targets a run folder shows."""
+
+_PAIRS = {"tsv": (30_000, 20, 8), "parallel": (50_000, 11.4, 8.8), "trees": (4_000, 16.5, 45)}
+"""Approximate numbers: training pairs, symbols per source and symbols per target."""
+_SEQUENCES = (150_000, 20, 6)
+"""The same of programs and pronunciations, whose vocabularies have less than a hundred symbols."""
+_GIGAWORD = (3_800_000, 32, 11)
+"""The same of headlines in subwords, whose recipes do not cut the vocabulary."""
+
+
+class PairTask(WholeSequences):
+    """A corpus of pairs."""
+
+    kind, run = "pairs", PairRun
+    inputs: PairSymbols
+
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
+        assert isinstance(recipe.data, PairData)
+        self.recipe, self.data = recipe, recipe.data
+        self.require_whole(by_tokens=True)
+        require_libraries(rules_of(recipe.data.options))  # better refused now than after training
+        self.corpus = open_pairs(source, recipe.data.options)
+        self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
+        for split in ("valid", "test"):
+            say_held_out(self.corpus, self.corpus.split(split))
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:
+        """The approximate size of the data that recipes of this form are meant for."""
+        data = recipe.data
+        assert isinstance(data, PairData)
+        few = data.form == "trees" or data.measures == "sequences"
+        whole = data.form == "tsv" and data.max_vocabulary is None
+        usual = _SEQUENCES if data.measures == "sequences" else _GIGAWORD if whole else _PAIRS[data.form]
+        pairs, of_source, of_target = usual
+        pairs = min(pairs, data.train_pairs or pairs)
+        words = 100 if few else data.max_vocabulary or 5_000
+        return Size(round(pairs * of_target), words, round(pairs * of_source))
+
+    def windows(self, max_extra: int | None) -> WholeWindows:  # noqa: ARG002 - batches of pairs have no random windows
+        """The training pairs, in another order each epoch, or in that of the file."""
+        training, pairs = self.recipe.training, self.corpus.split("train")
+        tokens = training.tokens_per_batch
+        size = {"tokens_per_batch": tokens} if tokens else {"batch_size": training.batch_size}
+        gather = functools.partial(self.corpus.gather, pairs)
+        return WholeWindows(pairs.lengths, gather, self.recipe.seed, in_order=training.order == "file", **size)
+
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the tokens of the validation targets, batch by batch."""
+        assert isinstance(model, SequenceToSequence)
+        return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
+
+    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002
+        """results.json over whole pairs; output-test.txt and its quality; samples.json: test sources with theirs."""
+        run = PairRun(out, device)
+
+        def evaluated(name: str) -> Result:
+            pairs = self.corpus.split(name)
+            score = evaluate_pairs(run.model, self.corpus, pairs, advance=advance)
+            accuracy = target_accuracy(run.model, self.corpus, pairs)
+            if name != "test":
+                return pair_result(score, accuracy, pairs)
+            lines, quality = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
+            write_lines(out / "output-test.txt", lines)
+            write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
+            return pair_result(score, accuracy, pairs, quality)
+
+        return write_results(out, evaluated, lambda: {"samples.json": self._samples(run)})
+
+    def summary(self) -> list[str]:
+        """Pairs and tokens of each split, words of both vocabularies."""
+        lines = [
+            f"{name:5} {len(pairs):>9,} pairs, {pairs.facts['source_symbols']:,} source and"
+            f" {pairs.facts['tokens']:,} target symbols"
+            for name, pairs in self.corpus.splits.items()
+        ]
+        return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
+
+    def _samples(self, run: PairRun) -> list[dict[str, Any]]:
+        pairs, limit, symbols = self.corpus.split("test"), self.data.max_source, self.corpus.symbols
+        shown = [
+            place
+            for place, ids in enumerate(pairs.source)
+            if len(symbols.tokenisers.source_words(pairs.source_text[place])) <= limit
+            and set(ids.tolist()) != {symbols.source.unk}
+        ][:SAMPLES]
+        found = run.translate([pairs.source_text[place] for place in shown])
+        return [
+            {
+                "prompt": pairs.source_text[place],
+                "reference": pairs.target_text[place],
+                **sample(best[0], attends=run.model.attends),
+            }
+            for place, best in zip(shown, found, strict=True)
+        ]
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write texts, a line each."""
+    write_atomic(path, "".join(f"{line}\n" for line in lines))
+
+
+def sample(found: Translation, *, attends: bool) -> dict[str, Any]:
+    """A target as samples.json holds it, with the attention of a model that has it."""
+    if not attends:
+        return {"text": found.text}
+    weights = found.attention.astype(float).round(3).tolist()
+    attention = {"source": found.source, "target": [*found.words, "<eos>"], "weights": weights}
+    return {"text": found.text, "attention": attention}
