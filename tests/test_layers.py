@@ -47,7 +47,7 @@ LAYERS = (
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
     (("tasks",), "experiments, runs and texts: open, train, evaluate, sample, adapt, report"),
     (
-        ("kinds.*.run", "kinds.*.task", "kinds.*.evaluation", "kinds.*.drawing"),
+        ("kinds.*.run", "kinds.*.task", "kinds.*.evaluation", "kinds.*.drawing", "kinds.*.proposal"),
         "what is done with a kind of data: train, evaluate, sample, adapt, report",
     ),
     (("report",), "the HTML report of runs"),

@@ -25,6 +25,7 @@ class Data:
         own_core: the kind of core that reads it and nothing else, if there is one
         has_source: whether what is predicted depends on a source, which a part of the model reads
         looks: the module that recognises such data (`elman.data.kinds`), if there is one
+        proposal: the module that proposes recipes for such data (`elman.tasks.proposal.choose`), if there is one
         suffixes: of names of files that promise such data
         needs: what is read, in words, for messages
     """
@@ -38,6 +39,7 @@ class Data:
     own_core: ClassVar[str | None] = None
     has_source: ClassVar[bool] = False
     looks: ClassVar[str | None] = None
+    proposal: ClassVar[str | None] = None
     suffixes: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[str] = ""
 

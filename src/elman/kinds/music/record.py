@@ -39,6 +39,7 @@ class MusicData(MusicOptions, Data, frozen=True, kw_only=True, tag_field="kind",
     encoders = ("frames",)
     command = "compose --out FILE.mid"
     looks = "elman.kinds.music.looks"
+    proposal = "elman.kinds.music.proposal"
     suffixes = (".mid", ".midi", ".npz")
     needs = "MIDI files, or an .npz file of piano rolls"
     task = "elman.kinds.music.task:MusicTask"
