@@ -24,6 +24,8 @@ from elman.tasks.proposal.proposal import (
     epochs_that_fit,
     needed_epochs,
     setting,
+)
+from elman.tasks.proposal.proposal import (
     timed as in_so_many_minutes,
 )
 from elman.tasks.proposal.text_model import Extent
