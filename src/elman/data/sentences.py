@@ -3,15 +3,17 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from elman.config.record import Record
 from elman.data.text.fitting import Piece
+from elman.data.text.sources import Corpus
 from elman.data.text.tally import Tally
 from elman.data.text.vocabulary import UNK, Vocabulary
-from elman.files import sha256_lines
+from elman.files import canonical_json, sha256_lines
 
 Ids = npt.NDArray[np.integer]
 
@@ -25,6 +27,14 @@ class Folding(Protocol):
     @property
     def lowercase(self) -> bool:
         """Whether they are."""
+
+
+class HasFacts(Protocol):
+    """A split with its counts."""
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """The counts by their names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,3 +110,29 @@ class LabelledSymbols:
         """Words and labels as `save` wrote them; raises UserError where a file or a `needed` label is missing."""
         words = Vocabulary.load(folder / cls.WORDS_FILE, needs=(UNK,))
         return words, Vocabulary.load(folder / cls.LABELS_FILE, needs=(*needed, UNK))
+
+
+OptionsT = TypeVar("OptionsT", bound=Record)
+SplitT = TypeVar("SplitT", bound=HasFacts)
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledCorpus(Corpus[OptionsT, SplitT]):
+    """Sentences with labels as a model reads them; `sha256` are the digests of the files by their names."""
+
+    symbols: Any
+    sha256: dict[str, str]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the vocabularies, the files and the options."""
+        return sha256_lines(self.symbols.digest, canonical_json(self.options), *map(" ".join, self.sha256.items()))
+
+    def facts(self) -> dict[str, Any]:
+        """For `describe`: the vocabularies and the counts of each split."""
+        sizes = {"words": self.symbols.words, Path(self.symbols.LABELS_FILE).stem: self.symbols.labels}
+        return {
+            "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},
+            "splits": {name: split.facts for name, split in self.splits.items()},
+            "files": self.sha256,
+        }

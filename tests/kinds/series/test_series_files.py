@@ -121,10 +121,10 @@ def test_split_in_order_of_time(tmp_path):
 
 def test_standardisation_is_that_of_the_training_split(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(50.0))
-    columns = open_series(tmp_path / "a.npy", SeriesOptions()).columns
+    columns = open_series(tmp_path / "a.npy", SeriesOptions()).symbols
     assert columns.mean == (19.5,)
     assert columns.deviation == (np.arange(40.0).std(),)
-    plain = open_series(tmp_path / "a.npy", SeriesOptions(standardise=False)).columns
+    plain = open_series(tmp_path / "a.npy", SeriesOptions(standardise=False)).symbols
     assert (plain.mean, plain.deviation) == ((0.0,), (1.0,))
 
 
@@ -142,13 +142,13 @@ def test_folder_of_splits(tmp_path):
 def test_a_column_without_a_variance_that_can_be_computed_is_named(tmp_path, unit):
     np.save(tmp_path / "far.npy", np.stack([np.arange(50.0), unit * np.arange(50)], axis=1))
     with pytest.raises(UserError, match=r"column 1: values such as .* give it in other units"):
-        _ = open_series(tmp_path / "far.npy", SeriesOptions()).columns
+        _ = open_series(tmp_path / "far.npy", SeriesOptions()).symbols
 
 
 def test_constant_column_and_short_series(tmp_path):
     np.save(tmp_path / "constant.npy", np.stack([np.arange(50.0), np.ones(50)], axis=1))
     with pytest.raises(UserError, match="column 1: constant"):
-        _ = open_series(tmp_path / "constant.npy", SeriesOptions()).columns
+        _ = open_series(tmp_path / "constant.npy", SeriesOptions()).symbols
     np.save(tmp_path / "short.npy", np.arange(5.0))
     with pytest.raises(UserError, match="5 rows, too few"):
         open_series(tmp_path / "short.npy", SeriesOptions())

@@ -42,6 +42,11 @@ class MusicCorpus(Corpus[MusicOptions, Pieces]):
     division: str | None = None
 
     @property
+    def symbols(self) -> Pitches:
+        """The pitches of a frame."""
+        return Pitches(self.options.pitches)
+
+    @property
     def digest(self) -> str:
         """SHA-256 over the options and the pieces."""
         pieces = (f"{name} {pieces.sha256}" for name, pieces in self.splits.items())

@@ -5,7 +5,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import torch
 
@@ -18,12 +17,11 @@ from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.kinds.music.corpus import MusicCorpus, Pieces, open_music
 from elman.kinds.music.pitches import Pitches, Roll
-from elman.kinds.music.record import MusicData
 from elman.kinds.music.windows import PieceWindows
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
-from elman.tasks.run import Run
+from elman.tasks.splits import SplitRun
 
 
 @torch.inference_mode()
@@ -71,7 +69,7 @@ COLUMNS_READ = 20
 """Pieces read side by side to evaluate; it affects only the speed and, through the draws, the accuracy slightly."""
 
 
-class MusicRun(Run):
+class MusicRun(SplitRun):
     """A trained model of music with its recipe; raises UserError where the folder is not a run on music.
 
     Example (see docs/music.md)::
@@ -83,11 +81,9 @@ class MusicRun(Run):
     kind, reads = "music", "pitches"
     inputs: Pitches
 
-    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        super().__init__(path, device)
-        assert isinstance(self.recipe.data, MusicData)
-        self.options = self.recipe.data.options
-        self.inputs = Pitches(self.options.pitches)
+    def read_inputs(self) -> Pitches:
+        """The pitches of the recipe."""
+        return Pitches(self.options.pitches)
 
     def corpus(self, data: str | Path | None = None) -> MusicCorpus:
         """The run's music, or other music in the form that the run reads; how that was divided is reported."""
@@ -105,12 +101,15 @@ class MusicRun(Run):
         """Nats per step of a model for which every note is as likely as not."""
         return len(self.inputs) * math.log(2)
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
+    def result(
+        self,
+        corpus: MusicCorpus,  # noqa: ARG002 - a split is evaluated by itself
+        split: Pieces,
+        options: EvaluationOptions = DEFAULT,
+        advance: Advance = None,
+    ) -> Result:
         """NLL (nats per step) over whole pieces, and accuracy, of a split."""
-        options.require(self.kind, "streams")
-        music, columns = self.corpus(options.data), options.streams or COLUMNS_READ
-        result = evaluate_pieces(self.model, music.split(options.split), columns=columns, advance=advance)
-        return msgspec.structs.replace(result, data=music.source)
+        return evaluate_pieces(self.model, split, columns=options.streams or COLUMNS_READ, advance=advance)
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """The pieces of a split, one after another."""

@@ -1,6 +1,5 @@
 """The task of music: frames of notes, whole pieces."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,18 @@ import torch
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
 from elman.data.parts import WHOLE, ColumnsOf, Part
-from elman.data.text.block_reading import Progress
 from elman.drawing.piano_roll import PianoRoll
 from elman.evaluation.perplexity import Score, evaluate
-from elman.evaluation.result import Result
-from elman.jobs import Advance
 from elman.kinds.music.corpus import open_music
 from elman.kinds.music.midi import require_mido, write_midi
 from elman.kinds.music.pitches import Pitches
-from elman.kinds.music.record import MusicData
-from elman.kinds.music.run import MusicRun, evaluate_pieces
+from elman.kinds.music.run import MusicRun
 from elman.kinds.music.tune import TEMPO
 from elman.kinds.music.windows import PieceWindows
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Chord, log_odds_of_notes
-from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
+from elman.tasks.splits import SplitTask
+from elman.tasks.task import Size, copy_weights, require_no_random_windows
 
 SAMPLE_STEPS = 128
 """Steps of the samples in a run folder."""
@@ -33,19 +29,16 @@ _STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
 """Approximate training steps and pitches, where no count is published."""
 
 
-class MusicTask(Task):
+class MusicTask(SplitTask):
     """Piano rolls."""
 
-    kind, run = "music", MusicRun
+    kind, run, opening = "music", MusicRun, open_music
     inputs: Pitches
 
-    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
-        assert isinstance(recipe.data, MusicData)
-        self.recipe, self.data = recipe, recipe.data
-        require_no_random_windows(recipe.training, "pieces")
+    def require(self) -> None:
+        """Raise UserError where training cuts pieces at random, or MIDI files cannot be written."""
+        require_no_random_windows(self.recipe.training, "pieces")
         require_mido()  # the samples are MIDI files: better refused now than after training
-        self.corpus = open_music(source, recipe.data.options)
-        self.inputs, self.digest, self.source = Pitches(recipe.data.pitches), self.corpus.digest, source
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
@@ -80,21 +73,12 @@ class MusicTask(Task):
         """Weights of a run on the same pitches with the same network."""
         copy_weights(model, MusicRun(folder), "the same model section and pitches")
 
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
-        """results.json over whole pieces; samples.json, and each sample as sample-SEED.mid."""
-        run = MusicRun(out, device)
-
-        def evaluated(name: str) -> Result:
-            return evaluate_pieces(run.model, self.corpus.split(name), advance=advance)
-
-        return write_results(out, evaluated, lambda: {"samples.json": self._samples(run, out, len(prompts))})
-
-    def _samples(self, run: MusicRun, out: Path, count: int) -> list[dict[str, Any]]:
-        """The rows of samples.json; each sample is also written as MIDI."""
+    def samples(self, run: MusicRun, count: int) -> list[dict[str, Any]]:
+        """Tunes, which are also written as sample-SEED.mid."""
         samples = []
         for seed in range(count):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
-            write_midi(out / f"sample-{seed}.mid", roll, self.data.options)
+            write_midi(run.path / f"sample-{seed}.mid", roll, self.data.options)
             step = 60 / TEMPO / self.data.steps_per_quarter
             figure = msgspec.to_builtins(PianoRoll(run.inputs.sounding(roll), step))
             samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": figure})

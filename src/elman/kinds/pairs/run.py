@@ -1,8 +1,6 @@
 """A run on pairs of a source and a target, and what can be computed with the model in its folder."""
 
-import functools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import msgspec
@@ -19,15 +17,14 @@ from elman.evaluation.result import Result
 from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result, target_accuracy
 from elman.jobs import Advance
 from elman.kinds.pairs.batches import sources_side_by_side
-from elman.kinds.pairs.corpus import PairCorpus, open_pairs, say_held_out
-from elman.kinds.pairs.record import PairData
+from elman.kinds.pairs.corpus import PairCorpus, Pairs, open_pairs, say_held_out
 from elman.kinds.pairs.sources import SourceReader
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
-from elman.tasks.run import Run
+from elman.tasks.splits import SymbolRun
 
 
 class Translation(NamedTuple):
@@ -46,7 +43,7 @@ class Translation(NamedTuple):
     attention: npt.NDArray[np.float32]
 
 
-class PairRun(Run):
+class PairRun(SymbolRun):
     """A trained model of pairs with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/seq2seq.md)::
@@ -55,25 +52,10 @@ class PairRun(Run):
         run.translate(["police arrest two after bank robbery in osaka"])[0][0].text
     """
 
-    kind = "pairs"
+    kind, allowed = "pairs", ("streams", "beam", "constrained")
+    symbols, opening = PairSymbols, open_pairs
     inputs: PairSymbols
-
-    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        super().__init__(path, device)
-        assert isinstance(self.recipe.data, PairData)
-        self.data, self.options = self.recipe.data, self.recipe.data.options
-        self.inputs = PairSymbols.load(self.path, self.options)
-
-    @functools.cached_property
-    def model(self) -> SequenceToSequence:
-        """The best model, in evaluation mode; raises UserError as that of every run does."""
-        model = super().model
-        assert isinstance(model, SequenceToSequence)
-        return model
-
-    def corpus(self, data: str | Path | None = None) -> PairCorpus:
-        """The run's pairs, or others encoded with the run's vocabularies."""
-        return self.opened(data, lambda source: open_pairs(source, self.options, symbols=self.inputs))
+    model: SequenceToSequence
 
     @staticmethod
     def build(recipe: Recipe, inputs: PairSymbols) -> LanguageModel:
@@ -81,23 +63,23 @@ class PairRun(Run):
         target = inputs.target
         return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
+    def result(
+        self, corpus: PairCorpus, split: Pairs, options: EvaluationOptions = DEFAULT, advance: Advance = None
+    ) -> Result:
         """Perplexity and accuracy of the targets of a split, each given its source, and how good the output is."""
-        options.require(self.kind, "streams", "beam", "constrained")
-        corpus, rules = self.corpus(options.data), self.data.evaluation
+        rules = self.data.evaluation
         if options.constrained is not None:
             if self.options.form != "trees":
                 raise UserError(f"--unconstrained is for trees, which {self.path} does not write; leave it out")
             rules = msgspec.structs.replace(rules, constrained=options.constrained)
         if options.beam is not None:
             rules = msgspec.structs.replace(rules, beam=options.beam)
-        pairs = corpus.split(options.split)
-        say_held_out(corpus, pairs)
+        say_held_out(corpus, split)
         size = options.streams or 64
-        score = evaluate_pairs(self.model, corpus, pairs, batch_size=size, advance=advance)
-        accuracy = target_accuracy(self.model, corpus, pairs, batch_size=size)
-        _, output = evaluate_output(self.model, corpus, pairs, rules, advance)
-        return msgspec.structs.replace(pair_result(score, accuracy, pairs, output), data=corpus.source)
+        score = evaluate_pairs(self.model, corpus, split, batch_size=size, advance=advance)
+        accuracy = target_accuracy(self.model, corpus, split, batch_size=size)
+        _, output = evaluate_output(self.model, corpus, split, rules, advance)
+        return pair_result(score, accuracy, split, output)
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
         """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""

@@ -1,14 +1,10 @@
 """The task of pairs of a source and a target."""
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from elman.config.recipe import Recipe
-from elman.data.by_length import WholeWindows
 from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
 from elman.evaluation.perplexity import Score
@@ -17,13 +13,14 @@ from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_resul
 from elman.evaluation.transduction import references, require_libraries, rules_of
 from elman.files import write_atomic
 from elman.jobs import Advance
-from elman.kinds.pairs.corpus import open_pairs, say_held_out
+from elman.kinds.pairs.corpus import Pairs, open_pairs, say_held_out
 from elman.kinds.pairs.record import PairData
 from elman.kinds.pairs.run import PairRun, Translation
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
-from elman.tasks.task import Size, WholeSequences, write_results
+from elman.tasks.splits import WholeSequences
+from elman.tasks.task import Size
 
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
@@ -39,18 +36,18 @@ _GIGAWORD = (3_800_000, 32, 11)
 class PairTask(WholeSequences):
     """A corpus of pairs."""
 
-    kind, run = "pairs", PairRun
+    kind, run, unit, opening, by_tokens = "pairs", PairRun, "pairs", open_pairs, True
     inputs: PairSymbols
 
-    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
-        assert isinstance(recipe.data, PairData)
-        self.recipe, self.data = recipe, recipe.data
-        self.require_whole(by_tokens=True)
-        require_libraries(rules_of(recipe.data.options))  # better refused now than after training
-        self.corpus = open_pairs(source, recipe.data.options)
-        self.inputs, self.digest, self.source = self.corpus.symbols, self.corpus.digest, source
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:
+        super().__init__(recipe, source, progress)
         for split in ("valid", "test"):
             say_held_out(self.corpus, self.corpus.split(split))
+
+    def require(self) -> None:
+        """Raise UserError as every task of whole sequences does, and where a library of the measures is missing."""
+        super().require()
+        require_libraries(rules_of(self.data.options))  # better refused now than after training
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
@@ -65,35 +62,21 @@ class PairTask(WholeSequences):
         words = 100 if few else data.max_vocabulary or 5_000
         return Size(round(pairs * of_target), words, round(pairs * of_source))
 
-    def windows(self, max_extra: int | None) -> WholeWindows:  # noqa: ARG002 - batches of pairs have no random windows
-        """The training pairs, in another order each epoch, or in that of the file."""
-        training, pairs = self.recipe.training, self.corpus.split("train")
-        tokens = training.tokens_per_batch
-        size = {"tokens_per_batch": tokens} if tokens else {"batch_size": training.batch_size}
-        gather = functools.partial(self.corpus.gather, pairs)
-        return WholeWindows(pairs.lengths, gather, self.recipe.seed, in_order=training.order == "file", **size)
-
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
         """Nats over the tokens of the validation targets, batch by batch."""
         assert isinstance(model, SequenceToSequence)
         return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
 
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002
-        """results.json over whole pairs; output-test.txt and its quality; samples.json: test sources with theirs."""
-        run = PairRun(out, device)
-
-        def evaluated(name: str) -> Result:
-            pairs = self.corpus.split(name)
-            score = evaluate_pairs(run.model, self.corpus, pairs, advance=advance)
-            accuracy = target_accuracy(run.model, self.corpus, pairs)
-            if name != "test":
-                return pair_result(score, accuracy, pairs)
-            lines, quality = evaluate_output(run.model, self.corpus, pairs, self.data.evaluation, advance)
-            write_lines(out / "output-test.txt", lines)
-            write_lines(out / "reference-test.txt", references(pairs, self.corpus.symbols))
-            return pair_result(score, accuracy, pairs, quality)
-
-        return write_results(out, evaluated, lambda: {"samples.json": self._samples(run)})
+    def result(self, run: PairRun, split: Pairs, advance: Advance) -> Result:
+        """The result over whole pairs; of the test split also output-test.txt and its quality."""
+        score = evaluate_pairs(run.model, self.corpus, split, advance=advance)
+        accuracy = target_accuracy(run.model, self.corpus, split)
+        if split.name != "test":
+            return pair_result(score, accuracy, split)
+        lines, quality = evaluate_output(run.model, self.corpus, split, self.data.evaluation, advance)
+        write_lines(run.path / "output-test.txt", lines)
+        write_lines(run.path / "reference-test.txt", references(split, self.corpus.symbols))
+        return pair_result(score, accuracy, split, quality)
 
     def summary(self) -> list[str]:
         """Pairs and tokens of each split, words of both vocabularies."""
@@ -104,7 +87,8 @@ class PairTask(WholeSequences):
         ]
         return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
 
-    def _samples(self, run: PairRun) -> list[dict[str, Any]]:
+    def samples(self, run: PairRun, count: int) -> list[dict[str, Any]]:  # noqa: ARG002 - the same for all
+        """Sources of the test split with the targets that were found."""
         pairs, limit, symbols = self.corpus.split("test"), self.data.max_source, self.corpus.symbols
         shown = [
             place

@@ -68,7 +68,7 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
     cut: bool
 
     @property
-    def columns(self) -> Columns:
+    def symbols(self) -> Columns:
         """The columns with their statistics in the training split.
 
         Raises UserError where a column that is to be standardised is constant, or has no variance in float64.
@@ -100,7 +100,7 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
     def facts(self) -> dict[str, Any]:
         """For `describe`; the tokens of a split are its steps."""
         return {
-            "inputs": msgspec.to_builtins(self.columns),
+            "inputs": msgspec.to_builtins(self.symbols),
             "splits": {
                 name: {"tokens": len(split.values), "sha256": split.sha256} for name, split in self.splits.items()
             },

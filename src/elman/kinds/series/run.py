@@ -14,7 +14,6 @@ from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.kinds.series.corpus import Columns, Series, SeriesCorpus, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.kinds.series.evaluation import predict, prediction_result
-from elman.kinds.series.record import SeriesData
 from elman.kinds.series.table import Array, read_table
 from elman.network.build import build_model
 from elman.network.encoders.values import StandardisedValues
@@ -22,7 +21,7 @@ from elman.network.model import LanguageModel
 from elman.network.output.gaussian import Density, Rescaled
 from elman.network.state import select
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
-from elman.tasks.run import Run
+from elman.tasks.splits import SplitRun
 
 HOTTEST = 1e6
 """The greatest temperature: with one that is much greater, values are drawn that overflow."""
@@ -31,7 +30,7 @@ LENGTH = 500
 """Steps read at once to evaluate; the figures do not depend on it."""
 
 
-class SeriesRun(Run):
+class SeriesRun(SplitRun):
     """A trained model of series with its recipe; raises UserError where the folder is not a run on series.
 
     `inputs` are the columns, and how they were standardised.
@@ -42,15 +41,13 @@ class SeriesRun(Run):
         samples = run.forecast(steps=100, samples=50, seed=1)  # [50, 100, P]
     """
 
-    kind, reads = "series", "columns"
+    kind, reads, allowed = "series", "columns", ("streams", "warm_up")
     inputs: Columns
 
-    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        super().__init__(path, device)
-        assert isinstance(self.recipe.data, SeriesData)
-        self.options = self.recipe.data.options
+    def read_inputs(self) -> Columns:
+        """The columns, as data.json has them."""
         try:
-            self.inputs = msgspec.convert(self.facts.get("inputs"), Columns)
+            return msgspec.convert(self.facts.get("inputs"), Columns)
         except msgspec.ValidationError as error:
             raise UserError(f"{self.path / 'data.json'}: damaged ({error}); restore the file of the run") from None
 
@@ -87,15 +84,15 @@ class SeriesRun(Run):
         first = np.array(self.inputs.mean)
         return SeriesWindows(values, first, streams=streams, length=length, warm_up=warm_up)
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
+    def result(
+        self,
+        corpus: SeriesCorpus,  # noqa: ARG002 - a split is evaluated by itself
+        split: Series,
+        options: EvaluationOptions = DEFAULT,
+        advance: Advance = None,
+    ) -> Result:
         """NLL (nats per step in the units of the data) and NRMSE of a split."""
-        options.require(self.kind, "streams", "warm_up")
-        corpus = self.corpus(options.data)
-        result = self.result(corpus.split(options.split), options.streams or 1, options.warm_up, advance)
-        return msgspec.structs.replace(result, data=corpus.source)
-
-    def result(self, split: Series, streams: int = 1, warm_up: int = 0, advance: Advance = None) -> Result:
-        """NLL and NRMSE of a split that has been read."""
+        streams, warm_up = options.streams or 1, options.warm_up
         windows = self.windows(split.values, streams=streams, warm_up=warm_up)
         result = prediction_result(predict(self.model, windows, advance), split, self.inputs.names)
         return msgspec.structs.replace(result, streams=windows.streams, warm_up=warm_up, method="static")

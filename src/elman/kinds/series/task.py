@@ -6,17 +6,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import torch
 
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
 from elman.data.parts import WHOLE, ColumnsOf, Part
-from elman.data.text.block_reading import Progress
 from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score, evaluate
 from elman.evaluation.result import Result
-from elman.jobs import Advance
 from elman.kinds.series.corpus import Columns, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.kinds.series.evaluation import (
     Baseline,
@@ -27,10 +24,10 @@ from elman.kinds.series.evaluation import (
     predict,
     prediction_result,
 )
-from elman.kinds.series.record import SeriesData
 from elman.kinds.series.run import SeriesRun
 from elman.network.model import LanguageModel
-from elman.tasks.task import Size, Task, copy_weights, write_results
+from elman.tasks.splits import SplitTask
+from elman.tasks.task import Size, copy_weights
 
 ORDERS = (1, 2, 4, 8, 16, 32)
 """Orders of the linear autoregression; the one with the lowest validation NRMSE is taken."""
@@ -39,21 +36,16 @@ SHOWN_STEPS, FORECAST_STEPS, FORECAST_SAMPLES = 200, 100, 50
 """Steps of the test split that the report shows, how many of them are forecast freely, and from how many samples."""
 
 
-class SeriesTask(Task):
+class SeriesTask(SplitTask):
     """A series and its columns."""
 
-    kind, run = "series", SeriesRun
+    kind, run, opening = "series", SeriesRun, open_series
     inputs: Columns
 
-    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
-        assert isinstance(recipe.data, SeriesData)
-        self.recipe, self.data = recipe, recipe.data
-        if recipe.training.memory:
+    def require(self) -> None:
+        """Raise UserError where training reads a growing memory."""
+        if self.recipe.training.memory:
             raise UserError("training.memory: the stages of a growing memory are words of a text; leave the key out")
-        self.corpus = open_series(source, recipe.data.options)
-        self.inputs, self.digest, self.source = self.corpus.columns, self.corpus.digest, source
-        for split in ("valid", "test"):
-            self.corpus.split(split)
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
@@ -88,15 +80,6 @@ class SeriesTask(Task):
         kept = {name: buffer.clone() for name, buffer in model.encoder.named_buffers()}
         copy_weights(model, SeriesRun(folder), "the same model section and number of columns")
         model.encoder.load_state_dict(kept, strict=False)
-
-    def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:  # noqa: ARG002 - there are no prompts
-        """results.json, and samples.json with the end of the test split, its predictions and a free forecast."""
-        run = SeriesRun(out, device)
-
-        def evaluated(name: str) -> Result:
-            return run.result(self.corpus.split(name), advance=advance)
-
-        return write_results(out, evaluated, lambda: {"samples.json": self._forecasts(run)})
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - chosen by validation
         """The mean, persistence and linear autoregression, each with the variance of its training errors.
@@ -135,7 +118,7 @@ class SeriesTask(Task):
         units = "standardised by the training split" if self.data.standardise else "not standardised"
         return [*lines, f"columns {', '.join(self.inputs.names)} ({units})"]
 
-    def _forecasts(self, run: SeriesRun) -> list[dict[str, Any]]:
+    def samples(self, run: SeriesRun, count: int) -> list[dict[str, Any]]:  # noqa: ARG002 - one for each column
         """A row of samples.json per column, with the forecast that the report draws."""
         values = self.corpus.split("test").values
         shown, steps = min(SHOWN_STEPS, len(values)), min(FORECAST_STEPS, len(values) // 2)

@@ -6,19 +6,17 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from elman.data.batches import Batch
-from elman.data.sentences import Ids, LabelledSymbols
-from elman.data.text.sources import Corpus
+from elman.data.sentences import Ids, LabelledCorpus, LabelledSymbols
 from elman.data.text.utf8 import read_text
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.errors import UserError, notice
-from elman.files import canonical_json, sha256_file, sha256_lines
+from elman.files import sha256_file, sha256_lines
 from elman.kinds.pairs.files import HELD_OUT_TOO, divided, find_files, say_left_out
 from elman.kinds.tags.bank import is_chunk_tag, read_bank
 from elman.kinds.tags.columns import TaggedSentence, read_columns
@@ -83,26 +81,12 @@ class TaggedSplit:
         return np.array([len(words) for words in self.sentences], np.int64)
 
 
-@dataclasses.dataclass(frozen=True)
-class TagCorpus(Corpus[TagOptions, TaggedSplit]):
+class TagCorpus(LabelledCorpus[TagOptions, TaggedSplit]):
     """Sentences with tags as a model reads them."""
 
-    symbols: TagSymbols
-    sha256: dict[str, str]
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over the vocabularies, the files and the options."""
-        return sha256_lines(self.symbols.digest, canonical_json(self.options), *map(" ".join, self.sha256.items()))
-
-    def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabularies and the counts of each split."""
-        sizes = {"words": self.symbols.words, "tags": self.symbols.labels}
-        return {
-            "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},
-            "splits": {name: split.facts for name, split in self.splits.items()},
-            "files": self.sha256,
-        }
+    def gather(self, split: TaggedSplit, indices: Sequence[int]) -> Batch:
+        """The sentences at these places side by side."""
+        return gather([split.ids[index] for index in indices], [split.labels[index] for index in indices])
 
 
 def gather(ids: Sequence[Ids], labels: Sequence[Ids]) -> Batch:

@@ -1,12 +1,7 @@
 """A run on sentences with tags, and what can be computed with the model in its folder."""
 
-import functools
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple, NoReturn
-
-import msgspec
-import torch
+from typing import NamedTuple
 
 from elman.config.recipe import Recipe
 from elman.errors import UserError
@@ -15,12 +10,11 @@ from elman.evaluation.result import Result
 from elman.evaluation.statistics import estimates
 from elman.jobs import Advance
 from elman.kinds.tags.corpus import TagCorpus, TaggedSplit, TagSymbols, open_tags
-from elman.kinds.tags.record import TagData
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
-from elman.tasks.run import Run
+from elman.tasks.splits import SymbolRun
 
 NETWORK, BASELINE = "this network", "most frequent tag"
 """What is measured, in results."""
@@ -34,7 +28,7 @@ class Tagged(NamedTuple):
     probabilities: list[float]
 
 
-class TagRun(Run):
+class TagRun(SymbolRun):
     """A trained tagger with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/tags.md)::
@@ -44,24 +38,9 @@ class TagRun(Run):
     """
 
     kind, reads = "tags", "set of tags"
+    symbols, opening = TagSymbols, open_tags
     inputs: TagSymbols
-
-    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        super().__init__(path, device)
-        assert isinstance(self.recipe.data, TagData)
-        self.data, self.options = self.recipe.data, self.recipe.data.options
-        self.inputs = TagSymbols.load(self.path, self.options)
-
-    @functools.cached_property
-    def model(self) -> TagModel:
-        """The best model, in evaluation mode; raises UserError as that of every run does."""
-        model = super().model
-        assert isinstance(model, TagModel)
-        return model
-
-    def corpus(self, data: str | Path | None = None) -> TagCorpus:
-        """The run's data, or other data encoded with the run's vocabularies."""
-        return self.opened(data, lambda source: open_tags(source, self.options, symbols=self.inputs))
+    model: TagModel
 
     @staticmethod
     def build(recipe: Recipe, inputs: TagSymbols) -> LanguageModel:
@@ -69,16 +48,15 @@ class TagRun(Run):
         words, labels = inputs.words, inputs.labels
         return build_model(recipe.model, len(words), labels.counts, words.words, num_labels=len(labels))
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
+    def result(
+        self,
+        corpus: TagCorpus,  # noqa: ARG002 - the baseline is in the lexicon
+        split: TaggedSplit,
+        options: EvaluationOptions = DEFAULT,
+        advance: Advance = None,
+    ) -> Result:
         """The tags of a split, beside the most frequent tag of each word in training."""
-        options.require(self.kind, "streams")
-        corpus = self.corpus(options.data)
-        result = self.result(corpus.split(options.split), options.streams, advance)
-        return msgspec.structs.replace(result, data=corpus.source)
-
-    def result(self, split: TaggedSplit, batch_size: int | None = None, advance: Advance = None) -> Result:
-        """The result of a split that has been read."""
-        size = batch_size or self.data.evaluation.streams
+        size = options.streams or self.data.evaluation.streams
         tagged = tagger.tag(self.model, self.inputs, split.sentences, split.labels, batch_size=size, advance=advance)
         found = tagged.labelling(split.labels)
         systems = {NETWORK: found, BASELINE: tagger.most_frequent(self.inputs, split)}
@@ -93,10 +71,6 @@ class TagRun(Run):
             tagging=measured,
             confusions=tagger.confusions(found, self.inputs),
         )
-
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
-        """Raises UserError: sentences do not follow each other, and adaptation needs one stream."""
-        raise UserError(f"{self.path} is a run on tags; adaptation reads one text from its beginning to its end")
 
     def tag(
         self, sentences: Sequence[Sequence[str]], *, name: str = "sentence", advance: Advance = None

@@ -4,18 +4,16 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from elman.data.batches import Batch
-from elman.data.sentences import LabelledSymbols
-from elman.data.text.sources import Corpus
+from elman.data.sentences import LabelledCorpus, LabelledSymbols
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.errors import UserError, counted, notice
-from elman.files import canonical_json, sha256_file, sha256_lines
+from elman.files import sha256_file
 from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
 from elman.kinds.pairs.trees import linear, to_tree
 from elman.kinds.trees.nodes import side_by_side
@@ -63,32 +61,14 @@ class Treebank:
         return np.array([len(words) for words in self.sentences], np.int64)
 
 
-@dataclasses.dataclass(frozen=True)
-class TreeCorpus(Corpus[TreeOptions, Treebank]):
+class TreeCorpus(LabelledCorpus[TreeOptions, Treebank]):
     """A treebank as a model reads it."""
-
-    symbols: TreeSymbols
-    sha256: dict[str, str]
 
     def gather(self, trees: Treebank, indices: Sequence[int], *, all_nodes: bool = True) -> Batch:
         """The trees at these places side by side; the labels of constituents count, or those of `all_nodes`."""
         return gather(
             self.symbols, [trees.ids[index] for index in indices], [trees.shapes[i] for i in indices], all_nodes
         )
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 over the vocabularies, the files and the options."""
-        return sha256_lines(self.symbols.digest, canonical_json(self.options), *map(" ".join, self.sha256.items()))
-
-    def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabularies and the counts of each split."""
-        sizes = {"words": self.symbols.words, "labels": self.symbols.labels}
-        return {
-            "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},
-            "splits": {name: trees.facts for name, trees in self.splits.items()},
-            "files": self.sha256,
-        }
 
 
 def gather(

@@ -1,11 +1,8 @@
 """A run on trees, and what can be computed with the model in its folder."""
 
-import functools
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -23,13 +20,12 @@ from elman.evaluation.trees import Search, choose, label_accuracy, label_constit
 from elman.jobs import Advance
 from elman.kinds.pairs.trees import Node
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, open_trees
-from elman.kinds.trees.record import TreeData
 from elman.kinds.trees.shape import NONE, Shape, tree_of
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
-from elman.tasks.run import Run
+from elman.tasks.splits import SymbolRun
 
 
 class Parse(NamedTuple):
@@ -40,7 +36,7 @@ class Parse(NamedTuple):
     labels: tuple[str, ...]
 
 
-class TreeRun(Run):
+class TreeRun(SymbolRun):
     """A trained model of trees with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/trees.md)::
@@ -49,21 +45,10 @@ class TreeRun(Run):
         bracketed(run.parse([["we", "sleep"]])[0].tree)
     """
 
-    kind, reads = "trees", "set of labels"
+    kind, reads, allowed = "trees", "set of labels", ("streams", "search")
+    symbols, opening = TreeSymbols, open_trees
     inputs: TreeSymbols
-
-    def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
-        super().__init__(path, device)
-        assert isinstance(self.recipe.data, TreeData)
-        self.data, self.options = self.recipe.data, self.recipe.data.options
-        self.inputs = TreeSymbols.load(self.path, self.options)
-
-    @functools.cached_property
-    def model(self) -> TreeModel:
-        """The best model, in evaluation mode; raises UserError as that of every run does."""
-        model = super().model
-        assert isinstance(model, TreeModel)
-        return model
+    model: TreeModel
 
     @property
     def is_parser(self) -> bool:
@@ -71,34 +56,22 @@ class TreeRun(Run):
         core = self.recipe.model.core
         return isinstance(core, Recursive) and core.parser
 
-    def corpus(self, data: str | Path | None = None) -> TreeCorpus:
-        """The run's treebank, or another one encoded with the run's vocabularies."""
-        return self.opened(data, lambda source: open_trees(source, self.options, symbols=self.inputs))
-
     @staticmethod
     def build(recipe: Recipe, inputs: TreeSymbols) -> LanguageModel:
         """The network of a recipe for these symbols, with random weights."""
         words, labels = inputs.words, inputs.labels
         return build_model(recipe.model, len(words), labels.counts, words.words, num_labels=len(labels))
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
-        """The labels of the constituents of a split, and the brackets of the trees that a parser finds."""
-        options.require(self.kind, "streams", "search")
+    def result(
+        self, corpus: TreeCorpus, split: Treebank, options: EvaluationOptions = DEFAULT, advance: Advance = None
+    ) -> Result:
+        """The labels of the constituents of a split, and the brackets of the trees that a parser finds.
+
+        Beside them stand baselines that are fitted to the training split.
+        """
         if options.search is not None and not self.is_parser:
             raise UserError(f"--search: {self.path} labels given trees and does not parse; leave it out")
-        corpus, search = self.corpus(options.data), options.search or self.data.evaluation.search
-        result = self.result(corpus, corpus.split(options.split), search, options.streams or 32, advance)
-        return msgspec.structs.replace(result, data=corpus.source)
-
-    def result(
-        self,
-        corpus: TreeCorpus,
-        split: Treebank,
-        search: Search = "chart",
-        batch_size: int = 32,
-        advance: Advance = None,
-    ) -> Result:
-        """The result of a split that has been read, beside baselines that are fitted to the training split."""
+        search, batch_size = options.search or self.data.evaluation.search, options.streams or 32
         found = label_constituents(self.model, corpus, split, batch_size=batch_size)
         systems = {
             "this network": found,
@@ -134,10 +107,6 @@ class TreeRun(Run):
             baseline=baseline,
             baseline_name="right-branching",
         )
-
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
-        """Raises UserError: trees do not follow each other, and adaptation needs one stream."""
-        raise UserError(f"{self.path} is a run on trees; adaptation reads one text from its beginning to its end")
 
     def parse(
         self,
