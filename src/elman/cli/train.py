@@ -217,7 +217,8 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
         rows = {"results": msgspec.to_builtins(results), "baselines": msgspec.to_builtins(compared)}
         show.print_json({"run": str(out), **rows, "report": str(page)})
         return 0
-    show.print_figures(recipe.title, "model", [(row.name or "this model", row) for row in [*compared, *results]])
+    named = [(row.name or "this model", row) for row in [*compared, *results]]
+    show.print_figures(recipe.title, "model", named, recipe.data.reporting)
     print(f"report: {page}")
     return 0
 

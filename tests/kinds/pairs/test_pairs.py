@@ -10,9 +10,9 @@ import torch
 
 from elman import config
 from elman.config.text import identity
+from elman.data import by_length as batches
 from elman.data.by_length import by_length, shuffled
 from elman.errors import UserError
-from elman.kinds.pairs import batches
 from elman.kinds.pairs.corpus import open_pairs, say_held_out
 from elman.kinds.pairs.files import RawPair, cut
 from elman.kinds.pairs.record import PairOptions

@@ -50,6 +50,12 @@ class MusicData(MusicOptions, Data, frozen=True, kw_only=True, tag_field="kind",
         "NLL is the mean negative log-likelihood per time step over whole pieces, in nats.",
         ("accuracy", "frame accuracy"),
         (("pieces", "pieces"),),
+        (
+            ("nll", "nats/step", ".4f"),
+            ("accuracy", "accuracy", ".4f"),
+            ("tokens", "steps", ","),
+            ("pieces", "pieces", ","),
+        ),
     )
 
     transpose: Annotated[int, Meta(ge=0, le=OCTAVE)] = 0

@@ -65,6 +65,7 @@ class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind
         " NRMSE is the root mean squared error of the one-step mean over the standard deviation of the split.",
         ("nrmse", "NRMSE"),
         (),
+        (("nll", "nats/step", ".4f"), ("nrmse", "NRMSE", ".4f"), ("tokens", "steps", ",")),
     )
 
     corpus: str | None = None

@@ -79,6 +79,13 @@ class TagData(TagOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag
         " share of words whose most probable tag is right.",
         ("accuracy", "accuracy"),
         (("lines", "sentences"), ("unknown", "unknown words")),
+        (
+            ("nll", "nats/word", ".4f"),
+            ("accuracy", "accuracy", ".4f"),
+            ("tokens", "words", ","),
+            ("unknown", "unknown", ","),
+            ("pairs", "sentences", ","),
+        ),
     )
 
     corpus: str | None = None

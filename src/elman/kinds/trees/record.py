@@ -80,6 +80,12 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
         " the labels of all nodes and of the structured margin.",
         ("accuracy", "accuracy"),
         (("lines", "sentences"), ("unknown", "unknown words")),
+        (
+            ("nll", "nats/label", ".4f"),
+            ("accuracy", "accuracy", ".4f"),
+            ("tokens", "constituents", ","),
+            ("pairs", "trees", ","),
+        ),
     )
 
     corpus: str | None = None
