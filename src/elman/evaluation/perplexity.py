@@ -54,7 +54,7 @@ class Score(msgspec.Struct, frozen=True):
         if not self.count:
             raise UserError(f"nothing of the {split} split is counted; give more data, or count the first token too")
         perplexity, bits = self.perplexity, self.bits
-        return Result(
+        return Result.of(
             split=split, nll=self.nll, perplexity=perplexity, bits_per_token=bits, tokens=self.count, **figures
         )
 

@@ -110,8 +110,8 @@ def pair_result(score: Score, accuracy: float, pairs: Pairs, output: OutputQuali
     characters = pairs.facts["characters"]
     return score.result(
         pairs.name,
-        accuracy=accuracy,
         bits_per_character=score.nll_sum / math.log(2) / max(1, characters),
+        accuracy=accuracy,
         unknown=pairs.facts["unknown"],
         characters=characters,
         pairs=len(pairs),

@@ -142,7 +142,7 @@ def write_results(out: Path, evaluated: Callable[[str], Result], more: Callable[
     results = [msgspec.structs.replace(evaluated(name), model="best") for name in ("valid", "test")]
     for name, value in more().items():
         write_json(out / name, value)
-    write_json(out / RESULTS, msgspec.to_builtins(results))
+    write_json(out / RESULTS, [one.as_dict() for one in results])
     return results
 
 

@@ -86,8 +86,8 @@ class TreeRun(SymbolRun):
             pairs=len(split),
             context="every tree by itself",
             method="static",
-            labels=labels,
             output=self._output(corpus, split, search, batch_size, advance)[1] if self.is_parser else None,
+            labels=labels,
         )
 
     def _output(
