@@ -161,3 +161,15 @@ def test_the_lowest_layers_do_without_torch(module):
         for alias in node.names
     }
     assert not {name for name in names if name.split(".")[0] == "torch"}
+
+
+def test_the_packages_of_kinds_import_nothing():
+    """The command line asks them for their commands."""
+    packages = [path for module, path in FILES.items() if path.name == "__init__.py" and module.startswith("kinds")]
+    assert len(packages) == 6
+    assert not [
+        path
+        for path in packages
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]

@@ -15,7 +15,7 @@ from msgspec import inspect
 
 from elman import config
 from elman.cli import application, main
-from elman.config.parts import convert, members
+from elman.config.parts import allowed, convert, members
 from support.commands import commands_of, is_understood
 from support.systems import posix
 
@@ -138,6 +138,11 @@ def keys_of(kind, path=""):
     for part in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
         if isinstance(part, inspect.LiteralType):
             yield path, set(part.values)
+        elif isinstance(part, inspect.CustomType):
+            found = allowed(part.cls)
+            yield path, {one for one in found if isinstance(one, str)}
+            for one in found:
+                yield from () if isinstance(one, str) else keys_of(inspect.type_info(one), path)
         elif isinstance(part, inspect.StructType):
             beginning = f"{path}." if path else ""
             yield f"{beginning}{part.tag_field or 'kind'}", {part.tag}

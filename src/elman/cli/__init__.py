@@ -104,8 +104,8 @@ def application() -> App:
     for place, (title, commands) in enumerate(COMMANDS.items()):
         group = Group(title, sort_key=place)
         for order, (name, (path, line)) in enumerate(commands.items()):
-            place = path if path.startswith("elman.") else f"elman.cli.{path}"
-            app.command(place, name=name, help=line, group=group, sort_key=order)
+            module = path if path.startswith("elman.") else f"elman.cli.{path}"
+            app.command(module, name=name, help=line, group=group, sort_key=order)
     about = Group("About", sort_key=9)
     app.register_install_completion_command(help="Install completion for the shell in use.", group=about)
     for flag in ("--help", "--version"):

@@ -3,13 +3,17 @@
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from elman.config.parts import find
-from elman.config.record import TOKENS, Reporting
+from elman.config.record import TOKENS, Record, Reporting
 
 if TYPE_CHECKING:
     from elman.config.recipe import Recipe
 
+    Base = Record
+else:
+    Base = object
 
-class Data:
+
+class Data(Base):
     """A recipe's data: a record with the tag field `kind`, whose other keys are options.
 
     The key `kind` names a package of `elman.kinds`, whose module `record` holds the record, or one that a plug-in adds;
@@ -46,6 +50,7 @@ class Data:
     if TYPE_CHECKING:
         corpus: str | None
         digest: str | None
+        evaluation: Any
 
     @property
     def options(self) -> Any:

@@ -58,7 +58,7 @@ def register(member: type, family: type) -> None:
 
 def find(family: type[F], kind: str) -> type[F] | None:
     """The member of a family with this kind; None where there is none."""
-    return _registered.get(family, {}).get(kind) or _own(family, kind)
+    return _registered.get(family, {}).get(kind) or _own(family, kind)  # type: ignore[arg-type]  # types are hashable
 
 
 @functools.cache

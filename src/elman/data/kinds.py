@@ -1,8 +1,8 @@
 """What kind of data a file or a folder looks like, by its first bytes and lines; nothing is read as a whole.
 
-Each kind that recognises its data names a module (`Data.looks`) with `claim(seen)`, which says what a file looks like
-if it is of this kind, and may have `claim_folder(source)`, and `reads(seen, found)`: whether the kind can read what
-another one claims. Modules with a lower `ORDER` are asked first. What nobody claims is text.
+Each kind that recognises its data names a module (`Data.looks`) with `claim(seen)`, which returns what a file of this
+kind looks like, and may have `claim_folder(source)`, and `reads(seen, found)`: whether the kind can read what another
+one claims. Modules with a lower `ORDER` are asked first. A file that no kind claims is text.
 """
 
 import functools

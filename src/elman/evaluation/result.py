@@ -116,7 +116,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         counts = {name: value for name, value in measures.items() if isinstance(value, int)}
         composed = {name: value for name, value in measures.items() if name in _COMPOSED}
         numbers = {name: value for name, value in measures.items() if name not in counts | composed}
-        row = {}
+        row = dict[str, Any]()
         for name, value in facts.items():
             row |= {**numbers, name: value, **counts} if name == "tokens" else {name: value}
         members = {} if self.members is None else {"members": [one.as_dict() for one in self.members]}

@@ -78,6 +78,7 @@ class SplitTask(Task):
     run: ClassVar[type[SplitRun]]
     opening: ClassVar[Callable[..., Any]]
     inputs: Any
+    data: Any
 
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:  # noqa: ARG002 - quick
         self.recipe, self.source, self.data = recipe, source, recipe.data

@@ -3,14 +3,13 @@
 import json
 import shutil
 
-import msgspec
 import pytest
 
 import elman
 from elman import config
 from elman.cli import main
 from elman.errors import UserError
-from elman.evaluation.result import Result
+from elman.evaluation.result import result_of
 from elman.kinds.tags.run import BASELINE, NETWORK, TagRun
 from elman.learning import checkpoint
 from elman.tasks.evaluating import EvaluationOptions
@@ -82,7 +81,7 @@ def test_an_interrupted_tagger_is_the_same_run_bit_for_bit(data, tmp_path, optim
 
 def test_what_comes_after_a_word_is_read_in_both_directions_alone(trained, data, tmp_path):
     """The tag of a word depends on the next one: forwards it cannot be known, nor by the word's most frequent tag."""
-    rows = [msgspec.convert(row, Result) for row in json.loads((trained / "results.json").read_text())]
+    rows = [result_of(row) for row in json.loads((trained / "results.json").read_text())]
     assert [row.split for row in rows] == ["valid", "test"]
     forwards = run_of(tmp_path, data, bidirectional=False, epochs=6).evaluate()
     ours, baseline = values(rows[1]), values(rows[1], BASELINE)

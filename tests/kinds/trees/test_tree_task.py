@@ -11,7 +11,7 @@ from elman import config
 from elman.cli import main
 from elman.errors import UserError
 from elman.evaluation.brackets import tree_measures
-from elman.evaluation.result import Result
+from elman.evaluation.result import result_of
 from elman.kinds.pairs.trees import bracketed, leaves, read_tree, read_trees
 from elman.kinds.trees.corpus import open_trees
 from elman.kinds.trees.run import TreeRun
@@ -72,7 +72,7 @@ def test_single_words_without_a_label_are_no_end_of_training(tmp_path):
 
 
 def test_a_parser_learns_a_grammar(trained):
-    rows = [msgspec.convert(row, Result) for row in json.loads((trained / "results.json").read_text())]
+    rows = [result_of(row) for row in json.loads((trained / "results.json").read_text())]
     assert [row.split for row in rows] == ["valid", "test"]
     output, labels = rows[1].output, rows[1].labels
     assert (output.search, output.baseline_name) == ("chart", "right-branching")
