@@ -3,17 +3,13 @@
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from elman.config.parts import find
-from elman.config.record import TOKENS, Record, Reporting
+from elman.config.record import TOKENS, Record, Reporting, restricted
 
 if TYPE_CHECKING:
     from elman.config.recipe import Recipe
 
-    Base = Record
-else:
-    Base = object
 
-
-class Data(Base):
+class Data(Record, frozen=True):
     """A recipe's data: a record with the tag field `kind`, whose other keys are options.
 
     The key `kind` names a package of `elman.kinds`, whose module `record` holds the record, or one that a plug-in adds;
@@ -34,7 +30,6 @@ class Data(Base):
         needs: what is read, in words, for messages
     """
 
-    __slots__ = ()
     folder: ClassVar[str] = "elman.kinds"
     encoders: ClassVar[tuple[str, ...]]
     command: ClassVar[str]
@@ -54,8 +49,11 @@ class Data(Base):
 
     @property
     def options(self) -> Any:
-        """How the data is read, without where it is from: what digests depend on."""
-        raise NotImplementedError
+        """How the data is read, without where it is from: what digests depend on.
+
+        By default the part of the record that the first of its base classes declares.
+        """
+        return restricted(self, type(self).__bases__[0])
 
     def check(self, recipe: "Recipe") -> None:
         """Raise ValueError where other parts of a recipe do not suit the data."""

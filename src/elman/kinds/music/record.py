@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from elman.config.data import Data
-from elman.config.record import Positive, Record, Reporting, restricted
+from elman.config.record import Positive, Record, Reporting
 
 OCTAVE = 12
 """Semitones."""
@@ -62,8 +62,3 @@ class MusicData(MusicOptions, Data, frozen=True, kw_only=True, tag_field="kind",
     corpus: str | None = None
     digest: str | None = None
     evaluation: MusicEvaluation = MusicEvaluation()
-
-    @property
-    def options(self) -> MusicOptions:
-        """How the music is read, without where it is from."""
-        return restricted(self, MusicOptions)

@@ -24,33 +24,6 @@ from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 from elman.tasks.splits import SplitRun
 
 
-@torch.inference_mode()
-def evaluate_pieces(
-    model: LanguageModel, pieces: Pieces, *, columns: int = 20, length: int = 70, advance: Advance = None
-) -> Result:
-    """NLL (nats per step, every step counted once) and accuracy of a split.
-
-    The accuracy is that of Bay et al. (2009), as Boulanger-Lewandowski et al. (2012) report it for prediction:
-    TP / (TP + FP + FN) over all notes of all steps, where at each step a frame is drawn from the model given the true
-    frames before it. The draws have a seed of their own. Pieces are read `columns` side by side in windows of `length`
-    steps; the columns change only the speed and, by the draws, slightly the accuracy. `advance` is called with
-    (windows done, windows in all).
-    """
-    windows = PieceWindows(pieces.frames, pieces.lengths, columns, length)
-    generator = torch.Generator(model.device).manual_seed(0)
-    total, count, hits, union = 0.0, 0, 0, 0
-    for done, (batch, _, trace) in enumerate(traces(model, windows), start=1):
-        assert batch.mask is not None
-        total -= model.output.log_prob(trace, batch.targets)[batch.mask].cpu().double().sum().item()
-        drawn, true = model.output.sample(trace, 1.0, generator)[batch.mask].bool(), batch.targets[batch.mask].bool()
-        count += len(true)
-        hits += int((drawn & true).sum())
-        union += int((drawn | true).sum())
-        if advance is not None:
-            advance(done, windows.num_windows)
-    return piece_result(Score(total, count), pieces, accuracy=hits / max(1, union), method="static")
-
-
 def piece_result(score: Score, pieces: Pieces, **others: Any) -> Result:
     """The result of a score over whole pieces, with other figures; tokens are steps."""
     return score.result(pieces.name, pieces=len(pieces.lengths), context="whole pieces", **others)
@@ -101,6 +74,7 @@ class MusicRun(SplitRun):
         """Nats per step of a model for which every note is as likely as not."""
         return len(self.inputs) * math.log(2)
 
+    @torch.inference_mode()
     def result(
         self,
         corpus: MusicCorpus,  # noqa: ARG002 - a split is evaluated by itself
@@ -108,8 +82,27 @@ class MusicRun(SplitRun):
         options: EvaluationOptions = DEFAULT,
         advance: Advance = None,
     ) -> Result:
-        """NLL (nats per step) over whole pieces, and accuracy, of a split."""
-        return evaluate_pieces(self.model, split, columns=options.streams or COLUMNS_READ, advance=advance)
+        """NLL (nats per step, every step counted once) and accuracy of a split.
+
+        The accuracy is that of Bay et al. (2009), as Boulanger-Lewandowski et al. (2012) report it for prediction:
+        TP / (TP + FP + FN) over all notes of all steps, where at each step a frame is drawn from the model given the
+        true frames before it. The draws have a seed of their own. `advance` is called with (windows done, windows in
+        all).
+        """
+        model, windows = self.model, PieceWindows(split.frames, split.lengths, options.streams or COLUMNS_READ, 70)
+        generator = torch.Generator(model.device).manual_seed(0)
+        total, count, hits, union = 0.0, 0, 0, 0
+        for done, (batch, _, trace) in enumerate(traces(model, windows), start=1):
+            assert batch.mask is not None
+            total -= model.output.log_prob(trace, batch.targets)[batch.mask].cpu().double().sum().item()
+            drawn = model.output.sample(trace, 1.0, generator)[batch.mask].bool()
+            true = batch.targets[batch.mask].bool()
+            count += len(true)
+            hits += int((drawn & true).sum())
+            union += int((drawn | true).sum())
+            if advance is not None:
+                advance(done, windows.num_windows)
+        return piece_result(Score(total, count), split, accuracy=hits / max(1, union), method="static")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """The pieces of a split, one after another."""

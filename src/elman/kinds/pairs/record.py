@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from elman.config.data import Data
 from elman.config.recipe import Recipe
-from elman.config.record import TOKENS, Positive, Record, restricted
+from elman.config.record import TOKENS, Positive, Record
 from elman.config.text import SubwordOptions, TextOptions
 
 
@@ -115,11 +115,6 @@ class PairData(PairOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
     corpus: str | None = None
     digest: str | None = None
     evaluation: PairEvaluation = PairEvaluation()
-
-    @property
-    def options(self) -> PairOptions:
-        """How the pairs are read, without where they are from: what digests depend on."""
-        return restricted(self, PairOptions)
 
     def check(self, recipe: Recipe) -> None:
         """Raise ValueError where the model reads no source, or has no attention to copy by."""

@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from elman.config.data import Data
-from elman.config.record import Count, Positive, Rate, Record, Reporting, restricted
+from elman.config.record import Count, Positive, Rate, Record, Reporting
 
 
 class SeriesOptions(Record, frozen=True, kw_only=True):
@@ -71,8 +71,3 @@ class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind
     corpus: str | None = None
     digest: str | None = None
     evaluation: SeriesEvaluation = SeriesEvaluation()
-
-    @property
-    def options(self) -> SeriesOptions:
-        """How the series is read, without where it is from."""
-        return restricted(self, SeriesOptions)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from elman.config.data import Data
-from elman.config.record import Count, Positive, Record, Reporting, restricted
+from elman.config.record import Count, Positive, Record, Reporting
 from elman.kinds.pairs.record import PairOptions
 
 
@@ -91,8 +91,3 @@ class TagData(TagOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag
     corpus: str | None = None
     digest: str | None = None
     evaluation: TagEvaluation = TagEvaluation()
-
-    @property
-    def options(self) -> TagOptions:
-        """How the data are read, without where they are from."""
-        return restricted(self, TagOptions)

@@ -8,7 +8,7 @@ from elman.config.data import Data
 from elman.config.network import Recursive
 from elman.config.parts import tag_of
 from elman.config.recipe import Recipe
-from elman.config.record import Positive, Record, Reporting, restricted
+from elman.config.record import Positive, Record, Reporting
 from elman.kinds.pairs.record import PairOptions
 
 
@@ -91,11 +91,6 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
     corpus: str | None = None
     digest: str | None = None
     evaluation: TreeEvaluation = TreeEvaluation()
-
-    @property
-    def options(self) -> TreeOptions:
-        """How the treebank is read, without where it is from."""
-        return restricted(self, TreeOptions)
 
     def check(self, recipe: Recipe) -> None:
         """Raise ValueError where parts of a network over trees do not belong together."""
