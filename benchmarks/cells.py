@@ -13,11 +13,10 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.network.cells.build import build_cell
-from elman.network.cells.cell import Sequence, unroll
+from elman.network.cells.cell import Scan, unroll
 from elman.network.cores.core import RecurrentCore, build_core
 from elman.network.cores.layer import Layer
-from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.reservoir import ReservoirCore
 
 STEPS, ROWS, SIZE = 35, 20, 200
 SINGLE = 10
@@ -72,8 +71,8 @@ CORES: dict[str, config.Core] = {
 }
 
 
-def _layer(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
-    layer = Layer(build_cell(recipe), inputs, units)
+def layer_of(recipe: config.Cell, inputs: int = SIZE, units: int = SIZE) -> Layer:
+    layer = Layer(recipe, inputs, units)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, 0, 0.05)
     return layer
@@ -101,12 +100,11 @@ def _training(
     xs = torch.randn(num_steps, rows, inputs)
     candidates: timing.Candidates = {}
     for name, recipe in recipes.items():
-        layer = _layer(recipe, inputs, units)
+        layer = layer_of(recipe, inputs, units)
         candidates[name] = lambda layer=layer: _train(lambda: layer(xs, layer.begin(rows))[0], layer)
-        if layer.cell.sequence is not None:
-            candidates[f"{name}: loop"] = lambda layer=layer: _train(
-                lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(rows))[0], layer
-            )
+        candidates[f"{name}: loop"] = lambda layer=layer: _train(
+            lambda: unroll(layer.cell.step, layer.weights(), xs, layer.begin(rows))[0], layer
+        )
     timing.report({"part": part, "T": num_steps, "B": rows, "I": inputs, "H": units}, 0.0, candidates, options)
 
 
@@ -115,14 +113,13 @@ def steps(options: argparse.Namespace) -> None:
     xs = torch.randn(1, 1, SIZE)
     candidates: timing.Candidates = {}
     for name, recipe in CELLS.items():
-        layer = _layer(recipe).eval()
-        if layer.cell.sequence is not None:
-            candidates[name] = lambda layer=layer: _single(layer.cell.sequence, layer, xs)
-            candidates[f"{name}: step"] = lambda layer=layer: _single(partial(unroll, layer.cell.step), layer, xs)
+        layer = layer_of(recipe).eval()
+        candidates[name] = lambda layer=layer: _single(layer.cell.scan, layer, xs)
+        candidates[f"{name}: step"] = lambda layer=layer: _single(partial(unroll, layer.cell.step), layer, xs)
     timing.report({"part": "steps", "steps": SINGLE, "B": 1, "I": SIZE, "H": SIZE}, 0.0, candidates, options)
 
 
-def _single(sequence: Sequence, layer: Layer, xs: Tensor) -> None:
+def _single(sequence: Scan, layer: Layer, xs: Tensor) -> None:
     state, weights = layer.begin(1), layer.weights()
     for _ in range(SINGLE):
         _, state = sequence(weights, xs, state)
@@ -135,14 +132,14 @@ def cores(options: argparse.Namespace) -> None:
         core = build_core(recipe, SIZE, locked=True)
         for parameter in core.parameters():
             torch.nn.init.normal_(parameter, 0, 0.05)
-        if isinstance(core, Reservoir):
+        if isinstance(core, ReservoirCore):
             core.draw()
         candidates[name] = lambda core=core: _window(core, xs)
     timing.report({"part": "cores", "T": STEPS, "B": ROWS, "I": SIZE}, 0.0, candidates, options)
 
 
 def _window(core: RecurrentCore, xs: Tensor) -> None:
-    if isinstance(core, Reservoir):
+    if isinstance(core, ReservoirCore):
         core(xs, core.begin(ROWS))
     else:
         _train(lambda: core(xs, core.begin(ROWS))[0].top, core)

@@ -17,7 +17,7 @@ from elman import config
 from elman.learning.constraint import spectral_projector
 from elman.learning.projections.projector import BySVD
 from elman.network.device import use_large_pages
-from elman.reproduce.claims.projection_cost import TimedProjections, TimedTraining
+from elman.study.claims.projection_cost import TimedProjections, TimedTraining
 
 DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
 

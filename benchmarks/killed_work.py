@@ -130,18 +130,18 @@ def tune(inputs: Path, place: Path) -> int:
 
 def reproduce(inputs: Path, place: Path) -> int:
     """A claim on two recipes, trained by the processes of `elman reproduce`."""
-    from elman.reproduce import arm, claims
-    from elman.reproduce.claim import Claim
-    from elman.reproduce.comparison import lower
-    from elman.reproduce.perplexity import PERPLEXITY
+    from elman.study import claim, claims
+    from elman.study.claim import Arm, Claim, Source
+    from elman.study.comparison import lower
+    from elman.study.measures import PERPLEXITY
 
-    arm.find = lambda name: inputs / name
+    claim.find = lambda name: inputs / name
     settings = {name: f"model.output.activation={name}" for name in ("softmax", "sigsoftmax")}
     made = Claim(
         name="killed",
         sentence="sigsoftmax is lower",
         source="nowhere",
-        arms=tuple(arm.Arm(name, arm.Source("text.toml", (setting,))) for name, setting in settings.items()),
+        arms=tuple(Arm(name, Source("text.toml", (setting,))) for name, setting in settings.items()),
         measure=PERPLEXITY,
         comparisons=(lower("test perplexity", "sigsoftmax", "softmax"),),
         seeds=1,

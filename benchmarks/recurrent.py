@@ -16,9 +16,9 @@ from torch.nn.functional import linear
 import timing
 from elman.network import matmul
 from elman.network.cells import fast_gru, fast_lstm
-from elman.network.cells import gru as gru_cell
-from elman.network.cells import lstm as lstm_cell
-from elman.network.cells.cell import Sequence, Weights, unroll
+from elman.network.cells.cell import Scan, Weights, unroll
+from elman.network.cells.gru import GRU
+from elman.network.cells.lstm import LSTM
 
 PRODUCTS = [(20, 1150), (20, 650), (20, 256), (12, 960), (1, 1150), (40, 400), (80, 1150)]
 WINDOWS = [
@@ -71,10 +71,10 @@ def products(options: argparse.Namespace) -> None:
             timing.report(facts | {"times": 10}, gflop, timing.repeated(candidates, 10), options)
 
 
-def _runs(sequence: Sequence, weights: Weights, xs: Tensor, slots: int) -> dict[str, Callable[[], object]]:
+def _runs(sequence: Scan, weights: Weights, xs: Tensor, slots: int) -> dict[str, Callable[[], object]]:
     leaves = [t for t in (*weights, xs) if isinstance(t, Tensor)]
-    state = tuple(xs.new_zeros(xs.shape[1], weights.hidden.shape[1]) for _ in range(slots))
-    gradient = torch.randn(*xs.shape[:2], weights.hidden.shape[1])
+    state = tuple(xs.new_zeros(xs.shape[1], weights.weight_hh.shape[1]) for _ in range(slots))
+    gradient = torch.randn(*xs.shape[:2], weights.weight_hh.shape[1])
 
     def train() -> None:
         torch.autograd.grad(sequence(weights, xs, state)[0], leaves, gradient)
@@ -86,7 +86,7 @@ def _runs(sequence: Sequence, weights: Weights, xs: Tensor, slots: int) -> dict[
     return {"train": train, "evaluate": evaluate}
 
 
-def _without_onednn(sequence: Sequence) -> Sequence:
+def _without_onednn(sequence: Scan) -> Scan:
     def run(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         with torch.backends.mkldnn.flags(enabled=False):
             return sequence(weights, xs, state)
@@ -107,23 +107,23 @@ def _hoisted_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tu
     return fast_lstm.hoisted(weights, xs, *state)[0], state
 
 
-def _loop(step: Callable[..., tuple[Tensor, ...]]) -> Sequence:
+def _loop(step: Callable[..., tuple[Tensor, ...]]) -> Scan:
     return lambda weights, xs, state: unroll(step, weights, xs, state)
 
 
-LSTMS: dict[str, Sequence] = {
+LSTMS: dict[str, Scan] = {
     "library": _library_lstm,
     "library without oneDNN": _without_onednn(_library_lstm),
     "hoisted": _hoisted_lstm,
-    "loop": _loop(lstm_cell.step),
+    "loop": _loop(LSTM().step),
 }
-GRUS: dict[str, Sequence] = {
+GRUS: dict[str, Scan] = {
     "library": _library_gru,
     "hoisted": lambda weights, xs, state: (fast_gru.hoisted(weights, xs, *state), state),
     "reset after": fast_gru.gru_reset_after,
-    "reset after, loop": _loop(gru_cell.step_reset_after),
+    "reset after, loop": _loop(GRU().step),
     "reset before": fast_gru.gru_reset_before,
-    "reset before, loop": _loop(gru_cell.step_reset_before),
+    "reset before, loop": _loop(GRU(reset="before").step),
 }
 
 
@@ -143,7 +143,7 @@ def small(options: argparse.Namespace) -> None:
 
 def windows(
     part: str,
-    functions: dict[str, Sequence],
+    functions: dict[str, Scan],
     gates: int,
     options: argparse.Namespace,
     shapes: list[tuple[int, int, int, int]] = WINDOWS,
@@ -176,20 +176,20 @@ def stream(options: argparse.Namespace) -> None:
     layers = [Weights(*(0.03 * torch.randn(shape) for shape in shapes)) for _ in range(3)]
     zero = torch.zeros(1, size)
 
-    def through(sequence: Sequence) -> None:
+    def through(sequence: Scan) -> None:
         xs = torch.ones(1, 1, size)
         for weights in layers:
             xs, _ = sequence(weights, xs, (zero, zero))
 
     def read() -> None:
         for weights in layers:
-            weights.input.sum()
-            weights.hidden.sum()
+            weights.weight_ih.sum()
+            weights.weight_hh.sum()
 
     def multiply() -> None:
         for weights in layers:
-            linear(zero, weights.input)
-            linear(zero, weights.hidden)
+            linear(zero, weights.weight_ih)
+            linear(zero, weights.weight_hh)
 
     functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {
         "kernel": fast_lstm.lstm

@@ -5,7 +5,7 @@ import math
 
 from elman import config
 from elman.learning.rtrl import cost
-from elman.reproduce.claims.learning import seconds_per_step, symbol_model
+from elman.study.claims.learning import seconds_per_step, symbol_model
 from timing import arguments
 
 CELLS = {"elman": config.Elman(), "lstm": config.LSTM(), "gru": config.GRU()}

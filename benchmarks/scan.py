@@ -14,7 +14,6 @@ from torch import Tensor
 import timing
 from elman import config
 from elman.network.cells import chunked, scan
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import unroll
 from elman.network.cores.layer import Layer
 
@@ -51,7 +50,7 @@ def chunks(options: argparse.Namespace) -> None:
     steps, rows, size = 35, 20, 200
     xs = torch.randn(steps, rows, size)
     for name, recipe in CELLS.items():
-        layer = Layer(build_cell(recipe), size, size)
+        layer = Layer(recipe, size, size)
         layer.initialise(config.Initialisation())
         candidates: timing.Candidates = {
             f"{name}, chunks of {length}": lambda layer=layer, length=length: _in_chunks(layer, xs, length)

@@ -33,6 +33,7 @@ def model_of(form: dict[str, str]) -> SequenceToSequence:
     vectors = {"kind": "lookup", "size": 200}
     raw = {
         "title": "benchmark",
+        "data": {"kind": "pairs"},
         "model": {
             "encoder": vectors,
             "source": {"encoder": vectors, "stack": {"sizes": [200, 200], **layers}},

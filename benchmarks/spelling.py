@@ -18,7 +18,7 @@ from elman.config.toml import find, load_recipe
 from elman.data.batches import Batch
 from elman.network.build import build_model
 from elman.network.device import use_large_pages
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.model import LanguageModel
 
 WORDS, BATCH, LENGTH = 10_000, 32, 35
@@ -42,7 +42,7 @@ def training_step(name: str, words: list[str], batch: Batch) -> tuple[LanguageMo
     return model, whole.training_step(model, recipe, batch)
 
 
-def encoder_costs(encoder: Characters, inputs: torch.Tensor) -> timing.Candidates:
+def encoder_costs(encoder: CharactersEncoder, inputs: torch.Tensor) -> timing.Candidates:
     """Forward and backward for a window, and the vocabulary without gradients."""
 
     def window() -> None:
@@ -63,7 +63,7 @@ def main() -> None:
     batch = Batch(symbols[:-1], symbols[1:])
     facts: dict[str, object] = {"threads": options.threads, "distinct": len(batch.inputs.unique())}
     (model, spelled), (_, looked_up) = (training_step(f"small-char{twin}", words, batch) for twin in ("", "-word-twin"))
-    assert isinstance(model.encoder, Characters)
+    assert isinstance(model.encoder, CharactersEncoder)
     costs = encoder_costs(model.encoder, batch.inputs)
     for part in options.parts:
         candidates = {"spelling": spelled, "looked up": looked_up} if part == "step" else costs

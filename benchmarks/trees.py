@@ -13,10 +13,8 @@ import torch
 
 import timing
 from elman import config
-from elman.config.composition import Composition
-from elman.decoding.bracketing import from_splits
-from elman.decoding.chart import chart_search
-from elman.decoding.merging import greedy_search
+from elman.config.network import Composition
+from elman.decoding.parsing import chart_search, from_splits, greedy_search
 from elman.kinds.trees.nodes import Trees, side_by_side
 from elman.network.build import build_model
 from elman.network.tree_model import TreeModel

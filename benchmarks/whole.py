@@ -16,11 +16,11 @@ from elman.data.batches import Batch
 from elman.files import json_text
 from elman.learning.update import build_update
 from elman.network.build import build_model
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import StackCore
 from elman.network.device import use_large_pages
 from elman.network.model import LanguageModel
 from elman.network.output.choice import zipf
-from elman.network.output.contexts import Mixture
+from elman.network.output.contexts import MixtureContexts
 
 
 def arguments(description: str) -> argparse.Namespace:
@@ -55,10 +55,10 @@ def forward_gflop(model: LanguageModel, words: int, positions: int) -> float:
     The words are those of `draw`, on which the products of an adaptive or hierarchical choice depend.
     """
     core, contexts, choice = model.core, model.output.contexts, model.output.choice
-    assert isinstance(core, Stack)
+    assert isinstance(core, StackCore)
     weights = sum(layer.weight_ih.numel() + layer.weight_hh.numel() for layer in core.layers)
     components = 1
-    if isinstance(contexts, Mixture):
+    if isinstance(contexts, MixtureContexts):
         weights += sum(linear.weight.numel() for linear in (*contexts.projections.values(), contexts.prior))
         components = sum(contexts.heads.values())
     scored = choice.multiply_adds(zipf(words))

@@ -22,31 +22,24 @@ from typing import ClassVar
 
 from torch.nn.functional import linear
 
-from elman.config.output import Choice, Flat
-from elman.config.cells import Cell as CellRecord
+from elman.config.output import Choice
 from elman.network.cells.cell import Cell
-from elman.network.output.flat import build as build_flat
+from elman.network.output.flat import Flat
 
 
-class Sum(CellRecord, frozen=True, tag="sum"):
-    builder: ClassVar[str] = f"{__name__}:build"
+class Sum(Cell, frozen=True, tag="sum"):
     share: float = 0.5
+    gates = ("n",)
 
-
-def build(record):
-    def step(weights, x, state):
-        return (record.share * state[0] + linear(x, weights.input, weights.input_bias).tanh(),)
-
-    return Cell(1, 1, step)
+    def step(self, w, x, state):
+        return (self.share * state[0] + linear(x, w.weight_ih, w.bias_ih).tanh(),)
 
 
 class Plain(Choice, frozen=True, tag="plain"):
-    builder: ClassVar[str] = f"{__name__}:build_plain"
     bias: bool = True
 
-
-def build_plain(record, surroundings):
-    return build_flat(Flat(bias=record.bias), surroundings)
+    def build(self, surroundings):
+        return Flat(bias=self.bias).build(surroundings)
 
 
 ELMAN = {"cells": [Sum], "outputs": [Plain]}
@@ -101,13 +94,13 @@ def test_files_of_one_name_keep_their_own_builders(tmp_path):
         (tmp_path / folder).mkdir()
         text = FILE.replace('tag="plain"', f'tag="{tag}"').replace('tag="sum"', f'tag="{tag}-sum"')
         files.append(tmp_path / folder / "parts.py")
-        files[-1].write_text(text.replace("Flat(bias=record.bias)", f"Flat(bias={bias})"))
+        files[-1].write_text(text.replace("Flat(bias=self.bias)", f"Flat(bias={bias})"))
     code = (
-        "import sys; from pathlib import Path; from pkgutil import resolve_name\n"
+        "import sys; from pathlib import Path\n"
         "from elman import config; from elman.config import plugins\n"
         "for file in sys.argv[1:]: plugins.load_file(Path(file))\n"
         "added = plugins.added('outputs')\n"
-        "print([resolve_name(one.builder).__code__.co_filename for one in added.values()], len(plugins.loaded))"
+        "print([one.build.__code__.co_filename for one in added.values()], len(plugins.loaded))"
     )
     again = tmp_path / "one" / ".." / "one" / "parts.py"
     done = process("-c", code, *files, again)
@@ -186,7 +179,7 @@ def test_the_example_keeps_the_rules(monkeypatch):
         ("import math\nmath.nothing", ":2: AttributeError"),
         ("x = 1", "it must have a dictionary ELMAN"),
         ("ELMAN = {'cell': []}", "with keys among cells, cores, encoders"),
-        ("ELMAN = {'cells': [int]}", "is not a frozen elman.config.cells.Cell with a tag"),
+        ("ELMAN = {'cells': [int]}", "is not a frozen elman.network.cells.cell.Cell with a tag"),
         (FILE.replace('tag="sum"', 'tag="lstm"'), "the name 'lstm' is taken"),
         (FILE.replace('tag="plain"', 'tag="flat"'), "the name 'flat' is taken"),
         ("ELMAN = {'activations': {'softmax': None}}", "the name 'softmax' is taken"),

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
-from elman import testing
 from elman.network.cells import cell as cells
 from elman.network.output.activation import ACTIVATIONS, Activation
 from elman.testing import check_activation, check_cell
@@ -23,7 +22,7 @@ def test_every_activation_keeps_the_rules(name):
 
 
 def plain(weights, x, state):
-    return (torch.tanh(linear(x, weights.input, weights.input_bias) + linear(state[0], weights.hidden)),)
+    return (torch.tanh(linear(x, weights.weight_ih, weights.bias_ih) + linear(state[0], weights.weight_hh)),)
 
 
 def in_place(weights, x, state):
@@ -65,35 +64,32 @@ def wrong_gradient(weights, xs, state):
 @pytest.mark.parametrize(
     ("cell", "rule"),
     [
-        (cells.Cell(1, 1, in_place), "must not change its inputs"),
-        (cells.Cell(1, 1, mixes_rows), "sequences do not depend on each other"),
-        (cells.Cell(1, 1, deaf), "outputs depend on the inputs"),
-        (cells.Cell(1, 1, two_slots), "returns as many tensors of state"),
-        (cells.Cell(1, 1, infinite), "outputs are finite"),
-        (cells.Cell(1, 1, not_the_gradient), "Jacobian"),
-        (cells.Cell(1, 1, plain, sequence=wrong_gradient), "the fast form is the loop"),
+        (networks.toy(in_place), "must not change its inputs"),
+        (networks.toy(mixes_rows), "sequences do not depend on each other"),
+        (networks.toy(deaf), "outputs depend on the inputs"),
+        (networks.toy(two_slots), "returns as many tensors of state"),
+        (networks.toy(infinite), "outputs are finite"),
+        (networks.toy(not_the_gradient), "Jacobian"),
+        (networks.toy(plain, wrong_gradient), "the scan is the loop"),
     ],
 )
-def test_a_wrong_cell_is_found(cell, rule, monkeypatch):
-    monkeypatch.setattr(testing, "build_cell", lambda _: cell)
+def test_a_wrong_cell_is_found(cell, rule):
     with pytest.raises((AssertionError, RuntimeError), match=rule):
-        check_cell(None)
+        check_cell(cell)
 
 
-def test_a_fast_form_with_other_values_is_found(monkeypatch):
-    monkeypatch.setattr(testing, "build_cell", lambda _: cells.Cell(1, 1, plain, sequence=wrong_sequence))
+def test_a_scan_with_other_values_is_found():
     with pytest.raises(AssertionError):
-        check_cell(None)
+        check_cell(networks.toy(plain, wrong_sequence))
 
 
-def test_a_cell_that_hears_the_future_is_found(monkeypatch):
+def test_a_cell_that_hears_the_future_is_found():
     def ahead(weights, xs, state):
         outputs, after = cells.unroll(plain, weights, xs.roll(-1, 0), state)
         return outputs, after
 
-    monkeypatch.setattr(testing, "build_cell", lambda _: cells.Cell(1, 1, plain, sequence=ahead))
     with pytest.raises(AssertionError, match=r"windows give|no later input"):
-        check_cell(None)
+        check_cell(networks.toy(plain, ahead))
 
 
 @pytest.mark.parametrize(

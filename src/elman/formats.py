@@ -27,7 +27,7 @@ LARGEST = 2**63
 def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text in UTF-8; raises ValueError where it is damaged or beyond the limits.
 
-    NaN and infinity, which older files have, are read as such.
+    NaN and infinity are read as such.
     """
     return _within_limits(json.loads, text.decode() if isinstance(text, bytes) else text)
 

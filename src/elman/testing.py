@@ -3,24 +3,23 @@
 They raise AssertionError with a sentence that names the rule. elman's own cells and activations pass the same checks.
 
 Example:
-    >>> from elman import config
-    >>> check_cell(config.GRU())
+    >>> from elman.network.cells.gru import GRU
+    >>> check_cell(GRU())
 """
 
 import math
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import torch
 from torch import Tensor
 
-from elman.config.cells import Cell as Record
 from elman.config.recipe import Recipe
 from elman.learning.checkpoint import digest_of, load
 from elman.learning.log import Watcher
 from elman.learning.progress import Progress
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import Cell, LayerState, unroll
 from elman.network.cores.layer import Layer
 from elman.network.output.activation import Activation
@@ -31,14 +30,13 @@ from elman.tasks.open import open_run, task_of
 ROWS, STEPS, INPUTS, UNITS = 2, 5, 3, 4
 
 
-def check_cell(record: Record, *, units: int = UNITS, seed: int = 0) -> None:
+def check_cell(cell: Cell, *, units: int = UNITS, seed: int = 0) -> None:
     """A cell in float64: shapes, state, causality, rows apart, fast form, gradients, with 0, 1 and 2 biases.
 
     The step must not change its arguments, and must be differentiable once, wherever the random draw puts it. A state
-    of tensors [B, H] is drawn at random; one of other shapes (`Cell.memory`) is reached from the first state by a few
+    of one or two tensors [B, H] is drawn at random; another one is reached from the first state by a few
     steps, since its tensors may depend on each other.
     """
-    cell = build_cell(record)
     for biases in (0, 1, 2):
         torch.manual_seed(seed)
         layer = Layer(cell, INPUTS, units, biases=biases).double().eval()
@@ -46,15 +44,14 @@ def check_cell(record: Record, *, units: int = UNITS, seed: int = 0) -> None:
             for parameter in layer.parameters():
                 parameter.normal_(0, 0.7)
         xs = torch.randn(STEPS, ROWS, INPUTS, dtype=torch.float64)
-        state = tuple(torch.randn(ROWS, units, dtype=torch.float64) for _ in range(cell.slots))
-        if cell.memory is not None:
+        state = tuple(torch.randn(ROWS, *shape, dtype=torch.float64) for shape in layer.shapes)
+        if len(state) > 2:
             with torch.no_grad():
                 state = unroll(cell.step, layer.weights(), torch.randn_like(xs), layer.begin(ROWS))[1]
         _check_shapes(layer, cell, xs, state, units)
         _check_windows(layer, xs, state)
         _check_causes(layer, xs, state)
-        if cell.sequence is not None:
-            _check_fast(layer, cell, xs, state)
+        _check_scan(layer, cell, xs, state)
         _check_gradients(layer, cell, xs[:2], state)
 
 
@@ -68,15 +65,15 @@ def _run(layer: Layer, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerStat
 
 def _check_shapes(layer: Layer, cell: Cell, xs: Tensor, state: LayerState, units: int) -> None:
     begun = layer.begin(ROWS)
-    assert len(begun) == cell.slots, "a cell has as many tensors of state as its `slots`"
     outputs, after = _run(layer, xs, state)
     assert outputs.shape == (STEPS, ROWS, units), "outputs are [T, B, H]"
-    assert len(after) == cell.slots, "a step returns as many tensors of state as it reads"
     shapes = cell.shapes(INPUTS, units)
+    assert len(begun) == len(shapes), "a cell has as many tensors of state as its `shapes`"
+    assert len(after) == len(shapes), "a step returns as many tensors of state as it reads"
     assert shapes[0] == (units,), "the first tensor of the state is [B, H]"
     assert [part.shape for part in begun] == [(ROWS, *shape) for shape in shapes], "a state begins with its shapes"
     assert [part.shape for part in after] == [(ROWS, *shape) for shape in shapes], (
-        "every tensor of the state is [B, H], or has the shape that `memory` gives"
+        "every tensor of the state has the shape that `shapes` gives"
     )
     assert bool(torch.isfinite(outputs).all()), "outputs are finite"
     assert torch.equal(outputs[-1], after[0]), "the first tensor of the state is the output"
@@ -105,24 +102,19 @@ def _check_causes(layer: Layer, xs: Tensor, state: LayerState) -> None:
     assert not torch.equal(_run(layer, xs + 1.0, state)[0], whole), "outputs depend on the inputs"
 
 
-def _check_fast(layer: Layer, cell: Cell, xs: Tensor, state: LayerState) -> None:
+def _check_scan(layer: Layer, cell: Cell, xs: Tensor, state: LayerState) -> None:
     parameters = list(layer.parameters())
     given = [xs.clone().requires_grad_(), *(part.clone().requires_grad_() for part in state)]
     results = []
     for fast in (True, False):
         weights = layer.weights()
-        assert cell.sequence is not None
-        outputs, after = (
-            cell.sequence(weights, given[0], tuple(given[1:]))
-            if fast
-            else unroll(cell.step, weights, given[0], tuple(given[1:]))
-        )
+        outputs, after = (cell.scan if fast else partial(unroll, cell.step))(weights, given[0], tuple(given[1:]))
         loss = (outputs * torch.linspace(-1, 1, outputs.numel(), dtype=outputs.dtype).view_as(outputs)).sum()
         loss = loss + sum(part.sin().sum() for part in after)
         gradients = torch.autograd.grad(loss, [*parameters, *given], allow_unused=True)
         results.append([outputs, *after, *(one for one in gradients if one is not None)])
     for ours, plain in zip(*results, strict=True):
-        torch.testing.assert_close(ours, plain, msg=lambda told: f"the fast form is the loop over the step: {told}")
+        torch.testing.assert_close(ours, plain, msg=lambda told: f"the scan is the loop over the step: {told}")
 
 
 def _check_gradients(layer: Layer, cell: Cell, xs: Tensor, state: LayerState) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from elman.network.output.flat import Flat
+from elman.network.output.flat import FlatChoice
 
 DRAW = np.random.default_rng(4)
 
@@ -77,7 +77,7 @@ def log_softmax(logits):
 
 def flat(W):
     """Softmax without a bias over the rows of W [V, d]."""
-    return Flat(torch.nn.Parameter(torch.from_numpy(W)), bias=False)
+    return FlatChoice(torch.nn.Parameter(torch.from_numpy(W)), bias=False)
 
 
 def spoken(W, H):

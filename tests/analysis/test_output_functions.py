@@ -14,12 +14,12 @@ from elman.analysis.output_functions import (
 )
 from elman.errors import UserError
 from elman.network.output.activation import ACTIVATIONS
+from support.pairwise import every_value
 
 W = torch.tensor([1.0, 0.2, -0.8])
 
 
-@pytest.mark.parametrize("size", range(2, 9))
-@pytest.mark.parametrize("shift", [-2.0, 0.0, 2.0])
+@every_value(size=range(2, 9), shift=[-2.0, 0.0, 2.0])
 def test_sigsoftmax_reaches_rank_m_from_one_line_and_softmax_two(size, shift):
     assert rank_of_line("sigsoftmax", size, shift) == size
     assert rank_of_line("softmax", size, shift) == 2

@@ -8,6 +8,7 @@ from elman.analysis.rank import Spectrum, _rank, log_prob_rows, numerical_rank, 
 from elman.analysis.singular_values import exact, gram, randomised, regrouped
 from elman.errors import UserError
 from support import networks
+from support.pairwise import every_pair
 
 WORDS = 30
 TOKENS = np.random.default_rng(0).integers(0, WORDS, 150)
@@ -26,9 +27,7 @@ def explicit(model, tokens):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("tokens", [TOKENS, TOKENS[:20], TOKENS[:WORDS]], ids=["tall", "wide", "square"])
-@pytest.mark.parametrize("contexts", ["single", "doc"])
+@every_pair(method=METHODS, tokens=[TOKENS, TOKENS[:20], TOKENS[:WORDS]], contexts=["single", "doc"])
 def test_values_are_those_of_the_explicit_matrix(method, tokens, contexts):
     model = networks.model(contexts, "sigsoftmax", words=WORDS)
     found = spectrum(model, tokens, 0, method=method)

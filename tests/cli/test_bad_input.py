@@ -151,10 +151,13 @@ def test_model_that_does_not_fit_the_recipe(capsys, run):
     line = refusal(capsys, "evaluate", run)
     assert line.startswith(f"elman: {file}: model.core.sizes is [9, 8], but the model was trained with [8, 8];")
     tensors, facts = checkpoint.load(run / "model.safetensors")
-    del facts["recipe"]  # as earlier versions saved it
+    facts["recipe"]["model"]["core"]["sizes"] = [9, 8]
     checkpoint.save(run / "model.safetensors", tensors, facts)
     line = refusal(capsys, "info", run)
     assert line.startswith(f"elman: {run}/model.safetensors: does not fit {file}: core.layers.0.")
+    del facts["recipe"]
+    checkpoint.save(run / "model.safetensors", tensors, facts)
+    assert f"{run}/model.safetensors: it does not say by which recipe" in refusal(capsys, "info", run)
 
 
 def test_out_that_holds_a_run(capsys, recipe, corpus, run):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from elman.cli import main
-from elman.decoding import continuation
+from elman.decoding import sampling
 from support.commands import output, refusal, trained
 
 
@@ -132,7 +132,7 @@ def test_a_mistake_does_not_end_a_conversation(run, monkeypatch, capsys, line):
 
 
 def test_an_interrupt_ends_the_reply_alone(run, monkeypatch, capsys):
-    real, drawn = continuation.generate, 0
+    real, drawn = sampling.generate, 0
 
     def interrupted(*arguments):
         nonlocal drawn
@@ -143,7 +143,7 @@ def test_an_interrupt_ends_the_reply_alone(run, monkeypatch, capsys):
             yield pair
 
     whole = answer(capsys, run, "--prompt", "w1", "--tokens", 9, "--temperature", 0)["words"]
-    monkeypatch.setattr(continuation, "generate", interrupted)
+    monkeypatch.setattr(sampling, "generate", interrupted)
     replies, shown = converse(run, monkeypatch, capsys, "w1\n\n", "--temperature", "0")
     assert "stopped; Ctrl-D ends" in shown
     assert " ".join(replies).split() == [word for word in whole if word != "<eos>"]

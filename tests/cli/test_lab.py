@@ -10,7 +10,7 @@ import pytest
 from elman.cli import main
 from elman.errors import UserError
 from elman.jobs.launching import Launch
-from elman.laboratory.trial import Trial, TrialResult
+from elman.study.lab.trial import Trial, TrialResult
 from support.commands import is_understood
 
 

@@ -24,8 +24,6 @@ MISTAKES = {
     "generate RUN --top-p inf": ("--top-p", "finite"),
     "generate RUN --rule adam": ("--rule", "rms or sgd"),
     "generate RUN --unk=3": ("--unk", "no value"),
-    "generate RUN --source a.txt": ("--source", "translate"),
-    "generate RUN --steps 9": ("--steps", "compose"),
     "generate RUN --lr 1": ("--lr", "--adapt"),
     "generate RUN --threads 0": ("--threads", "1 or more"),
     "evaluate RUN --device warp": ("--device", "warp"),
@@ -40,7 +38,6 @@ MISTAKES = {
     "train recipes/ptb/small-awd-lstm.toml --patience 5": ("--patience", "--set training.patience=5"),
     "train --resume": ("--resume", "--out"),
     "train": ("RECIPE", "missing"),
-    "evaluate RUN --pairs blimp": ("--pairs", "minimal-pairs"),
     "evaluate RUN --weights 1 x": ("--weights", "number"),
     "evaluate RUN --weights 1 2": ("--weights", "--ensemble"),
     "evaluate RUN --tune": ("--tune", "--method"),
@@ -69,12 +66,12 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("command", MISTAKES)
-def test_a_wrong_command_line(capsys, command):
-    line = refusal(capsys, *command.split())
-    assert line.startswith("elman: ")
-    for word in MISTAKES[command]:
-        assert word in line
+def test_a_wrong_command_line(capsys):
+    for command, words in MISTAKES.items():
+        line = refusal(capsys, *command.split())
+        assert line.startswith("elman: ")
+        for word in words:
+            assert word in line, command
 
 
 def test_a_free_text_may_begin_with_a_hyphen(capsys, tmp_path):
@@ -83,14 +80,14 @@ def test_a_free_text_may_begin_with_a_hyphen(capsys, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [name for group in COMMANDS.values() for name in group])
-def test_help_fits_80_columns_without_colour(monkeypatch, capsys, command):
+def test_help_fits_80_columns_without_colour(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    assert main([command, "--help"]) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("Usage: elman ")
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 80
+    for command in (name for group in COMMANDS.values() for name in group):
+        assert main([command, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert text.startswith("Usage: elman "), command
+        assert "\x1b" not in text, command
+        assert max(map(len, text.splitlines())) <= 80, command
 
 
 def test_help_gives_defaults_and_ranges(capsys):

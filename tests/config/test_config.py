@@ -8,7 +8,7 @@ import pytest
 
 from elman import config
 from elman.config.errors import _allowed
-from elman.config.parts import members
+from elman.config.parts import allowed, members
 from elman.errors import UserError
 from elman.formats import parse_toml
 from elman.network.build import build_model
@@ -389,6 +389,8 @@ def every_type(kind):
     inside += tuple(
         getattr(kind, name) for name in ("item_type", "key_type", "value_type") if name in kind.__struct_fields__
     )
+    if isinstance(kind, msgspec.inspect.CustomType):
+        inside += tuple(msgspec.inspect.type_info(one) for one in allowed(kind.cls) if isinstance(one, type))
     for one in inside:
         yield from every_type(one)
 

@@ -52,9 +52,9 @@ PUBLISHED_SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", PUBLISHED_SIZES)
-def test_recipes_of_papers_have_the_published_size(name):
-    assert num_parameters(name) == PUBLISHED_SIZES[name] == RECIPES[name].expected.parameters
+def test_recipes_of_papers_have_the_published_size():
+    assert {name: num_parameters(name) for name in PUBLISHED_SIZES} == PUBLISHED_SIZES
+    assert {name: RECIPES[name].expected.parameters for name in PUBLISHED_SIZES} == PUBLISHED_SIZES
 
 
 def test_two_biases_a_gate_make_the_sizes_of_zarembas_code():
@@ -65,21 +65,22 @@ def test_two_biases_a_gate_make_the_sizes_of_zarembas_code():
             assert sum(parameter.numel() for parameter in build_model(recipe, 10_000).parameters()) == size
 
 
-@pytest.mark.parametrize("name", PAPER)
-def test_paper_scale_says_where_it_comes_from(name):
-    recipe = RECIPES[name]
-    corpus = name.split("/")[0]
-    assert recipe.citation
-    assert recipe.notes
-    assert recipe.data.corpus == corpus
-    assert recipe.data.options == TEXT.get(corpus, TextOptions(vocabulary_from="all"))
-    assert recipe.data.evaluation.skip_first == (corpus not in TEXT)
-    if name != "ptb/bengio-window":
-        expected = recipe.expected
-        assert expected is not None
-        assert expected.source
-        if corpus in DOC_TABLES and not name.startswith("ptb/char-"):
-            assert (expected.test or expected.fine_tuned_test) < (expected.valid or expected.fine_tuned_valid)
+def test_paper_scale_says_where_it_comes_from():
+    for name in PAPER:
+        recipe = RECIPES[name]
+        corpus = name.split("/")[0]
+        assert recipe.citation, name
+        assert recipe.notes, name
+        assert recipe.data.corpus == corpus
+        assert recipe.data.options == TEXT.get(corpus, TextOptions(vocabulary_from="all")), name
+        assert recipe.data.evaluation.skip_first == (corpus not in TEXT), name
+        if name != "ptb/bengio-window":
+            expected = recipe.expected
+            assert expected is not None, name
+            assert expected.source, name
+            if corpus in DOC_TABLES and not name.startswith("ptb/char-"):
+                test, valid = expected.test or expected.fine_tuned_test, expected.valid or expected.fine_tuned_valid
+                assert test < valid, name
 
 
 @pytest.mark.parametrize(
@@ -107,13 +108,13 @@ def test_the_constrained_gru_starts_as_in_the_thesis(name):
     assert (recipe.training.loss, recipe.training.clip, recipe.training.constraint.delta) == ("sum", None, 0.2)
 
 
-@pytest.mark.parametrize("name", sorted(MUSIC))
-def test_music_says_where_it_comes_from(name):
-    recipe = RECIPES[name]
-    assert name.startswith(("music/", "reproduce/"))
-    assert recipe.citation
-    assert recipe.notes
-    assert (recipe.data.corpus, recipe.data.pitches) == ("nottingham", 93)
+def test_music_says_where_it_comes_from():
+    for name in sorted(MUSIC):
+        recipe = RECIPES[name]
+        assert name.startswith(("music/", "reproduce/"))
+        assert recipe.citation, name
+        assert recipe.notes, name
+        assert (recipe.data.corpus, recipe.data.pitches) == ("nottingham", 93), name
 
 
 def test_music_of_the_thesis():
@@ -163,12 +164,12 @@ def test_every_row_of_the_tables_is_there():
 
 
 @pytest.mark.parametrize("corpus", DOC_TABLES)
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_output_functions_differ_from_awd_lstm_in_nothing_else(corpus, function):
-    changed = differences(f"{corpus}/awd-lstm-{function}", f"{corpus}/awd-lstm")
+def test_output_functions_differ_from_awd_lstm_in_nothing_else(corpus):
     epochs = {"training.epochs", "training.fine_tune.epochs"}
-    assert changed - epochs == (set() if function == "softmax" else {"model.output.activation"})
-    assert RECIPES[f"{corpus}/awd-lstm-{function}"].model.output.activation == function
+    for function in FUNCTIONS:
+        changed = differences(f"{corpus}/awd-lstm-{function}", f"{corpus}/awd-lstm")
+        assert changed - epochs == (set() if function == "softmax" else {"model.output.activation"})
+        assert RECIPES[f"{corpus}/awd-lstm-{function}"].model.output.activation == function
 
 
 @pytest.mark.parametrize("corpus", DOC_TABLES)
@@ -182,13 +183,13 @@ def test_the_mixture_of_the_thesis_differs_from_that_of_yang_in_two_dropouts(cor
 
 
 @pytest.mark.parametrize("corpus", DOC_TABLES)
-@pytest.mark.parametrize("name", MIXTURES)
-def test_mixtures_of_the_thesis_differ_in_their_function_alone(corpus, name):
-    changed = differences(f"{corpus}/awd-lstm-{name}", f"{corpus}/awd-lstm-mos-thesis")
-    assert changed <= {"model.output.activation", "model.output.contexts.prior"}
-    output = RECIPES[f"{corpus}/awd-lstm-{name}"].model.output
-    assert output.activation == MIXTURES[name]
-    assert output.contexts.prior == ("same" if name == "moss" else "softmax")
+def test_mixtures_of_the_thesis_differ_in_their_function_alone(corpus):
+    for name, function in MIXTURES.items():
+        changed = differences(f"{corpus}/awd-lstm-{name}", f"{corpus}/awd-lstm-mos-thesis")
+        assert changed <= {"model.output.activation", "model.output.contexts.prior"}
+        output = RECIPES[f"{corpus}/awd-lstm-{name}"].model.output
+        assert output.activation == function
+        assert output.contexts.prior == ("same" if name == "moss" else "softmax")
 
 
 @pytest.mark.parametrize("name", [name for name in DOC_TABLES["ptb"] if name.startswith("awd-lstm-doc-")])

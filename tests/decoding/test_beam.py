@@ -12,6 +12,7 @@ from elman.data.batches import Source
 from elman.decoding.beam import beam_search
 from elman.errors import UserError
 from support import pair_networks
+from support.pairwise import every_value
 
 SOURCES = pair_networks.sequences(9, 10, 7)
 OUTPUTS = {
@@ -75,8 +76,7 @@ SIZES = (1, 3, 5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", OUTPUTS)
+@every_value(size=SIZES, name=OUTPUTS)
 def test_beam_targets_of_any_output_do_not_depend_on_the_batch(name, size):
     """Every output with every size and every feed."""
     seed = (list(OUTPUTS).index(name) + SIZES.index(size)) % 3

@@ -7,8 +7,7 @@ import torch
 
 from elman.config.inference import Sampling
 from elman.config.text import TextOptions
-from elman.decoding.continuation import Continuation
-from elman.decoding.sentences import SentenceLimit
+from elman.decoding.sampling import Continuation, SentenceLimit
 from support import networks
 
 

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from elman.decoding.bracketing import Augmentation, from_splits
-from elman.decoding.chart import chart_search
-from elman.decoding.merging import greedy_search
+from elman.decoding.parsing import Augmentation, chart_search, from_splits, greedy_search
 from elman.kinds.trees.nodes import side_by_side
 from elman.objective.trees import tree_scores
 from reference import trees as reference

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from elman.drawing.constituents import Constituent, TreeDrawing, draw_tree
+from elman.drawing.constituents import Constituent, TreeDrawing
 from elman.kinds.pairs.trees import read_trees
 from elman.kinds.trees.drawing import constituents, drawing_of
 
@@ -45,7 +45,7 @@ def test_a_chain_of_one_label_counts_as_often_as_the_right_tree_has_it():
 def test_the_drawing_holds_every_node_and_word_and_stays_within_its_box(text):
     words = re.findall(r"\(XX ([^)]*)\)", text)
     drawn = drawing_of(tree(text), tree(text), words)
-    svg = str(draw_tree(drawn, "a <name>"))
+    svg = str(drawn.draw("", "a <name>"))
     assert "a &lt;name&gt;" in svg
     assert "<dog>" not in svg
     assert svg.count("<text") == len(words) + len(drawn.nodes)
@@ -60,7 +60,7 @@ def test_the_drawing_holds_every_node_and_word_and_stays_within_its_box(text):
 
 
 def test_wrong_nodes_are_marked():
-    svg = str(draw_tree(drawing_of(tree(FOUND), tree(RIGHT), WORDS), "tree"))
+    svg = str(drawing_of(tree(FOUND), tree(RIGHT), WORDS).draw("", "tree"))
     assert svg.count('class="wrong"') == 2
     assert "PP*<title>PP: wrong; right: NP</title>" in svg
     assert "NP*<title>NP: wrong: no constituent</title>" in svg

@@ -6,6 +6,7 @@ import pytest
 
 from elman.drawing.plots import Curve, Mark, Plot, draw, is_empty, thin
 from elman.drawing.style import SERIES
+from support.pairwise import every_value
 
 
 def plot(*curves: Curve, **options) -> Plot:
@@ -125,10 +126,10 @@ def test_first_steps_do_not_fill_the_axis():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "values", [[5.0, 5.0], [0.0, 0.0], [1e-9, 1e9], [math.nan, 3.0, 4.0], [math.inf, 3.0, 4.0], [-1, 2]]
+@every_value(
+    values=[[5.0, 5.0], [0.0, 0.0], [1e-9, 1e9], [math.nan, 3.0, 4.0], [math.inf, 3.0, 4.0], [-1, 2]],
+    quantity=["perplexity", "rate", "norm", "speed"],
 )
-@pytest.mark.parametrize("quantity", ["perplexity", "rate", "norm", "speed"])
 def test_unusual_values_are_drawn(values, quantity):
     root = ElementTree.fromstring(
         draw(plot(Curve(range(len(values)), values), quantity=quantity)).replace("xlink:href", "href")

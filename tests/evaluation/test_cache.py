@@ -4,7 +4,7 @@ import torch
 
 from elman.config.inference import CacheRule
 from elman.errors import UserError
-from elman.evaluation.cache import NeuralCache
+from elman.evaluation.dynamic import NeuralCache
 from reference import adaptation
 
 LENGTH, SIZE, WORDS = 40, 3, 5

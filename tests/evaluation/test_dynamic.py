@@ -7,9 +7,9 @@ import torch
 from elman.config.inference import CacheRule
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import UserError
-from elman.evaluation.cache import NeuralCache
 from elman.evaluation.dynamic import (
     DynamicModel,
+    NeuralCache,
     Rule,
     adaptive_stream,
     gradient_statistics,
@@ -20,6 +20,7 @@ from elman.evaluation.dynamic import (
 from elman.evaluation.perplexity import token_log_probs
 from reference import adaptation
 from support import networks
+from support.pairwise import every_pair
 
 WORDS = 7
 TEXT = np.random.default_rng(0).integers(WORDS, size=43)
@@ -88,9 +89,7 @@ def test_statistics_are_the_mean_squares_of_the_segments_gradients():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [RMS, SGD])
-@pytest.mark.parametrize("activation", ["softmax", "sigsoftmax"])
-@pytest.mark.parametrize("contexts", list(networks.CONTEXTS))
+@every_pair(rule=[RMS, SGD], activation=["softmax", "sigsoftmax"], contexts=list(networks.CONTEXTS))
 def test_every_output_learns_and_the_model_stays_bitwise(contexts, activation, rule):
     model = networks.model(contexts, activation, weight_drop=0.5, between_dropout=0.5).train()
     before = copy.deepcopy(model.state_dict())

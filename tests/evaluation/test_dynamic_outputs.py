@@ -18,6 +18,7 @@ from elman.evaluation.dynamic import (
 from elman.evaluation.perplexity import stream
 from elman.kinds.music.windows import PieceWindows
 from support import networks
+from support.pairwise import every_value
 
 RULES = [Rule(lr=1e-3, decay=0.5, eps=1e-3, segment=4), Rule(kind="sgd", lr=0.1, decay=0.2, segment=4)]
 TEXT = np.random.default_rng(0).integers(len(networks.COUNTS), size=23)
@@ -57,8 +58,7 @@ def scored(name, model, rule, statistics, **other):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
-@pytest.mark.parametrize("name", MODELS)
+@every_value(rule=RULES, name=MODELS)
 def test_dynamic_evaluation_learns_and_the_model_stays_bitwise(name, rule):
     torch.manual_seed(0)
     model = MODELS[name]()
@@ -72,9 +72,8 @@ def test_dynamic_evaluation_learns_and_the_model_stays_bitwise(name, rule):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [0, 5, 6, 12])
-@pytest.mark.parametrize(
-    "name", ["adaptive", "tree", "rare-class", "mixtape", "music-bernoulli-mos", "music-nade-single"]
+@every_value(
+    at=[0, 5, 6, 12], name=["adaptive", "tree", "rare-class", "mixtape", "music-bernoulli-mos", "music-nade-single"]
 )
 def test_nothing_is_scored_by_a_model_that_has_seen_it(name, at):
     """What stands at a position changes nothing before it, and all that could stand there has probability one."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.evaluation.edits import edit_distance, error_rate, exact_match, items
+from elman.evaluation.measures import edit_distance, error_rate, exact_match, items
 from elman.evaluation.statistics import difference, estimate
 
 words = st.lists(st.sampled_from("abc"), max_size=6)

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
-from elman.evaluation.mixture import Mixture
+from elman.evaluation.mixture import Mixture, best_weights
 from elman.evaluation.ngram.alignment import AlignedNGram, Mass
 from elman.evaluation.ngram.model import train
 from elman.evaluation.ngram.table import NOTHING
-from elman.evaluation.ngram.weights import best_weights
 from elman.evaluation.perplexity import average_probabilities
 from elman.evaluation.scoring import predict_document, predict_sentences, score_document, score_sentences
 from elman.network.build import tiny_model

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from elman.data.pair_tables import Pair
-from elman.evaluation.paired_accuracy import compare_accuracies, holm, mcnemar
-from elman.evaluation.paired_items import compare_items
+from elman.evaluation.paired import compare_accuracies, compare_items, holm, mcnemar
 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(1, 5), (5, 1), (0, 7), (12, 25), (4, 4)])

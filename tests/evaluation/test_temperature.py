@@ -12,6 +12,7 @@ from elman.evaluation.perplexity import evaluate
 from elman.evaluation.temperature import GREATEST, LEAST, best_temperature
 from elman.network.build import build_model
 from support import networks
+from support.pairwise import every_value
 
 WORDS = torch.from_numpy(np.random.default_rng(0).integers(0, 7, (6, 2)))
 CHOICES = sorted(networks.CHOICES)
@@ -32,8 +33,7 @@ def drawn(model):
     return np.array(words)
 
 
-@pytest.mark.parametrize("contexts", ["single", "mos"])
-@pytest.mark.parametrize("choice", CHOICES)
+@every_value(contexts=["single", "mos"], choice=CHOICES)
 @torch.no_grad()
 def test_every_distribution_is_its_power(choice, contexts):
     """Those listed and those of targets; the loss of training is the one at temperature 1."""

@@ -9,7 +9,7 @@ from sacrebleu.metrics.chrf import CHRF
 from scipy import stats
 
 from elman.errors import UserError, notice
-from elman.evaluation.brackets import brackets, tree_measures
+from elman.evaluation.measures import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
 from elman.evaluation.transduction import Rules, baseline, bleu, measures, references, right_branching, rouge, rules_of
 from elman.kinds.pairs.corpus import open_pairs

@@ -7,11 +7,11 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.export.check import Comparison, TorchStep, compare, perplexity_of
+from elman.export.folder import read_program, write_program
 from elman.export.onnx import OnnxStep, write_int8, write_step
-from elman.export.packed import Packed
-from elman.export.program import read_program, write_program
-from elman.export.step import Step, plain
+from elman.export.step import Packed, Step, plain
 from elman.network.build import build_model
+from elman.network.cells.cell import unroll
 from elman.network.state import leaves
 from support import networks
 
@@ -102,11 +102,10 @@ def test_a_model_of_spelling_becomes_a_table(tmp_path):
 
 def test_the_model_itself_stays_as_it_is():
     model = model_of(config.Stack(sizes=(5, 4), cell=config.LSTM()))
-    fast = [layer.cell.sequence for layer in model.core.layers]
+    fast = [layer.scan for layer in model.core.layers]
     copied = plain(model)
-    assert [layer.cell.sequence for layer in model.core.layers] == fast
-    assert None not in fast
-    assert all(layer.cell.sequence is None for layer in copied.core.layers)
+    assert [layer.scan for layer in model.core.layers] == fast
+    assert all(layer.scan.func is unroll for layer in copied.core.layers)
     assert next(model.parameters()).requires_grad
 
 

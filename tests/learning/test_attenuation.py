@@ -7,11 +7,11 @@ import torch
 from elman import config
 from elman.data.batches import Batch
 from elman.errors import UserError
-from elman.laboratory.networks import learning_rule
 from elman.learning.bptt import Attenuated, Lookback, WholeWindow
 from elman.learning.update import build_learner
 from elman.network.build import build_model
 from elman.objective.loss import Objective
+from elman.study.lab.networks import learning_rule
 from reference.learning import attenuated_bptt
 from support import networks
 

@@ -8,7 +8,7 @@ from elman import config
 from elman.errors import UserError
 from elman.learning.echo_state import NormalEquations, fit_next, fit_readout, fit_ridge
 from elman.network.cores.core import Surroundings
-from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.reservoir import ReservoirCore
 
 
 def mackey_glass(steps, tau=17, parts=10, seed=0):
@@ -52,7 +52,7 @@ def test_few_positions_and_float32():
 
 def test_the_streamed_readout_is_the_whole_one():
     series = torch.randn(300, 2, 1, dtype=torch.float64).cumsum(0).sin()
-    core = Reservoir(config.Reservoir(size=30, leak=0.5), Surroundings(1)).double().draw()
+    core = ReservoirCore(config.Reservoir(size=30, leak=0.5), Surroundings(1)).double().draw()
     whole = fit_readout(core, series[:-1], series[1:], washout=50, penalty=1e-3)
     for chunk in (1, 40, 50, 1000):
         streamed = fit_next(core, series, washout=50, penalty=1e-3, chunk=chunk)
@@ -60,7 +60,7 @@ def test_the_streamed_readout_is_the_whole_one():
 
 
 def test_generation_goes_on_from_any_point():
-    core = Reservoir(config.Reservoir(size=30), Surroundings(2)).double().draw()
+    core = ReservoirCore(config.Reservoir(size=30), Surroundings(2)).double().draw()
     series = torch.randn(100, 3, 2, dtype=torch.float64).cumsum(0).sin()
     network = fit_next(core, series, washout=10, penalty=1e-2)
     said, state = network.predict(series, network.begin(3))
@@ -73,10 +73,9 @@ def test_generation_goes_on_from_any_point():
 
 
 def test_a_washout_must_leave_something():
+    core = ReservoirCore(config.Reservoir(size=5), Surroundings(1)).draw()
     with pytest.raises(UserError, match="a washout of 100 steps leaves nothing of a series of 50; give a longer"):
-        fit_readout(
-            Reservoir(config.Reservoir(size=5), Surroundings(1)).draw(), torch.zeros(50, 1, 1), torch.zeros(50, 1, 1)
-        )
+        fit_readout(core, torch.zeros(50, 1, 1), torch.zeros(50, 1, 1))
 
 
 @pytest.mark.slow
@@ -87,7 +86,7 @@ def test_a_reservoir_predicts_mackey_glass_84_steps_ahead():
     """
     values = mackey_glass(6200)
     series = (values - 1).tanh()[:, None, None]
-    core = Reservoir(
+    core = ReservoirCore(
         config.Reservoir(size=500, radius=1.0, leak=0.7, density=0.02, bias_scale=0.2), Surroundings(1)
     ).double()
     network = fit_next(core.draw(torch.Generator().manual_seed(0)), series[:3200], washout=200)

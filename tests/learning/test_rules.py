@@ -21,7 +21,7 @@ from elman.network.build import build_model
 from elman.network.encoders.encoder import build_encoder
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import build_contexts
-from elman.network.output.flat import Flat
+from elman.network.output.flat import FlatChoice
 from elman.network.output.layer import OutputLayer
 from elman.network.precision import products_in
 from elman.network.state import detach, leaves
@@ -34,7 +34,7 @@ WORDS, STEPS, ROWS = 5, 6, 3
 
 def model_of(core):
     """A language model of few words around a core that reads vectors of 3."""
-    flat = Flat(torch.nn.Parameter(torch.empty(WORDS, core.dims[-1])), "softmax")
+    flat = FlatChoice(torch.nn.Parameter(torch.empty(WORDS, core.dims[-1])), "softmax")
     encoder = build_encoder(config.Lookup(size=3), WORDS, locked=True)
     return randomise(LanguageModel(encoder, core, OutputLayer(build_contexts(config.Output(), core.dims), flat)), 0.6)
 

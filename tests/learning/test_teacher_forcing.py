@@ -6,8 +6,8 @@ import torch
 from elman.data.batches import Batch
 from elman.data.classic import classic_task
 from elman.errors import UserError
-from elman.laboratory.networks import build_network, learning_rule
 from elman.objective.loss import Objective
+from elman.study.lab.networks import build_network, learning_rule
 
 
 @pytest.fixture

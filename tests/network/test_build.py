@@ -1,7 +1,7 @@
-"""Every record of a part names a builder, and every part that is built can be initialised and run."""
+"""Every record of a part builds it, and every part that is built can be initialised and run."""
 
 import inspect
-from pkgutil import resolve_name
+import sys
 
 import pytest
 import torch
@@ -12,21 +12,16 @@ from elman.network.build import build_model
 from elman.network.state import leaves
 from support import networks
 
-UNIONS = {"encoder": config.Encoder, "cell": config.Cell, "core": config.Core}
-UNIONS |= {"contexts": config.Contexts, "choice": config.Choice}
-RECORDS = {f"{union}-{networks.tag(kind)}": kind for union, kinds in UNIONS.items() for kind in members(kinds).values()}
+FAMILIES = config.Encoder, config.Core, config.Contexts, config.Choice, config.Composition
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_a_builder_takes_the_record_that_names_it(name):
-    kind = RECORDS[name]
-    taken = next(iter(inspect.signature(resolve_name(kind.builder)).parameters.values()))
-    assert taken.annotation in (kind, config.Output)
-
-
-def test_builders_are_named_once():
-    builders = [kind.builder for kind in RECORDS.values()]
-    assert len(builders) == len(set(builders))
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_a_record_stands_beside_what_it_builds(family):
+    """Each has a `build` of its own, whose module is in the same file, and is found by its name."""
+    for kind in members(family).values():
+        built = inspect.signature(vars(kind)["build"]).return_annotation
+        assert issubclass(vars(sys.modules[kind.__module__])[built], torch.nn.Module)
+        assert getattr(config, kind.__name__) is kind
 
 
 MODELS = {f"cell-{name}": {"core": config.Stack(sizes=(4,), cell=cell)} for name, cell in networks.CELL_RECORDS.items()}

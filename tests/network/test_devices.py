@@ -12,8 +12,7 @@ from elman import config
 from elman.config.inference import CacheRule, Rule, Sampling
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.decoding.sampling import generate
-from elman.evaluation.cache import NeuralCache
-from elman.evaluation.dynamic import DynamicModel, adaptive_stream, gradient_statistics
+from elman.evaluation.dynamic import DynamicModel, NeuralCache, adaptive_stream, gradient_statistics
 from elman.evaluation.perplexity import evaluate
 from elman.learning.update import build_update
 from elman.network import matmul

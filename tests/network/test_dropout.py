@@ -7,13 +7,13 @@ import torch
 from elman import config
 from elman.network import dropout
 from elman.network.build import build_model
-from elman.network.cells.build import build_cell
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import build_core
 from elman.network.cores.layer import Layer
 from elman.network.encoders.encoder import build_encoder
 from elman.network.output.contexts import build_contexts
 from support import networks
+from support.pairwise import every_value
 
 
 def constant_over(x, axis):
@@ -89,7 +89,7 @@ def test_embedding_dropout_and_scale(locked):
 
 def test_drop_connect_draws_one_mask_a_call():
     """With h_t = relu(U h_{t-1}) and U = I, a unit whose weight is dropped is silent at every step."""
-    layer = Layer(build_cell(config.Elman(nonlinearity="relu")), 1, 64, biases=0, weight_drop=0.5).train()
+    layer = Layer(config.Elman(nonlinearity="relu"), 1, 64, biases=0, weight_drop=0.5).train()
     torch.nn.init.zeros_(layer.weight_ih)
     torch.nn.init.eye_(layer.weight_hh)
     xs, start = torch.zeros(5, 2, 1), (torch.ones(2, 64),)
@@ -147,7 +147,7 @@ def test_recurrent_masks_follow_the_masks_of_the_model(connections, locked):
 
 
 def test_recurrent_masks_differ_over_the_batch():
-    layer = networks.randomise(Layer(LSTM, 3, 16, recurrent_dropout=0.5)).train()
+    layer = networks.randomise(Layer(LSTM(), 3, 16, recurrent_dropout=0.5)).train()
     xs, h = torch.randn(4, 1, 3).double().expand(4, 6, 3), torch.ones(6, 16).double()
     assert not constant_over(layer(xs, (h, h))[0].detach().round(decimals=9), 1)
 
@@ -216,8 +216,7 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("masks", ["locked", "fresh"])
-@pytest.mark.parametrize("kind", RATES)
+@every_value(masks=["locked", "fresh"], kind=RATES)
 def test_nothing_is_dropped_in_evaluation_mode(kind, masks):
     mixture = config.Mixture(heads={0: 1, 1: 2}, size=4)
     dropping = config.Model(

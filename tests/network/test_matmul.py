@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional
 
 from elman.network import matmul
+from support.pairwise import every_pair
 
 
 @pytest.fixture(autouse=True, params=["oneDNN", "torch"])
@@ -27,10 +28,9 @@ def factor(layout: str, dtype: torch.dtype) -> torch.Tensor:
             return base[:, 1:14:2]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("layout", ["rows", "columns", "cut", "steps"])
-@pytest.mark.parametrize("uses", [1, 100])
-@pytest.mark.parametrize("num_rows", [1, 5])
+@every_pair(
+    dtype=[torch.float32, torch.float64], layout=["rows", "columns", "cut", "steps"], uses=[1, 100], num_rows=[1, 5]
+)
 def test_packed_products_are_the_plain_ones(dtype, layout, uses, num_rows):
     w = factor(layout, dtype)
     x, other, bias = (
@@ -62,9 +62,7 @@ def test_sum_biases():
     assert matmul.sum_biases(one, one).tolist() == [2, 2]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("shape", [(5,), (3, 2, 5), (1, 5)])
-@pytest.mark.parametrize("bias", [True, False])
+@every_pair(dtype=[torch.float32, torch.float64], shape=[(5,), (3, 2, 5), (1, 5)], bias=[True, False])
 def test_linear_and_its_gradients_are_those_of_torch(dtype, shape, bias):
     x, weight = (torch.randn(s, dtype=dtype, requires_grad=True) for s in (shape, (4, 5)))
     leaves = (x, weight, torch.randn(4, dtype=dtype, requires_grad=True)) if bias else (x, weight)

@@ -139,7 +139,7 @@ def test_recurrences_are_float32_but_for_their_products(case, monkeypatch):
     monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
     torch.manual_seed(3)
     run, weights, xs, state = case()
-    leaves = [*(leaf.requires_grad_() for leaf in weights[:4]), xs.requires_grad_()]
+    leaves = [*(leaf.requires_grad_() for leaf in weights.tensors().values()), xs.requires_grad_()]
     gradients = {}
     for kind in ("float32", "bf16"):
         with precision.products_in(kind):

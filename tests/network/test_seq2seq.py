@@ -11,6 +11,7 @@ from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.cores.padding import HOLDING_GATES
 from support import pair_networks
+from support.pairwise import every_pair, every_value
 
 SOURCES = [[1, 2, 3], [4, 5, 6, 7, 8, 9, 1, 2], [9], [3, 3, 3, 3]]
 TARGETS = [[1, 2], [3], [4, 5, 6, 7, 1], []]
@@ -35,17 +36,13 @@ def log_prob(model, batch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(map(str, cell.values())))
-@pytest.mark.parametrize("feed", ["nothing", "output", "context"])
-@pytest.mark.parametrize("bidirectional", [True, False])
+@every_pair(cell=CELLS, feed=["nothing", "output", "context"], bidirectional=[True, False])
 def test_padding_never_changes_a_probability(feed, cell, bidirectional):
     require_no_part_of_padding(feed=feed, cell=cell, bidirectional=bidirectional)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("score", ["dot", "additive"])
-@pytest.mark.parametrize("feed", ["nothing", "output", "context"])
-@pytest.mark.parametrize("bidirectional", [True, False])
+@every_pair(score=["dot", "additive"], feed=["nothing", "output", "context"], bidirectional=[True, False])
 def test_padding_never_changes_a_probability_with_any_score(feed, score, bidirectional):
     require_no_part_of_padding(feed=feed, score=score, bidirectional=bidirectional)
 
@@ -107,8 +104,7 @@ def test_symbol_by_symbol_as_at_once(feed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OUTPUTS)
-@pytest.mark.parametrize("feed", ["nothing", "output"])
+@every_value(name=OUTPUTS, feed=["nothing", "output"])
 def test_any_output_goes_on_top(name, feed):
     """The levels are the vectors, two layers, and the attention layer; what is gathered is what is listed."""
     model = pair_networks.model(feed=feed, layers=2, output=OUTPUTS[name]).eval()

@@ -30,7 +30,7 @@ for model in (
     *(networks.choice_model(choice, contexts) for choice in networks.CHOICES for contexts in networks.CONTEXTS),
     *(networks.music_model(choice=choice, pitches=5) for choice in ("bernoulli", "nade")),
 ):
-    music = isinstance(model.encoder, sys.modules["elman.network.encoders.encoder"].Frames)
+    music = isinstance(model.encoder, sys.modules["elman.network.encoders.frames"].FramesEncoder)
     steps = torch.rand(3, 2, 5).round().double() if music else torch.randint(7, (3, 2))
     trace, state = model.trace(steps, model.begin(2))
     model.output.nll(model.output.contexts(trace), steps, torch.rand(3, 2).double())

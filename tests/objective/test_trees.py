@@ -6,8 +6,7 @@ import torch
 
 from elman import config
 from elman.data.text.vocabulary import Vocabulary
-from elman.decoding.bracketing import Augmentation
-from elman.decoding.chart import chart_search
+from elman.decoding.parsing import Augmentation, chart_search
 from elman.kinds.trees.corpus import TreeSymbols, gather
 from elman.kinds.trees.record import TreeOptions
 from elman.objective.trees import tree_loss, tree_scores

@@ -62,10 +62,10 @@ def test_a_file_without_lines_has_no_figures(file):
     assert math.isnan(metrics.tokens_per_s)
 
 
-@pytest.mark.parametrize("cut", range(1, len(json.dumps(VALID))))
-def test_a_half_written_last_line_is_ignored(file, cut):
-    metrics = read_metrics(write(file, TRAIN, json.dumps(VALID)[:cut], end=""))
-    assert (len(metrics.train), len(metrics.valid)) == (1, 0)
+def test_a_half_written_last_line_is_ignored(file):
+    for cut in range(1, len(json.dumps(VALID))):
+        metrics = read_metrics(write(file, TRAIN, json.dumps(VALID)[:cut], end=""))
+        assert (len(metrics.train), len(metrics.valid)) == (1, 0), cut
 
 
 def test_a_letter_cut_in_two_is_ignored(file):

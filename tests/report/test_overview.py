@@ -10,8 +10,9 @@ import statistics
 import pytest
 
 from elman.cli import main
+from elman.report.comparison import group_runs
 from elman.report.folder import read_folders
-from elman.report.overview import rows_of, write
+from elman.report.overview import write
 from support.commands import output, refusal, trained
 
 TITLE = "A & B_1 100% #1 {x} $y^2~ | `code` \\ <b>"
@@ -20,7 +21,7 @@ TITLE = "A & B_1 100% #1 {x} $y^2~ | `code` \\ <b>"
 @pytest.fixture
 def rows(make_run):
     paths = [make_run(f"run-{seed}", seed=seed, title=TITLE, epochs=3) for seed in (1, 2, 3)]
-    return rows_of(read_folders([*paths, make_run("other", title="other", epochs=3, floor=80.0)])[0])
+    return group_runs(read_folders([*paths, make_run("other", title="other", epochs=3, floor=80.0)])[0])
 
 
 def test_seeds_are_one_row_with_mean_and_deviation(rows):
@@ -29,14 +30,14 @@ def test_seeds_are_one_row_with_mean_and_deviation(rows):
     losses = [run.result("test").perplexity for run in first.runs]
     assert first.test.mean == pytest.approx(statistics.mean(losses))
     assert first.test.deviation == pytest.approx(statistics.stdev(losses))
-    assert first.parameters == 1007
+    assert first.runs[0].parameters == 1007
     assert first.minutes.mean == pytest.approx(first.runs[0].metrics.seconds / 60)
 
 
 def test_a_figure_states_of_how_many_runs_it_is(make_run):
     paths = [make_run(f"run-{seed}", seed=seed, epochs=3) for seed in (1, 2, 3)]
     (paths[2] / "results.json").unlink()
-    rows = rows_of(read_folders(paths)[0])
+    rows = group_runs(read_folders(paths)[0])
     (facts,) = csv.DictReader(io.StringIO(write(rows, "csv")))
     assert (facts["runs"], facts["valid_runs"], facts["test_runs"]) == ("3", "3", "2")
     cells = write(rows, "markdown").splitlines()[2].split(" | ")
@@ -48,7 +49,7 @@ def test_a_loss_that_is_null_or_vast_is_shown_in_short(make_run, tmp_path, nll, 
     path = make_run("run", epochs=3)
     rows = [row | {"nll": nll, "perplexity": nll and 1e304} for row in json.loads((path / "results.json").read_text())]
     (path / "results.json").write_text(json.dumps(rows))
-    assert write(rows_of(read_folders([path])[0]), "markdown").splitlines()[2].split(" | ")[2:4] == [shown, shown]
+    assert write(group_runs(read_folders([path])[0]), "markdown").splitlines()[2].split(" | ")[2:4] == [shown, shown]
     assert main(["report", str(path), "--out", str(tmp_path / "page.html")]) == 0
 
 

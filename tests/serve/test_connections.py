@@ -75,6 +75,15 @@ def test_heads_and_bodies_that_arrive_too_slowly_end_their_connections(folder):
         assert is_alive(port)
 
 
+def test_an_answer_may_take_longer_than_a_head(folder):
+    with serving(folder, request_seconds=0.2) as (port, _):
+        began = time.monotonic()
+        status, body = request(port, "POST", "/api/generate", {"text": "to be", "drawn": 1500})
+        assert time.monotonic() - began > 0.2, "the sample is too short for this test"
+        assert status == 200
+        assert b'"reason":"length"' in body
+
+
 def test_connections_beyond_the_limit_are_refused_and_the_server_lives(folder):
     with serving(folder, connections=50) as (port, _):
         held = [socket.create_connection(("127.0.0.1", port)) for _ in range(200)]
@@ -253,7 +262,9 @@ def test_a_missing_package_names_the_extra(folder, capsys, monkeypatch):
     from elman.cli import main
 
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    for name in [one for one in sys.modules if one.startswith("elman.serve.") and one.endswith(("server", "protocol"))]:
+    for name in [
+        one for one in sys.modules if one.startswith("elman.serve.") and one.endswith(("server", "connections"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     assert main(["serve", str(folder)]) == 2
     assert "pip install 'elman[serve]'" in capsys.readouterr().err

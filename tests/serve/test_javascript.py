@@ -3,6 +3,7 @@
 import collections
 import math
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -10,18 +11,20 @@ import torch
 import elman
 from elman import config
 from elman.config.inference import Beam, Sampling
-from elman.config.text import SubwordOptions
+from elman.config.text import SubwordOptions, TextOptions
 from elman.data.batches import Source
+from elman.data.text.portable import portable_rules
 from elman.data.text.tokeniser import Detokeniser
-from elman.decoding.beam import beam_search
+from elman.decoding.beam import TIE, beam_search
 from elman.decoding.sampling import weighed
 from elman.network.cores.core import Trace
 from elman.network.output.choice import Surroundings
-from elman.network.output.notes import NADE, Bernoulli
-from elman.serve import static_text
 from elman.serve.prefixes import Scored
+from elman.serve.questions import Generate
+from elman.serve.static import defaults_of
 from elman.serve.static_graphs import subword_facts
 from elman.serve.static_music import arrays_of
+from elman.serve.static_pairs import length_factors
 from elman.serve.text_reading import marks_of, read_text, token_shown, words_of
 from support.javascript import modules, needs_node, run
 from support.served import LINES, subword_folder, text_folder, text_recipe
@@ -34,6 +37,7 @@ TEXTS = [
     "Straße ÉTÉ İstanbul e\u0301te\u0301 ￼\u3000king\u00a0to 12:30 a_b",
     "\n\n to be\r\nor not \n",
     "吾輩は猫である。 名前は\nまだ無い",
+    "一番｜獰悪《ど《う》あく》な種族［＃「種［＃ふ］族」に傍点］\nor\n\n \t\x1c\n",
     "two  spaces,\ttabs and\n a line\n\nwith <unk> <0xE3> 😀▁",
     "",
 ]
@@ -43,7 +47,7 @@ RUNS = {
     "characters": text_recipe(tokenisation="characters"),
     "exact": text_recipe(tokenisation="characters", eos="exact", normalisation="NFKC"),
     "paragraphs": text_recipe(tokenisation="raw", eos="paragraph", lowercase=False),
-    "none": text_recipe(tokenisation="characters", eos="none"),
+    "none": text_recipe(tokenisation="characters", eos="none", ruby="remove"),
     "bytes": text_recipe(tokenisation="bytes"),
     "subwords": text_recipe(tokenisation="subwords", subwords={"size": 600, "coverage": 0.999}),
     "pieces": text_recipe(
@@ -75,7 +79,7 @@ def static_words():
 def facts_of(opened):
     vocabulary = opened.vocabulary
     return {
-        "reading": static_text.reading_facts(opened.options),
+        "reading": portable_rules(opened.options),
         "words": vocabulary.words,
         "unk": vocabulary.unk,
         "eos": vocabulary.eos,
@@ -94,11 +98,12 @@ def test_subwords_are_those_of_sentencepiece(page, kind):
     lines = [*LINES, *TEXTS, *made, "<0x41> <unk> <?>", "  two  spaces  "]
     model = train(LINES, SubwordOptions(kind=kind, size=700, coverage=0.999))
     code = """
-        import { Subwords } from "./subwords.js";
-        const cut = new Subwords(given.model);
+        import { Bytes, Subwords } from "./subwords.js";
+        const cut = new Subwords(given.model, new Bytes(given.rules.bytes, given.rules.marker), given.rules.eos);
         return given.lines.map((one) => cut.encode(one));
     """
-    found = run(page, code, {"model": subword_facts(model, kind), "lines": lines})
+    rules = portable_rules(TextOptions(tokenisation="subwords"))
+    found = run(page, code, {"model": subword_facts(model, kind), "rules": rules, "lines": lines})
     assert found == [model.encode(line) for line in lines]
     assert max(map(len, (piece for line in found for piece in line))) > 6, "whole words are among the pieces"
 
@@ -154,9 +159,13 @@ def test_draws_have_the_shares_that_elman_gives_them(page):
         const counts = shares[4].map(() => 0);
         for (let draw = 0; draw < 4000; draw += 1) counts[drawn(shares[4], random)] += 1;
         return { shares, counts, best: best(given.logProbs, 3), entropy: entropy(given.logProbs),
-          cold: [...weighed(given.logProbs, { temperature: 0 })] };
+          cold: [...weighed(given.logProbs, { ...given.settings[0], temperature: 0 })] };
     """
-    found = run(page, code, {"logProbs": log_probs.tolist(), "settings": settings})
+    found = run(
+        page,
+        code,
+        {"logProbs": log_probs.tolist(), "settings": [msgspec.structs.asdict(Sampling(**one)) for one in settings]},
+    )
     for one, shares in zip(settings, found["shares"], strict=True):
         expected = weighed(log_probs.unsqueeze(0), Sampling(**one, forbidden=(5,)))[0].double().softmax(0)
         np.testing.assert_allclose(shares, expected, atol=1e-6)
@@ -169,9 +178,8 @@ def test_draws_have_the_shares_that_elman_gives_them(page):
 @pytest.mark.parametrize("kind", ["bernoulli", "nade"])
 def test_notes_have_the_probabilities_of_elman(page, kind):
     surroundings = Surroundings(size=5, num_outputs=12)
-    choice = (
-        Bernoulli(config.Bernoulli(), surroundings) if kind == "bernoulli" else NADE(config.NADE(size=7), surroundings)
-    )
+    record = config.Bernoulli() if kind == "bernoulli" else config.NADE(size=7)
+    choice = record.build(surroundings)
     with torch.no_grad():
         for parameter in choice.parameters():
             parameter.normal_(0, 0.7)
@@ -237,10 +245,11 @@ def test_the_search_finds_what_elman_s_finds(page, size):
         import { search } from "./beam.js";
         const step = async (symbols) =>
           ({ logProbs: symbols.map((one) => given.table[one]), attention: symbols.map(() => [1]) });
-        const { size, nbest } = given;
-        return search(step, { size, nbest, limit: 7, end: 0, forbidden: 2, lengthPenalty: 0.6 });
+        const { size, nbest, factors, tie } = given;
+        return search(step, { size, nbest, limit: 7, end: 0, forbidden: 2, factors, tie });
     """
-    found = run(page, code, {"table": table.double().tolist(), "size": size, "nbest": min(size, 3)})
+    given = {"table": table.double().tolist(), "size": size, "nbest": min(size, 3)}
+    found = run(page, code, given | {"factors": length_factors(7), "tie": TIE})
     assert [one["symbols"] for one in found] == [one.symbols for one in right]
     np.testing.assert_allclose([one["score"] for one in found], [one.score for one in right], atol=1e-5)
     assert [len(one["attention"]) for one in found] == [len(one.symbols) + 1 for one in right]
@@ -249,9 +258,8 @@ def test_the_search_finds_what_elman_s_finds(page, size):
 def test_only_new_words_are_computed_and_a_state_is_a_value(page):
     """A model that counts: its state is the sum of the symbols, and decides what follows."""
     words = [*static_words(), "<unk>", "<eos>"]
-    opened = {"tokenisation": "raw", "lowercase": True, "eos": "line", "normalisation": "none", "ruby": "keep"}
-    lists = {"leading": "tis", "trailing": "th", "tight_before": [","], "tight_after": [], "tight": []}
-    facts = {"reading": opened | lists, "words": words, "unk": 13, "eos": 14, "first": 14, "component_layers": []}
+    rules = portable_rules(TextOptions(tokenisation="raw", lowercase=True))
+    facts = {"reading": rules, "words": words, "unk": 13, "eos": 14, "first": 14, "component_layers": []}
     facts["states"] = [{"shape": [1, 1], "dtype": "float32", "values": [0.5]}]
     code = """
         import { TextModel, compared } from "./text-model.js";
@@ -275,7 +283,7 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
           const found = [];
           const control = new AbortController();
           try {
-            for await (const event of model.draw(question, control.signal)) {
+            for await (const event of model.draw({ ...given.defaults, ...question }, control.signal)) {
               if (event.event === "token") found.push(event.id);
               if (found.length === stop) control.abort();
             }
@@ -294,14 +302,14 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
         const sample = await events({ text: "to", drawn: 6, seed: 5 }, 9);
         const same = await events({ text: "to", drawn: 6, seed: 5 }, 9);
         const branch = await events({ text: "to", drawn: 1, seed: 5, temperature: 0, after: sample.slice(0, 3) }, 9);
-        const next = await model.nexts({ text: "to", position: null, count: 1 });
+        const next = await model.nexts({ ...given.defaults, text: "to", count: 1 });
         return { first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits,
           computed: [grown[1].computed, again[1].computed], greedy, back: back[0],
           early: (await fresh(early)).bits - back[1].bits,
           sample, same, branch, next: next.words[0].id, stopped: await events({ text: "to", drawn: 50, seed: 1 }, 4),
           difference: await compared(model, model, "to be") };
     """
-    found = run(page, code, {"facts": facts})
+    found = run(page, code, {"facts": facts, "defaults": defaults_of(Generate)})
     assert (found["first"], found["grown"], found["again"], found["long"]) == (4, 1, 0, 80)
     assert found["computed"] == [1, 0]
     assert found["alone"] == pytest.approx(0, abs=1e-4)
@@ -325,11 +333,10 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
 
 def test_a_source_is_read_backwards_where_the_model_reads_so(page):
     """The model copies: target step t looks at the source's t-th symbol from its end, as the model reads it."""
-    options = {"tokenisation": "words", "lowercase": True, "eos": "none", "normalisation": "none", "ruby": "keep"}
-    reading = options | {"leading": "tis", "trailing": "th", "tight_before": [], "tight_after": [], "tight": []}
+    reading = portable_rules(TextOptions(tokenisation="words", lowercase=True, eos="none"))
     facts = {"reading": reading, "writing": reading, "subwords": None, "source": ["<unk>", "a", "b", "c"], "unk": 1}
-    facts |= {"target": ["<eos>", "<unk>", "x", "y", "z"], "source_unk": 0, "end": 0, "length_penalty": 0.6}
-    facts |= {"most_source": 5, "most_target": 9}
+    facts |= {"target": ["<eos>", "<unk>", "x", "y", "z"], "source_unk": 0, "end": 0, "tie": TIE}
+    facts |= {"most_source": 5, "longest": [9] * 6, "length_factors": length_factors(9)}
     code = """
         import { PairModel } from "./pair-model.js";
         const floats = (data, dims) => ({ type: "float32", data: Float32Array.from(data), dims });

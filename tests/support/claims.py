@@ -6,9 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from elman.reproduce.arm import Arm, Computation, Measurement
-from elman.reproduce.claim import Claim, ClaimMeasure
-from elman.reproduce.comparison import Bound, lower
+from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, Measurement
+from elman.study.comparison import Bound, lower
 
 ERRORS = ClaimMeasure("error", {"error": "mean error"})
 

@@ -10,15 +10,14 @@ import torch
 from elman import config
 from elman.config.parts import convert, members
 from elman.network.build import build_model
-from elman.network.cells.build import build_cell
-from elman.network.cells.cell import Weights, unroll
+from elman.network.cells.cell import Cell, Weights, unroll
 from elman.network.cores.core import Surroundings, build_core
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import JordanCore
 from elman.network.cores.layer import Layer
-from elman.network.cores.ntm import TuringMachine
-from elman.network.cores.reservoir import Reservoir
-from elman.network.cores.stack import Stack
-from elman.network.cores.window import FeedForwardWindow
+from elman.network.cores.ntm import TuringMachineCore
+from elman.network.cores.reservoir import ReservoirCore
+from elman.network.cores.stack import StackCore
+from elman.network.cores.window import FeedForwardCore
 
 
 def tag(kind):
@@ -89,13 +88,33 @@ CELL_RECORDS = with_examples(
         "mogrifier-4-low-rank": config.Mogrifier(rounds=4, rank=2, input_gate="capped"),
     },
 )
-CELLS = {name: build_cell(record) for name, record in CELL_RECORDS.items()}
+CELLS = CELL_RECORDS
 
 CONTEXTS = {
     "single": config.Single(),
     "mos": config.Mixture(heads={2: 3}, size=4),
     "doc": config.Mixture(heads={0: 1, 1: 2, 2: 2}, size=4),
 }
+
+
+def toy(one_step, over_time=None, slots=1):
+    """A cell of one gate with these functions as its step and its scan."""
+
+    class Toy(Cell, frozen=True, tag="toy"):
+        gates = ("n",)
+        candidate = "n"
+
+        def shapes(self, inputs, size):
+            return ((size,),) * slots
+
+        def step(self, w, x, state):
+            return one_step(w, x, state)
+
+        def scan(self, w, xs, state):
+            return unroll(self.step, w, xs, state) if over_time is None else over_time(w, xs, state)
+
+    return Toy()
+
 
 OFFSETS = {
     "none": {"bias": False},
@@ -120,24 +139,25 @@ def weights(cell, inputs=3, size=4, biases=2):
     def leaf(*shape):
         return (0.7 * torch.randn(*shape, dtype=torch.float64)).requires_grad_()
 
-    rows = cell.gates * size
-    input_rows = rows if cell.input_gates is None else cell.input_gates * size
-    return Weights(
-        leaf(input_rows, inputs),
-        leaf(*((rows, size) if cell.structured is None else cell.structured.shape(size))),
-        leaf(input_rows) if biases >= 1 and input_rows else None,
-        leaf(rows) if biases == 2 and rows else None,
-        leaf(3, size) if cell.peepholes else None,
-        None if cell.extra is None else tuple(leaf(*array.shape) for array in cell.extra(inputs, size)),
-    )
+    rows, input_rows = len(cell.gates) * size, len(cell.input_gates) * size
+    shapes = {"weight_ih": (input_rows, inputs)}
+    if cell.has_matrices:
+        shapes["weight_hh"] = (rows, size)
+    if biases >= 1 and input_rows:
+        shapes["bias_ih"] = (input_rows,)
+    if biases == 2 and rows:
+        shapes["bias_hh"] = (rows,)
+    shapes |= {name: array.shape for name, array in cell.arrays(inputs, size).items()}
+    return Weights(**{name: leaf(*shape) for name, shape in shapes.items()})
 
 
 def state(cell, rows=2, size=4, inputs=3):
     """Leaves of random numbers; where their shapes are the cell's own, those that random steps have reached."""
-    if cell.memory is None:
-        return tuple(torch.randn(rows, size, dtype=torch.float64, requires_grad=True) for _ in range(cell.slots))
+    shapes = cell.shapes(inputs, size)
+    if len(shapes) <= 2:
+        return tuple(torch.randn(rows, *shape, dtype=torch.float64, requires_grad=True) for shape in shapes)
     with torch.no_grad():
-        begun = tuple(torch.zeros(rows, *shape, dtype=torch.float64) for shape in cell.shapes(inputs, size))
+        begun = tuple(torch.zeros(rows, *shape, dtype=torch.float64) for shape in shapes)
         xs = torch.randn(5, rows, inputs, dtype=torch.float64)
         _, reached = unroll(cell.step, weights(cell, inputs, size), xs, begun)
     return tuple(part.clone().requires_grad_() for part in reached)
@@ -146,7 +166,7 @@ def state(cell, rows=2, size=4, inputs=3):
 def stack(name, sizes=(6, 4), inputs=3, **rates):
     cell = CELLS[name]
     layers = [Layer(cell, below, size) for below, size in zip((inputs, *sizes), sizes, strict=False)]
-    return randomise(Stack(layers, **rates))
+    return randomise(StackCore(layers, **rates))
 
 
 def connected(name, connections, sizes=(4, 4), inputs=3, **rates):
@@ -154,7 +174,7 @@ def connected(name, connections, sizes=(4, 4), inputs=3, **rates):
     return randomise(build_core(record, inputs, locked=True))
 
 
-class FreeJordan(Jordan):
+class FreeJordan(JordanCore):
     """Jordan's network of 4 units with a fixed output layer of 5 outputs."""
 
     outputs = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -170,22 +190,22 @@ CORES = {name: lambda name=name: stack(name) for name in CELLS} | {
     "jordan-decay": lambda: randomise(
         FreeJordan(config.Jordan(size=4, decay=0.5, nonlinearity="sigmoid"), Surroundings(3, 5))
     ),
-    "jordan-target": lambda: randomise(Jordan(config.Jordan(size=4, feedback="target"), Surroundings(3, 5))),
+    "jordan-target": lambda: randomise(JordanCore(config.Jordan(size=4, feedback="target"), Surroundings(3, 5))),
     "jordan-target-decay": lambda: randomise(
-        Jordan(config.Jordan(size=4, feedback="target", decay=0.7), Surroundings(3, 5))
+        JordanCore(config.Jordan(size=4, feedback="target", decay=0.7), Surroundings(3, 5))
     ),
-    "reservoir": lambda: Reservoir(config.Reservoir(size=30, bias_scale=0.2), Surroundings(3)).double().draw(),
+    "reservoir": lambda: ReservoirCore(config.Reservoir(size=30, bias_scale=0.2), Surroundings(3)).double().draw(),
     "reservoir-leaky": lambda: (
-        Reservoir(config.Reservoir(size=30, leak=0.3, density=0.5), Surroundings(3)).double().draw()
+        ReservoirCore(config.Reservoir(size=30, leak=0.3, density=0.5), Surroundings(3)).double().draw()
     ),
-    "window-1": lambda: randomise(FeedForwardWindow(config.FeedForward(width=1, size=4), Surroundings(3))),
-    "window-3": lambda: randomise(FeedForwardWindow(config.FeedForward(width=3, size=4), Surroundings(3))),
+    "window-1": lambda: randomise(FeedForwardCore(config.FeedForward(width=1, size=4), Surroundings(3))),
+    "window-3": lambda: randomise(FeedForwardCore(config.FeedForward(width=3, size=4), Surroundings(3))),
     "window-4-direct": lambda: randomise(
-        FeedForwardWindow(config.FeedForward(width=4, size=4, direct=True), Surroundings(3))
+        FeedForwardCore(config.FeedForward(width=4, size=4, direct=True), Surroundings(3))
     ),
 }
 CORES |= {
-    name: lambda record=record: randomise(TuringMachine(record, Surroundings(3)))
+    name: lambda record=record: randomise(TuringMachineCore(record, Surroundings(3)))
     for name, record in {
         "ntm": config.TuringMachine(size=4, rows=5, width=2),
         "ntm-heads": config.TuringMachine(

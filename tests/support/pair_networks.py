@@ -47,6 +47,7 @@ def model_recipe(size=8, layers=1, output=None, source=None, **core):
     return config.parse_recipe(
         {
             "title": "toy pairs",
+            "data": {"kind": "pairs"},
             "model": {
                 "encoder": {"kind": "lookup", "size": size},
                 "source": {
@@ -69,7 +70,7 @@ def without_attention(size=8, layers=1, cell=None, **model):
     source = {"encoder": {"kind": "lookup", "size": size}, "stack": stack, "bidirectional": False}
     parts = {"encoder": {"kind": "lookup", "size": size}, "source": source, "core": {"kind": "stack", **stack}}
     training = {"epochs": 1, "optimiser": {"kind": "adam"}}
-    recipe = {"title": "toy pairs", "model": parts | model, "training": training}
+    recipe = {"title": "toy pairs", "data": {"kind": "pairs"}, "model": parts | model, "training": training}
     return build_model(config.parse_recipe(recipe, "toy pairs").model, 10)
 
 

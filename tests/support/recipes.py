@@ -1,5 +1,7 @@
 """The shipped recipes by name, their kinds, and the size of what they build."""
 
+import functools
+
 import torch
 
 from elman import config
@@ -52,6 +54,7 @@ FUNCTIONS = ["softmax", "relu", "sigmoid", "softplus", "sigsoftmax"]
 """Output functions of the thesis."""
 
 
+@functools.cache
 def num_parameters(name):
     recipe, size = RECIPES[name].model, WORDS.get(name) or WORDS[name.split("/")[0]]
     words = [chr(ord("a") + index % PTB_CHARACTERS) for index in range(size)]

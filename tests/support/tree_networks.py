@@ -4,11 +4,10 @@ import numpy as np
 import torch
 
 from elman import config
-from elman.decoding.bracketing import from_splits
+from elman.decoding.parsing import from_splits
 from elman.kinds.trees.nodes import side_by_side
 from elman.kinds.trees.shape import Shape
 from elman.network.build import build_model
-from elman.network.trees.composition import build_composition
 
 COMPOSITIONS = {
     "affine": config.Affine(),
@@ -20,7 +19,7 @@ COMPOSITIONS = {
 
 def composition_of(name, size=4, input_size=3, dtype=torch.float64, seed=0):
     torch.manual_seed(seed)
-    made = build_composition(COMPOSITIONS[name], input_size, size)
+    made = COMPOSITIONS[name].build(input_size, size)
     made.initialise(config.Initialisation())
     return made.to(dtype)
 

@@ -9,7 +9,6 @@ import pytest
 
 from elman import config
 from elman.errors import UserError
-from elman.learning import checkpoint
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from support import music_runs, text_runs
@@ -124,14 +123,6 @@ def test_a_recipe_that_was_edited_is_refused_and_a_title_is_not(run, capsys):
         " recipe of the run"
     )
     recipe.write_text(written.replace('title = "toy', 'title = "another'))
-    open_run(out).evaluate()
-
-
-def test_a_model_of_an_earlier_version_is_read(run):
-    out, _ = run
-    tensors, facts = checkpoint.load(out / "model.safetensors")
-    del facts["recipe"]
-    checkpoint.save(out / "model.safetensors", tensors, facts)
     open_run(out).evaluate()
 
 

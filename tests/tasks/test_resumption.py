@@ -173,17 +173,6 @@ def test_what_else_is_computed_is_remembered(corpus, tmp_path):
     assert Experiment(recipe, out, data=corpus, resume=True).extras == resumed.extras
 
 
-def test_a_checkpoint_of_an_earlier_version_is_resumed(train):
-    """It records neither its recipe, nor the number of lines of metrics, nor the step of the last validation."""
-    out = train(epochs=1)
-    path = out / "checkpoint.safetensors"
-    tensors, facts = checkpoint.load(path)
-    del facts["recipe"], facts["progress"]["lines"], facts["progress"]["checked"]
-    checkpoint.save(path, tensors, facts)
-    train(resume=True, epochs=2)
-    assert same_files(out, train("longer", epochs=2))
-
-
 def test_the_speed_after_resuming_counts_no_earlier_tokens(tmp_path, monkeypatch):
     clock = iter(range(100))
     monkeypatch.setattr("elman.learning.log.time.monotonic", lambda: next(clock))

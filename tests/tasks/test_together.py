@@ -20,6 +20,7 @@ from elman.tasks.experiment import Experiment, environment
 from support import text_runs
 from support.every_kind import AVERAGED, KINDS
 from support.interruption import StopAt, kill
+from support.pairwise import every_value
 from support.systems import posix
 
 pytestmark = posix
@@ -94,8 +95,7 @@ def test_processes_share_a_training(kind, tmp_path):
     assert text_runs.metrics(tmp_path / "1") == text_runs.metrics(tmp_path / "2")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [1, 4, 64])
+@every_value(kind=KINDS, count=[1, 4, 64])
 def test_parts_of_a_validation_make_the_whole(kind, count, tmp_path):
     """Also where there are more parts than columns, batches or sentences."""
     write, make = KINDS[kind]

@@ -153,7 +153,7 @@ class Distance:
 
     @property
     def closeness(self) -> Closeness:
-        """The means."""
+        """The means per word of what was added."""
         return Closeness(self.model / self.words, self.grammar / self.words, self.divergence / self.words, self.words)
 
 

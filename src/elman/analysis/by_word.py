@@ -157,12 +157,12 @@ class Bin:
 
     @property
     def perplexity(self) -> float | None:
-        """Of the words."""
+        """Perplexity of the words; None where there are none."""
         return None if self.nll is None else perplexity(self.nll)
 
     @property
     def following_perplexity(self) -> float | None:
-        """Of what follows them."""
+        """Perplexity of the tokens that follow them; None where there are none."""
         return None if self.following_nll is None else perplexity(self.following_nll)
 
 

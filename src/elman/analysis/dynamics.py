@@ -94,7 +94,7 @@ def write_dynamics(
 
 
 def examine(folder: Path, device: torch.device, *, trials: int, steps: int, kick: float) -> Dynamics:
-    """One run."""
+    """Measure a run; raises UserError where it has no recurrent layers."""
     place = fetched(folder)
     run, written = open_run(place, device), read_folder(place)
     core = run.model.core
@@ -124,14 +124,14 @@ def succeeded(run: RunFolder, epochs: int, uniform: float) -> tuple[bool | None,
 
 
 def summary(found: Dynamics) -> dict[str, Any]:
-    """As JSON; NaN becomes null."""
+    """Return the figures as JSON writes them, NaN as null."""
     numbers = {name: getattr(found, name) for name in ("decay_rate", "largest_radius", "largest_norm")}
     plain = {name: None if math.isnan(value) else value for name, value in numbers.items()}
     return {"run": found.name, "success": found.success, "verdict": found.verdict, **plain, "norms": found.norms}
 
 
 def write(out: Path, found: Sequence[Dynamics]) -> Path:
-    """Write the page."""
+    """Write the page about measured runs; return its path."""
     finished = [one.success for one in found if one.success is not None]
     verdict = (
         f"{sum(finished)} of {len(finished)} finished runs succeeded: the validation loss of every epoch stayed below"

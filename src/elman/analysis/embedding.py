@@ -1,7 +1,7 @@
 """Vectors of a model: hidden states by layer for every token, the vectors of its words, and their neighbours."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,18 +9,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from elman.data.text.reading import TextReader
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.evaluation.scoring import Sentences
-from elman.network.encoders.characters import Characters
-from elman.network.encoders.encoder import Frames
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.characters import CharactersEncoder
+from elman.network.encoders.frames import FramesEncoder
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
-from elman.network.output.flat import Flat
-from elman.network.output.mixtape import Mixtape
-from elman.network.output.monotone import Monotone
-from elman.network.output.tree import Tree
+from elman.network.output.flat import FlatChoice
+from elman.network.output.mixtape import MixtapeChoice
+from elman.network.output.monotone import MonotoneChoice
+from elman.network.output.tree import TreeChoice
 from elman.tasks.text.run import TextRun
 
 
@@ -31,26 +30,14 @@ def num_layers(run: TextRun) -> int:
     return len(trace.raw)
 
 
-def hidden_states(
-    run: TextRun,
-    lines: Iterable[str] | str,
-    layers: Sequence[int],
-    *,
-    document: bool = False,
-    reader: TextReader | None = None,
-) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
-    """The tokens of each sentence as they stand, their ids [n], and the output of each of `layers` after each token.
-
-    Outputs are [n, H] float32; level 0 is the encoder.
-    """
-    return states_of(run, run.reading(lines, reader), layers, document=document)
-
-
 @torch.inference_mode()
 def states_of(
     run: TextRun, text: Sentences, layers: Sequence[int], *, document: bool = False
 ) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
-    """As `hidden_states`, of sentences that are read."""
+    """The tokens of each sentence as they stand, their ids [n], and the output of each of `layers` after each token.
+
+    Outputs are [n, H] float32; level 0 is the encoder. With `document` a sentence is read after those before it.
+    """
     _, state = text.model.trace(_column([run.first], run), run.begin())
     for sentence, inputs in text.items:
         trace, after = text.model.trace(_column(inputs, run), state)
@@ -66,12 +53,12 @@ def word_vectors(run: TextRun, side: str) -> Tensor:
     """
     model = run.model
     if side == "input":
-        assert not isinstance(model.encoder, Frames), "runs on music have no words"
+        assert not isinstance(model.encoder, FramesEncoder), "runs on music have no words"
         return model.encoder(torch.arange(len(run.vocabulary), device=run.device).unsqueeze(1))[:, 0]
     choice = model.output.choice
-    if isinstance(choice, Flat | Tree | Mixtape | Monotone):
+    if isinstance(choice, FlatChoice | TreeChoice | MixtapeChoice | MonotoneChoice):
         return choice.weight.detach()
-    kind = type(choice).__name__
+    kind = type(choice).__name__.removesuffix("Choice")
     raise UserError(f"{run.path}: the output layer ({kind}) has no single vector per word; use --vectors input instead")
 
 
@@ -131,13 +118,13 @@ def _vectors(
     model: LanguageModel, vocabulary: Vocabulary, words: Sequence[str], *, highway: bool
 ) -> tuple[Tensor, Tensor]:
     match model.encoder:
-        case Characters() as encoder:
+        case CharactersEncoder() as encoder:
             if not highway and not len(encoder.highways):
                 why = "the encoder has no highway (model.encoder.highways = 0)"
                 raise UserError(f"--before-highway: {why}; leave it out")
             known = encoder.encode_words(vocabulary.words, highway=highway)
             return known, encoder.encode_words(words, highway=highway)
-        case Lookup() as lookup:
+        case LookupEncoder() as lookup:
             if not highway:
                 raise UserError('--before-highway is for runs with model.encoder.kind = "characters"; leave it out')
             missing = next((word for word in words if word not in vocabulary.ids), None)

@@ -71,7 +71,7 @@ class GrammarFindings:
 
     @property
     def tables(self) -> dict[str, Sequence[AgreementLine]]:
-        """By title."""
+        """The lines of each table, by its title."""
         return {
             "by levels of embedding between noun and verb": self.by_levels,
             "by attractors": self.by_attractors,
@@ -98,7 +98,7 @@ class GrammarFindings:
         return f"{counted(self.sentences, 'fresh sentence')}, {self.seen:,} of which are in the training text"
 
     def summary(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the findings as JSON writes them."""
         return {
             "run": self.run,
             "grammar": self.grammar,
@@ -201,7 +201,7 @@ def _seen(run: TextRun, drawn: Sequence[Sentence]) -> int | None:
 
 
 def as_facts(line: AgreementLine) -> dict[str, Any]:
-    """A line as JSON."""
+    """Return the figures of a line as JSON writes them."""
     low, high = line.accuracy.interval
     return {
         "label": line.label,

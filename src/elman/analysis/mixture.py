@@ -24,7 +24,7 @@ from elman.evaluation.perplexity import traces
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice
-from elman.network.output.contexts import Mixture
+from elman.network.output.contexts import MixtureContexts
 from elman.objective.penalties import squared_variation
 
 COMPONENT_HEADER = ["component", "weight", "share", "entropy, bits", "perplexity", "heaviest before"]
@@ -59,7 +59,7 @@ class MixtureReading(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """As "layer 2.1" for the first component of layer 2, [K]."""
+        """The names of the components, such as "layer 2.1" for the first of layer 2, [K]."""
         return [f"layer {level}.{self.levels[: at + 1].count(level)}" for at, level in enumerate(self.levels)]
 
     @property
@@ -101,7 +101,7 @@ def read_mixture(
 def levels_of(model: LanguageModel) -> list[int]:
     """The layer of each component, [K]; raises UserError where the output of the model is no mixture."""
     contexts = model.output.contexts
-    if not isinstance(contexts, Mixture):
+    if not isinstance(contexts, MixtureContexts):
         raise UserError(
             "the output of the run is a single distribution, not a mixture; choose a run whose recipe has"
             ' model.output.contexts.kind = "mixture"'

@@ -18,11 +18,11 @@ from torch import Tensor
 from elman.analysis.singular_values import Values, exact, gram, randomised
 from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
-from elman.evaluation.perplexity import traces
+from elman.evaluation.perplexity import evaluating, traces
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Mixture
-from elman.network.output.flat import Flat
+from elman.network.output.contexts import MixtureContexts
+from elman.network.output.flat import FlatChoice
 
 Method: TypeAlias = Literal["gram", "randomised", "exact"]
 
@@ -121,9 +121,9 @@ def rank_bound(model: LanguageModel) -> int | None:
     None where no such bound is known: mixtures, other activations, other choices than the flat one, gated logits.
     """
     contexts, choice = model.output.contexts, model.output.choice
-    if not isinstance(choice, Flat) or choice.activation != "softmax" or choice.gate_weight is not None:
+    if not isinstance(choice, FlatChoice) or choice.activation != "softmax" or choice.gate_weight is not None:
         return None
-    if isinstance(contexts, Mixture) and sum(contexts.heads.values()) > 1:
+    if isinstance(contexts, MixtureContexts) and sum(contexts.heads.values()) > 1:
         return None
     return contexts.size + 1 + (choice.bias is not None)
 
@@ -138,7 +138,7 @@ def log_prob_rows(
     """
     columns = EvaluationWindows(tokens, first, streams=streams).streams
     contexts = model.output.contexts
-    wide = num_words(model) * columns * (sum(contexts.heads.values()) if isinstance(contexts, Mixture) else 1)
+    wide = num_words(model) * columns * (sum(contexts.heads.values()) if isinstance(contexts, MixtureContexts) else 1)
     length = min(512, max(1, _ELEMENTS // wide))
     windows = EvaluationWindows(tokens, first, streams=streams, length=length, inputs=inputs)
     for batch, _, trace in traces(model, windows):
@@ -148,11 +148,8 @@ def log_prob_rows(
 @torch.inference_mode()
 def num_words(model: LanguageModel) -> int:
     """V, by the output of the model."""
-    training = model.training
-    # Without dropout, since that would move the random state of a training run.
-    model.eval()
-    log_probs, _ = model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))
-    model.train(training)
+    with evaluating(model):  # without dropout, which would move the random state of a training run
+        log_probs, _ = model.step(torch.zeros(1, dtype=torch.long, device=model.device), model.begin(1))
     return log_probs.shape[-1]
 
 
@@ -193,7 +190,7 @@ class Finding(msgspec.Struct, frozen=True):
 def find_rank(model: LanguageModel, found: Spectrum) -> Finding:
     """The rank by the spectrum of a model's log-probabilities, beside the bounds."""
     size, choice = model.output.contexts.size, model.output.choice
-    has_bias = not isinstance(choice, Flat) or choice.bias is not None
+    has_bias = not isinstance(choice, FlatChoice) or choice.bias is not None
     eps = float(np.finfo(found.dtype).eps)
     at = {factor: Sensitivity(factor, *_rank(found, factor * eps)) for factor in (1.0, *FACTORS)}
     return Finding(

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from elman.network.cores.core import RecurrentCore
-from elman.network.cores.residual import Residual
-from elman.network.cores.stack import Layers, Stack, layers_of, stack_of
+from elman.network.cores.residual import ResidualCore
+from elman.network.cores.stack import Layers, StackCore, layers_of, stack_of
 from elman.network.model import LanguageModel
 from elman.network.stability.certificate import LETTERS, Certificate, origin
 from elman.network.stability.fixed_point import fixed_point_certificates, lyapunov
@@ -53,7 +53,7 @@ def certify_music(model: LanguageModel, num_pitches: int, frames: Tensor | None 
     none, single = (model.encoder(each)[0].double() for each in (silence, silence + torch.eye(num_pitches).to(silence)))
     vectors = None if frames is None else model.encoder(frames).double()
     lowest = partial(frames_range, none[0], single - none)
-    found = _of_other_cells(model.core, lambda core: None if isinstance(core, Residual) else lowest, vectors)
+    found = _of_other_cells(model.core, lambda core: None if isinstance(core, ResidualCore) else lowest, vectors)
     if found is None:
         found = _all_tiers(stack_of(model.core, "a certificate of stability"), lowest, vectors)
     return _of_finite(model, found)
@@ -76,10 +76,10 @@ def _of_other_cells(
     exponent = [] if vectors is None else [lyapunov(core, vectors)]
     if linear_cells(core):
         return [*retained(core, lowest(core)), *exponent]
-    known = isinstance(core, Stack) and all(layer.cell.name in LETTERS for layer in layers_of(core))
+    known = isinstance(core, StackCore) and all(layer.cell.name in LETTERS for layer in layers_of(core))
     return None if known else exponent or None
 
 
-def _all_tiers(core: Stack, lowest: Callable[[Tensor, Tensor], Range], vectors: Tensor | None) -> list[Certificate]:
+def _all_tiers(core: StackCore, lowest: Callable[[Tensor, Tensor], Range], vectors: Tensor | None) -> list[Certificate]:
     found = [*origin(core), *fixed_point_certificates(core), *incremental(core, lowest)]
     return found if vectors is None else [*found, lyapunov(core, vectors)]

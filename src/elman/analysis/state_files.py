@@ -74,7 +74,7 @@ class Columns:
                 file.writelines(self._read(name))
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files of the columns."""
         for file in self._files.values():
             file.close()
         self._tokens.close()

@@ -14,7 +14,7 @@ from elman.drawing.dendrogram import draw
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.errors import UserError
 from elman.evaluation.perplexity import traces
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.network.model import LanguageModel
 
 Method: TypeAlias = Literal["average", "complete", "single", "ward"]
@@ -37,14 +37,12 @@ def word_states(
     Level 0 is the encoder, -1 the last layer. The symbol that precedes the stream is counted too.
     """
     sums, counts = None, torch.zeros(num_words, dtype=torch.int64)
-    for done, (batch, _, trace) in enumerate(traces(model, windows), start=1):
+    for batch, _, trace in advancing(traces(model, windows), windows.num_windows, advance):
         read, states = batch.inputs[batch.mask].cpu(), trace.raw[level][batch.mask].cpu().double()
         if sums is None:
             sums = torch.zeros(num_words, states.shape[1], dtype=torch.float64)
         sums.index_add_(0, read, states)
         counts += torch.bincount(read, minlength=num_words)
-        if advance is not None:
-            advance(done, windows.num_windows)
     assert sums is not None, "a stream has at least one window"
     return WordStates((sums / counts.clamp(min=1).unsqueeze(1)).numpy(), counts.numpy())
 

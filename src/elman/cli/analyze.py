@@ -10,6 +10,7 @@ from elman.cli import progress, show, texts
 from elman.cli.groups import Common, SplitOptions, sources_of
 from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder, file_to_write
+from elman.config.parts import tag_of
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import is_stream, json_text, write_atomic
@@ -142,7 +143,7 @@ def rank(
                 "data": corpus.source,
                 "split": split.split,
                 "activation": output.activation,
-                "contexts": type(output.contexts).__name__.lower(),
+                "contexts": tag_of(output.contexts),
                 **_rank_record(findings[label]),
             }
         )

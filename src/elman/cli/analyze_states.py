@@ -113,7 +113,7 @@ def trajectory(
     import numpy as np
 
     from elman.analysis.agreement import principal_components
-    from elman.analysis.embedding import hidden_states
+    from elman.analysis.embedding import states_of
     from elman.analysis.trajectories import write_trajectories_page
     from elman.analysis.words import states_along
 
@@ -126,7 +126,7 @@ def trajectory(
     reader = reading.reader(loaded, "the sentences")
     walks = []
     for sentence in sentences:
-        parts = list(hidden_states(loaded, sentence, [level], document=True, reader=reader))
+        parts = list(states_of(loaded, loaded.reading(sentence, reader), [level], document=True))
         tokens = [token for words, _, _ in parts for token in words]
         if not tokens:
             raise UserError(f"no token that the model could read in {sentence!r}")

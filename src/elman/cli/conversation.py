@@ -11,7 +11,7 @@ from elman.data.text.utf8 import decode
 from elman.errors import UserError
 
 if TYPE_CHECKING:
-    from elman.decoding.continuation import Continuation
+    from elman.decoding.sampling import Continuation
     from elman.tasks.text.run import TextRun
 
 HELP = """\

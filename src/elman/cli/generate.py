@@ -21,7 +21,6 @@ from elman.cli.options import (
     TextRunFolder,
     file_to_write,
     group,
-    option,
     record_of,
     refuse,
 )
@@ -30,10 +29,10 @@ from elman.errors import counted
 
 if TYPE_CHECKING:
     from elman.data.text.tokeniser import Detokeniser, Tokeniser
-    from elman.decoding.continuation import Continuation
+    from elman.decoding.sampling import Continuation
 
 
-@group("Sampling", 2)
+@group("Sampling", 2, of=Sampling())
 class SamplingOptions:
     """How tokens are drawn.
 
@@ -43,9 +42,6 @@ class SamplingOptions:
         unk: allow <unk> to be drawn.
     """
 
-    temperature: Annotated[float | None, option("temperature", Sampling())] = None
-    top_k: Annotated[int | None, option("top_k", Sampling())] = None
-    top_p: Annotated[float | None, option("top_p", Sampling())] = None
     seed: Natural | None = None
     unk: bool = False
 
@@ -109,7 +105,7 @@ def generate(
         save_state: write the state after the last token
     """
     from elman.cli.conversation import Conversation
-    from elman.decoding.continuation import Continuation
+    from elman.decoding.sampling import Continuation
 
     adaptation.check()
     output.check(save_state=save_state is not None, adapt=adaptation.adapt, as_json=common.as_json)

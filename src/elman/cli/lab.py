@@ -16,7 +16,7 @@ from elman.files import making
 
 if TYPE_CHECKING:
     from elman.data.classic.task import ClassicTask
-    from elman.laboratory.conduct import Chain
+    from elman.study.lab.conduct import Chain
 
 app = family(
     "lab",
@@ -46,19 +46,22 @@ class TrialOptions:
         self, command: str, chains: "list[Chain]", launching: LaunchOptions, title: str, text: list[str]
     ) -> None:
         """Run the trials that are not finished, print the outcomes of all, and write the page."""
-        from elman.laboratory import summary
-        from elman.laboratory.conduct import conduct
-        from elman.laboratory.page import verdict, write_laboratory
+        from elman.study.lab.conduct import conduct, summarise, to_builtins
+        from elman.study.lab.page import table, verdict, write_laboratory
+        from elman.study.runner import Stopped
 
         _check(chains)
         out = self.out or Path("runs") / f"lab-{command}"
         launch = launching.launch(out)
         with making(out):
-            results = conduct(chains, out, launch, progress.log().print)
+            try:
+                results = conduct(chains, out, launch, progress.log().print)
+            except Stopped:
+                raise KeyboardInterrupt from None
             page = write_laboratory(out / "report.html", results, title=title, text=text)
-        rows = summary.summarise(results)
-        facts = {**summary.to_builtins(results), "report": str(page)}
-        show.print_result(self.as_json, facts, (title, *summary.table(rows)), notes=[verdict(rows), f"report: {page}"])
+        rows = summarise(results)
+        facts = {**to_builtins(results), "report": str(page)}
+        show.print_result(self.as_json, facts, (title, *table(rows)), notes=[verdict(rows), f"report: {page}"])
 
 
 @app.command(name="tasks")
@@ -85,7 +88,7 @@ def list_cells(*, as_json: AsJson = False) -> None:
     The networks for `elman lab compare --cells` and the learning rules for --rules, each with its source.
     Example: elman lab cells
     """
-    from elman.laboratory.networks import NETWORKS, RULES
+    from elman.study.lab.networks import NETWORKS, RULES
 
     networks = {name: network.sentence for name, network in NETWORKS.items()}
     cells = ("cells", ["cell", "what it is"], [[*row] for row in networks.items()])
@@ -130,8 +133,8 @@ def compare(
         budget: seconds of processor time per trial
     """
     from elman.data.classic import classic_task
-    from elman.laboratory.conduct import Chain
-    from elman.laboratory.trial import Trial
+    from elman.study.lab.conduct import Chain
+    from elman.study.lab.trial import Trial
 
     chains = []
     for task in map(classic_task, _names("tasks", tasks)):
@@ -168,7 +171,7 @@ def lesson(
         seeds: number of seeds, from 0
         budget: seconds of processor time per trial
     """
-    from elman.laboratory.conduct import LADDER, TASKS, chains
+    from elman.study.lab.conduct import LADDER, TASKS, chains
 
     least = max(span for _, span in TASKS)
     if longest < least:
@@ -214,9 +217,9 @@ def heads(
         out: the page
     """
     from elman.data.classic import classic_task
-    from elman.laboratory.heads import look, machine_of, verdict, write_heads
-    from elman.laboratory.networks import build_network
-    from elman.laboratory.trial import Trial, train_trial
+    from elman.study.lab.heads import look, machine_of, verdict, write_heads
+    from elman.study.lab.networks import build_network
+    from elman.study.lab.trial import Trial, train_trial
 
     chosen, console = classic_task(task), progress.log()
     trained = span or chosen.span
@@ -265,7 +268,7 @@ def _names(option: str, value: str) -> list[str]:
 def _check(chains: "list[Chain]") -> None:
     """Raises UserError for what does not exist or fit together, before anything is run."""
     from elman.data.classic import classic_task
-    from elman.laboratory.networks import build_network, learner_of
+    from elman.study.lab.networks import build_network, learner_of
 
     for trial in {msgspec.structs.replace(chain.first, seed=0) for chain in chains}:
         model = build_network(classic_task(trial.task), trial.cell, trial.size)

@@ -13,9 +13,11 @@ from elman.cli.groups import Common
 from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse, writable
 from elman.cli.progress import duration
-from elman.config.recipe import Recipe
+from elman.config.data import Data
+from elman.config.parts import OneOf, convert
+from elman.config.recipe import Expected
 from elman.config.text import TextData
-from elman.config.toml import shipped
+from elman.config.toml import FOLDER, read_tables
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted
@@ -132,10 +134,19 @@ def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
     return blocks
 
 
+class _Listed(msgspec.Struct, frozen=True):
+    """What a list of recipes shows of one; without the network, whose parts import torch."""
+
+    title: str
+    data: OneOf[Data] = TextData()
+    expected: Expected | None = None
+
+
 def recipes(*, as_json: AsJson = False) -> None:
     """List the recipes that come with elman, with the published test figures where there are some."""
     rows, cells = [], []
-    for path, recipe in shipped():
+    for file in sorted(FOLDER.rglob("*.toml")):
+        path, recipe = Path("recipes") / file.relative_to(FOLDER), convert(read_tables(file), _Listed)
         found = recipe.expected
         best = None if found is None else found.fine_tuned_test or found.test
         figure, measure = (None, "") if best is None else _published(recipe, best)
@@ -144,7 +155,7 @@ def recipes(*, as_json: AsJson = False) -> None:
     show.print_result(as_json, rows, ("recipes", ["recipe", "title", "published test", "measure"], cells))
 
 
-def _published(recipe: Recipe, loss: float) -> tuple[float, str]:
+def _published(recipe: _Listed, loss: float) -> tuple[float, str]:
     """A published loss as the field states it, and its measure: of characters and bytes bits, otherwise as reported."""
     reporting, options = recipe.data.reporting, recipe.data
     if not reporting.in_perplexity:

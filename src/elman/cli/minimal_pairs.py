@@ -18,7 +18,7 @@ from elman.files import write_atomic
 if TYPE_CHECKING:
     from elman.data.pair_tables import Pair
     from elman.evaluation.minimal_pairs import PairAccuracy
-    from elman.evaluation.paired_accuracy import PairedAccuracy
+    from elman.evaluation.paired import PairedAccuracy
     from elman.tasks.text.minimal_pairs import Judged
     from elman.tasks.text.run import TextRun
 
@@ -81,7 +81,7 @@ def minimal_pairs(
 def compare_on_pairs(runs: "Sequence[TextRun]", names: tuple[str, ...], *, as_json: bool) -> None:
     """Print McNemar's test of two runs on the minimal pairs of files."""
     from elman.data.minimal_pairs import read_pairs
-    from elman.evaluation.paired_accuracy import compare_accuracies
+    from elman.evaluation.paired import compare_accuracies
 
     read = read_pairs(names)
     first, second = (_judged(run, read).log_probs for run in runs)

@@ -29,15 +29,10 @@ SYNONYMS = {
     "--lr": ("--learning-rate",),
     "--batch-size": ("--batch",),
     "--pairs": ("--pairs-file",),
+    "generate": ("sample",),
+    "evaluate": ("test", "perplexity", "tune"),
 }
-"""Options by name, and what other programs call them."""
-
-MOVED = {
-    "translate": ("--source", "--nbest"),
-    "compose": ("--steps", "--tempo", "--prompt-midi"),
-    "minimal-pairs": ("--pairs",),
-}
-"""Commands, and options that others lack."""
+"""Options and commands, and what other programs call them."""
 
 _CURES = {
     errno.ENOENT: "there is no such file; check the path",
@@ -48,9 +43,6 @@ _CURES = {
 }
 
 _NO_FLOAT64 = "--device mps has no float64, in which this is computed; write --device cpu"
-
-OLD_COMMANDS = {"generate": ("sample",), "evaluate": ("eval", "test", "perplexity", "tune")}
-"""Commands, and what one may look for them under."""
 
 
 def command_of(app: App, tokens: Sequence[str]) -> tuple[tuple[str, ...], App, list[str]]:
@@ -90,14 +82,11 @@ def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]
     if key is not None:
         shown = value if value and not value.startswith("-") else "VALUE"
         return f"{start}; did you mean --set {key}={shown}?"
-    owner = next((command for command, theirs in MOVED.items() if name in theirs), None)
-    if owner is not None and owner not in chain:
-        return f"{start}; it belongs to `elman {owner}`"
-    return f"{start}; {_did_you_mean(name, options, SYNONYMS)}"
+    return f"{start}; {_did_you_mean(name, options)}"
 
 
-def _did_you_mean(name: str, known: Sequence[str], synonyms: dict[str, tuple[str, ...]]) -> str:
-    same = [one for one in known if name in synonyms.get(one, ())]
+def _did_you_mean(name: str, known: Sequence[str]) -> str:
+    same = [one for one in known if name in SYNONYMS.get(one, ())]
     near = same or [one for one in known if one.startswith(name)]
     near = near or difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else "see --help"
@@ -182,7 +171,7 @@ def _wrong_command(app: App, error: CycloptsError) -> str:
 def _unknown_command(word: str, chain: str, known: Sequence[str]) -> str:
     kind = "an option" if word.startswith("-") else "a command"
     start = f"{word} is not {kind} of `{f'elman {chain}'.strip()}`"
-    hint = _did_you_mean(word, known, OLD_COMMANDS)
+    hint = _did_you_mean(word, known)
     return f"{start}; {hint if hint != 'see --help' else 'commands: ' + ', '.join(known)}"
 
 

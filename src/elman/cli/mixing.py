@@ -62,7 +62,7 @@ class MixtureOptions:
 
         Without weights they are the best ones for the log-probabilities that `members` returns.
         """
-        from elman.evaluation.ngram.weights import best_weights
+        from elman.evaluation.mixture import best_weights
 
         names, given = self.parts()
         if given is not None:

@@ -1,6 +1,7 @@
 """How an option is declared: numbers with ranges, fields of records, and the options that many commands share."""
 
 import functools
+import inspect
 import math
 import os
 import typing
@@ -159,14 +160,19 @@ def option(field: str, *records: Settings) -> Parameter:
     others, which have a `kind`, differ, help shows theirs too.
     """
     record = type(records[0])
-    hint = typing.get_type_hints(record)[field]
-    kind = next((kind for kind in (int, float) if kind in (hint, *typing.get_args(hint))), None)
+    kind = number_of(record, field)
     values = {getattr(one, "kind", ""): getattr(one, field) for one in records}
     default, *_ = values.values()
     others = [f"; {kind}: {value:g}" for kind, value in values.items() if value != default and field != "kind"]
     shown = "" if default is None else (f"{default:g}" if isinstance(default, float) else str(default))
     own = Parameter(name=option_of(record, field), help=_help_of(record)[field], show_default=shown + "".join(others))
     return own if kind is None else Parameter.combine(number(kind, meta_of(record, field)), own)
+
+
+def number_of(record: type[Settings], field: str) -> type[int] | type[float] | None:
+    """The kind of number that a field of a record holds; None where it holds another thing."""
+    hint = typing.get_type_hints(record)[field]
+    return next((kind for kind in (int, float) if hint in (kind, kind | None)), None)
 
 
 @functools.cache
@@ -202,7 +208,20 @@ def refuse(names: Iterable[str], reason: str) -> None:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def group(title: str, place: int) -> Callable[[Any], Any]:
-    """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title."""
+def group(title: str, place: int, *, of: Settings | None = None) -> Callable[[Any], Any]:
+    """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title.
+
+    The numbers of the record `of` are options too, before those of the group itself; see `record_of`.
+    """
     listed = Parameter(name="*", group=Group(title, sort_key=place))
-    return lambda options: listed(dataclass(frozen=True, kw_only=True)(options))
+
+    def grouped(options: Any) -> Any:
+        if of is not None:
+            own = {name: kind for name in of.__struct_fields__ if (kind := number_of(type(of), name)) is not None}
+            fields = {name: Annotated[kind | None, option(name, of)] for name, kind in own.items()}
+            options.__annotations__ = fields | inspect.get_annotations(options)
+            for name in own:
+                setattr(options, name, None)
+        return listed(dataclass(frozen=True, kw_only=True)(options))
+
+    return grouped

@@ -16,9 +16,10 @@ from elman.cli.options import DataSource, Positive, Tracked, file_to_write, trac
 from elman.errors import UserError, counted
 
 if TYPE_CHECKING:
-    from elman.reproduce.arm import Scale
-    from elman.reproduce.conduct import Reproduction
-    from elman.reproduce.plan import Plan
+    from elman.study.claim import Scale
+    from elman.study.conduct import Reproduction
+    from elman.study.plan import Plan
+    from elman.study.summary import Summary
 
 
 def reproduce(
@@ -53,7 +54,7 @@ def reproduce(
         seeds: seeds 1 to N (default: as the experiment plans)
         arm: only this arm of the experiment, and comparisons among those named; may be repeated
         resume: continue in OUT, which must exist
-        into: of `summary`, a Markdown file to write too, such as docs/claims.md
+        into: of `summary`, a Markdown file to write too, such as results/claims.md
     """
     if into is not None and name != "summary":
         raise UserError("--into belongs to `elman reproduce summary`; leave it out")
@@ -65,13 +66,13 @@ def reproduce(
         raise UserError(f"--arm belongs to one experiment, not to `elman reproduce {' '.join(names)}`; leave it out")
     if name == "list":
         return _list(common.as_json)
-    from elman.reproduce.arm import scale_of
-    from elman.reproduce.claims import choose
-    from elman.reproduce.conduct import batches, conduct, train_together
-    from elman.reproduce.plan import plan, total_minutes
-    from elman.reproduce.runs import Store
-    from elman.reproduce.training import Machine as Pool
-    from elman.reproduce.training import Stopped
+    from elman.study.claim import scale_of
+    from elman.study.claims import choose
+    from elman.study.conduct import batches, conduct, train_together
+    from elman.study.plan import plan, total_minutes
+    from elman.study.runner import Stopped
+    from elman.study.runs import Machine as Pool
+    from elman.study.store import Store
 
     if quick and scale == "paper":
         raise UserError("--quick --scale paper: choose one of them")
@@ -118,7 +119,9 @@ def reproduce(
         records = [msgspec.to_builtins(outcome.record) for outcome in outcomes]
         show.print_json(records if several else records[0])
     if name == "all":
-        console.print(f"summary: {_write_index(out, chosen)}")
+        from elman.study.summary_files import write_index
+
+        console.print(f"summary: {write_index(out, _summary_of(out, chosen))}")
     if failed:
         console.print(f"left out: {', '.join(failed)}")
     return 1 if failed else 0
@@ -151,7 +154,7 @@ def _minutes(minutes: float) -> str:
 
 
 def _print(outcome: "Reproduction") -> None:
-    from elman.reproduce.page import table
+    from elman.study.page import table
 
     claim = outcome.plan.claim
     header, rows = table(outcome.record)
@@ -160,34 +163,30 @@ def _print(outcome: "Reproduction") -> None:
         print(f"{verdict.statement}: {verdict.line}")
         print(f"  {verdict.figures}")
     print(f"report: {outcome.page}")
-    print(outcome.line)
+    print(outcome.record.line)
+
+
+def _summary_of(out: Path, scale: "Scale") -> "Summary":
+    from elman.study.claims import CLAIMS
+    from elman.study.summary import summarise
+
+    return summarise(out, list(CLAIMS.values()), scale)
 
 
 def _summary(out: Path, scale: "Scale", into: Path | None, *, as_json: bool) -> int:
-    from elman.reproduce.claims import CLAIMS
-    from elman.reproduce.summary import summarise
-    from elman.reproduce.summary_markdown import write_markdown
-    from elman.reproduce.summary_page import HEADER, rows, write_index
+    from elman.study.summary_files import HEADER, rows, write_index, write_markdown
 
-    summary = summarise(out, list(CLAIMS.values()), scale)
+    summary = _summary_of(out, scale)
     pages = [write_index(out, summary), *([] if into is None else [write_markdown(into, summary)])]
     notes = [summary.chance, *(f"summary: {page}" for page in pages), summary.tally]
     show.print_result(as_json, summary.facts(), (f"Claims at the scale {scale}", HEADER, rows(summary)), notes=notes)
     return 0
 
 
-def _write_index(out: Path, scale: "Scale") -> Path:
-    from elman.reproduce.claims import CLAIMS
-    from elman.reproduce.summary import summarise
-    from elman.reproduce.summary_page import write_index
-
-    return write_index(out, summarise(out, list(CLAIMS.values()), scale))
-
-
 def _list(as_json: bool) -> int:
-    from elman.reproduce.arm import SCALES
-    from elman.reproduce.claims import CLAIMS
-    from elman.reproduce.cost import nominal_minutes
+    from elman.study.claim import SCALES
+    from elman.study.claims import CLAIMS
+    from elman.study.plan import nominal_minutes
 
     facts, notes = [], []
     for claim in CLAIMS.values():

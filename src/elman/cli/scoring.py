@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
     from elman.data.text.reading import Sentence
     from elman.evaluation.adaptive_stream import AdaptiveStream
-    from elman.evaluation.ngram.by_word import WordSurprisal
     from elman.evaluation.ngram.model import NGramModel
+    from elman.evaluation.ngram.text import WordSurprisal
     from elman.evaluation.scoring import Sentences, Unknown
     from elman.tasks.text.run import TextRun
 
@@ -96,7 +96,7 @@ class Scoring:
 
     def _word_rows(self, number: int, sentence: "Sentence", found: Any) -> Iterator[Row]:
         from elman.analysis.by_word import word_rows
-        from elman.evaluation.ngram.by_word import word_surprisals
+        from elman.evaluation.ngram.text import word_surprisals
 
         divided = self.stimuli is not None and bool(self.stimuli[number - 1].regions)
         places = self._places(number, sentence) if divided else []

@@ -5,28 +5,16 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from elman.cli.groups import Machine
-from elman.cli.options import Natural, RunFolders, group, option, record_of
+from elman.cli.options import Natural, RunFolders, group, record_of
 from elman.errors import UserError
 from elman.serve.limits import Limits
 
 NEEDS = "elman serve needs the packages starlette and uvicorn: pip install 'elman[serve]'"
 
 
-@group("Limits", 2)
+@group("Limits", 2, of=Limits())
 class LimitOptions:
     """What one request, and all together, may take."""
-
-    body: Annotated[int | None, option("body", Limits())] = None
-    text: Annotated[int | None, option("text", Limits())] = None
-    steps: Annotated[int | None, option("steps", Limits())] = None
-    drawn: Annotated[int | None, option("drawn", Limits())] = None
-    tabs: Annotated[int | None, option("tabs", Limits())] = None
-    tab_megabytes: Annotated[float | None, option("tab_megabytes", Limits())] = None
-    tab_minutes: Annotated[float | None, option("tab_minutes", Limits())] = None
-    adapted: Annotated[int | None, option("adapted", Limits())] = None
-    connections: Annotated[int | None, option("connections", Limits())] = None
-    waiting: Annotated[int | None, option("waiting", Limits())] = None
-    request_seconds: Annotated[float | None, option("request_seconds", Limits())] = None
 
 
 def serve(

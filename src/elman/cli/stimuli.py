@@ -13,7 +13,7 @@ from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
-    from elman.evaluation.paired_items import PairedItems
+    from elman.evaluation.paired import PairedItems
     from elman.evaluation.scoring import Treatment
     from elman.tasks.text.comparison import Words
     from elman.tasks.text.run import TextRun
@@ -32,7 +32,7 @@ def compare_on_stimuli(
 ) -> None:
     """Print the paired test of two runs on the surprisal of the sentences in a column of a table."""
     from elman.data.stimuli import read_table
-    from elman.evaluation.paired_items import compare_items
+    from elman.evaluation.paired import compare_items
     from elman.tasks.text.comparison import shared
 
     table = read_table(texts.read_text(str(stimuli)), str(stimuli), column)

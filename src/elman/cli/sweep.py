@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from elman.jobs.launching import Tell
-    from elman.reproduce.training import Count, Machine, Watch
-    from elman.sweep.conduct import Advance, Result
-    from elman.sweep.question import SearchName, Sweep
+    from elman.study.runner import Count
+    from elman.study.runs import Machine, PlannedRun, Watch
+    from elman.study.sweep.conduct import Advance, Result
+    from elman.study.sweep.question import SearchName, Sweep
 
 Varied = Annotated[
     tuple[str, ...],
@@ -71,8 +72,9 @@ def sweep(
         resume: continue the sweep in --out without repeating its RECIPE and --set
         dry_run: list the runs and estimate their time; nothing is trained
     """
-    from elman.reproduce.training import Machine, Stopped
-    from elman.sweep.conduct import conduct
+    from elman.study.runner import Stopped
+    from elman.study.runs import Machine
+    from elman.study.sweep.conduct import conduct
 
     if common.precision is not None:
         raise UserError("--precision: the runs have the precision of their recipe; use --set training.precision=bf16")
@@ -114,9 +116,9 @@ def _asked(
     """The sweep that is asked for: a new one, or that of a folder, which may get more seeds and trials."""
     from elman.config.toml import resolve
     from elman.data.catalog.prepare import is_known
-    from elman.sweep.conduct import with_more
-    from elman.sweep.question import TRIALS, Question, open_sweep, parse_seeds, reopen_sweep
-    from elman.sweep.space import parse_settings
+    from elman.study.sweep.conduct import with_more
+    from elman.study.sweep.question import TRIALS, Question, open_sweep, parse_seeds, reopen_sweep
+    from elman.study.sweep.space import parse_settings
 
     chosen = None if seeds is None else parse_seeds(seeds)
     if recipe is None:
@@ -158,7 +160,7 @@ def _search_of(name: str) -> "SearchName":
 @contextlib.contextmanager
 def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
     """How lines and the progress are printed: a bar on a terminal, else a line every half minute."""
-    from elman.reproduce.training import reporting
+    from elman.study.runs import reporting
 
     if not console.is_terminal:
         yield console.print, reporting(console.print), lambda *_: None
@@ -166,7 +168,7 @@ def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
     with progress.bar("{task.fields[state]}") as bar:
         task = bar.add_task("runs", total=None, state="")
 
-        def watch(count: "Count") -> None:
+        def watch(count: "Count[PlannedRun]") -> None:
             left = count.seconds_left
             time = "" if left is None else f", {progress.duration(left)} left"
             failed = f", {count.failed} failed" if count.failed else ""
@@ -181,18 +183,16 @@ def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
 
 def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
     """List the runs with their states and the minutes of each."""
-    from elman.reproduce.planned import UNTRAINED
-    from elman.sweep.conduct import known_settings, minutes_of
-    from elman.sweep.proposals import ended_trials
-    from elman.sweep.question import TRIALS
-    from elman.sweep.search import Everything
+    from elman.study.sweep.conduct import Everything, known_settings, minutes_of
+    from elman.study.sweep.proposals import ended_trials
+    from elman.study.sweep.question import TRIALS
 
     question = asked.question
     everything = Everything(asked, known_settings(asked))
     with progress.counting("timing a few steps") as advance:
         minutes = dict(minutes_of(asked, machine, advance))
     runs = [run for one in everything.tried for run in one.runs]
-    waiting = [run for run in runs if run.status in UNTRAINED]
+    waiting = [run for run in runs if run.is_open]
     rows = [[run.label, str(run.recipe.seed), run.status.value, f"{minutes[run.label]:.1f}"] for run in runs]
     left, total = len(waiting), sum(minutes[run.label] for run in waiting)
     if question.search == "optuna":
@@ -226,7 +226,7 @@ def _print(asked: "Sweep", result: "Result", *, as_json: bool) -> None:
     facts = {"out": str(asked.out), **found.facts(), "report": str(result.page)}
     notes = [found.line(), *([] if result.best is None else [f"best: {result.best}"]), f"report: {result.page}"]
     if found.best_test is not None:
-        from elman.sweep.record import reported
+        from elman.study.sweep.found import reported
 
         notes.insert(1, f"Its test {found.scale.name}: {reported(found.scale, found.best_test)}.")
     show.print_result(as_json, facts, (asked.name, found.header(), found.table()), notes=notes)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from elman.report.overview import Row
+    from elman.report.comparison import Group
     from elman.tasks.text.run import TextRun
 
 
@@ -42,18 +42,19 @@ def table(
         out: the file to write (default: standard output)
     """
     from elman.files import write_atomic
+    from elman.report.comparison import group_runs
     from elman.report.folder import read_folders
-    from elman.report.overview import rows_of, write
+    from elman.report.overview import facts, write
 
     found, others = read_folders(runs)
     show.say_left_out(others)
-    rows = rows_of(found)
+    rows = group_runs(found)
     if len({row.data for row in rows}) > 1:
         notice("the runs have read different data; only rows with the same data can be compared")
     if paired:
         rows = _with_tests(rows, common)
     if common.as_json:
-        show.print_json([row.facts() | {"folders": [str(run.path) for run in row.runs]} for row in rows])
+        show.print_json([facts(row) | {"folders": [str(run.path) for run in row.runs]} for row in rows])
         return
     text = write(rows, format)
     if out is None:
@@ -63,7 +64,7 @@ def table(
         print(f"table: {out}")
 
 
-def _with_tests(rows: "Sequence[Row]", common: Common) -> "list[Row]":
+def _with_tests(rows: "Sequence[Group]", common: Common) -> "list[Group]":
     """The rows with their paired comparisons with the best of the rows that read the same tokens."""
     from elman.evaluation.statistics import compare
     from elman.report.overview import best_by_data

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from elman.cli.groups import UnknownOptions
 from elman.cli.options import group
-from elman.config import Characters
+from elman.config.parts import tag_of
 from elman.config.text import TextOptions
+from elman.data.lines import with_breaks
 from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
 from elman.data.text.files import Files
 from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
@@ -95,7 +96,7 @@ def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
 
 def say_unknown(loaded: "TagRun | TreeRun", sentences: Sequence[Sequence[str]], name: str) -> None:
     """Report on standard error which words of sentences the vocabulary lacks, unless the model reads their spelling."""
-    if isinstance(loaded.recipe.model.encoder, Characters):
+    if tag_of(loaded.recipe.model.encoder) == "characters":
         return
     for line in loaded.inputs.tally(sentences).lines("word", f"read as {UNK}"):
         print(f"{name}: {line}", file=sys.stderr)
@@ -123,8 +124,6 @@ class Text:
         with self.files.reading(start) as file:
             for data in file:
                 line = from_bytes(data) if _any_bytes(self.options) else strict(data, self.name, at)
-                if not at and self.options.eos != "exact":
-                    line = line.removeprefix(MARK)
                 found, at = found or bool(line.strip()), at + len(data)
                 if self._advance is not None and at - shown >= _EVERY:
                     self._advance(at, size)
@@ -159,11 +158,10 @@ def _standard_input(text: TextOptions) -> Iterator[str]:
         if (
             not offset and not _any_bytes(text) and (marked(data) or unmarked(data))
         ):  # its lines cannot be found before it is decoded
-            yield from io.StringIO(_decoded(data + sys.stdin.buffer.read(), "-", text), newline="\n")
-            return
+            data += sys.stdin.buffer.read()
         line = _decoded(data, "-", text, offset)
         found, offset = found or bool(line.strip()), offset + len(data)
-        yield line
+        yield from with_breaks(line, exact=text.eos == "exact")
     _require_text("-", found=found, size=offset)
 
 
@@ -179,7 +177,7 @@ def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
 
 def read_output(name: str, text: TextOptions | None = None) -> list[str]:
     """As `read_lines`, of the output of a system, of which every line may be blank."""
-    return list(io.StringIO(read_text(name, text), newline="\n"))
+    return with_breaks(read_text(name, text), exact=text is not None and text.eos == "exact")
 
 
 def read_text(name: str, text: TextOptions | None = None) -> str:

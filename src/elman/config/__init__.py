@@ -4,32 +4,10 @@ A recipe is a TOML file read into `Recipe`. An unknown key, a wrong type or a nu
 names the key by its path.
 """
 
-from elman.config import plugins
-from elman.config.cells import (
-    GRU,
-    LRU,
-    LSTM,
-    MLSTM,
-    QRNN,
-    RGLRU,
-    RWKV7,
-    SLSTM,
-    SRU,
-    Cell,
-    Continuous,
-    DeltaNet,
-    Elman,
-    Highway,
-    Ladder,
-    LocalAttention,
-    Mamba2,
-    MinGRU,
-    MinLSTM,
-    Mogrifier,
-    Perceptron,
-    Unitary,
-)
-from elman.config.composition import Affine, BinaryTreeLSTM, ChildSumTreeLSTM, Composition, MatrixVector
+from pkgutil import resolve_name
+from typing import Any
+
+from elman.config import parts, plugins
 from elman.config.data import Data
 from elman.config.initialisation import (
     Glorot,
@@ -42,48 +20,11 @@ from elman.config.initialisation import (
     Uniform,
     Zeros,
 )
-from elman.config.network import (
-    Attentive,
-    Characters,
-    Cooccurrence,
-    Core,
-    Encoder,
-    FeedForward,
-    Frames,
-    Jordan,
-    Lookup,
-    MemoryLayer,
-    Model,
-    Reader,
-    Recursive,
-    Reservoir,
-    Residual,
-    Sentence,
-    Stack,
-    TuringMachine,
-    Values,
-)
-from elman.config.output import (
-    NADE,
-    Adaptive,
-    Bernoulli,
-    Choice,
-    Contexts,
-    Flat,
-    Gaussian,
-    GaussianMixture,
-    InputGate,
-    Mixtape,
-    Mixture,
-    Monotone,
-    Output,
-    RareClass,
-    Single,
-    Tree,
-)
+from elman.config.network import Composition, Core, Encoder, Model
+from elman.config.output import Choice, Contexts, InputGate, Output
 from elman.config.parts import Activation, OneOf, Part
 from elman.config.recipe import Expected, Recipe
-from elman.config.record import Nonlinearity
+from elman.config.record import Nonlinearity, Record
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import (
     DESCRIPTIVE,
@@ -122,5 +63,18 @@ from elman.config.training import (
     Training,
     Window,
 )
+
+
+def __getattr__(name: str) -> Any:
+    """A record that stands beside its torch module, such as `Stack` of `elman.network.cores.stack`."""
+    if name[:1].isupper():
+        cells = resolve_name("elman.network.cells.cell:Controller")
+        for family in (Encoder, Core, Contexts, Choice, Composition, cells):
+            for module in parts.modules_of(family):
+                found = vars(module).get(name)
+                if isinstance(found, type) and issubclass(found, Record):
+                    return globals().setdefault(name, found)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 plugins.load()

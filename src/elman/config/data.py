@@ -1,6 +1,8 @@
 """What every kind of data has in a recipe."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import msgspec
 
 from elman.config.parts import find
 from elman.config.record import TOKENS, Record, Reporting, restricted
@@ -46,6 +48,10 @@ class Data(Record, frozen=True):
         corpus: str | None
         digest: str | None
         evaluation: Any
+
+    def changed(self, **keys: Any) -> Self:
+        """The same data with other keys."""
+        return msgspec.structs.replace(self, **keys)
 
     @property
     def options(self) -> Any:

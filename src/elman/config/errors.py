@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from elman.config.parts import allowed, tag_of
+from elman.config.parts import allowed
 from elman.errors import did_you_mean
 
 _STEP = re.compile(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]")
@@ -110,8 +110,9 @@ def _allowed(kind: Any) -> str:
         return " or ".join([_allowed(one) for one in parts] + tables)
     match kind:
         case inspect.CustomType(cls=cls):
-            names = [one if isinstance(one, str) else tag_of(one) for one in allowed(cls)]
-            return _table(names) if _records(kind) else f"one of {', '.join(map(_shown, names))}"
+            records = _records(kind)
+            names = [str(one.tag) for one in records if one.tag is not None]
+            return _table(names) if records else f"one of {', '.join(map(_shown, allowed(cls)))}"
         case inspect.StructType(tag=tag):
             return _table([] if tag is None else [str(tag)])
         case inspect.DictType(key_type=key, value_type=value):

@@ -7,7 +7,7 @@ Attributes) and, where it differs from the field's name, its option (`Meta.title
 import math
 import typing
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -40,6 +40,11 @@ def require_temperature(value: float) -> None:
         raise UserError(f"--temperature is {value:g}; it must be {COLDEST:g} or more, or 0, the most probable")
 
 
+Temperature: TypeAlias = Annotated[float, Meta(ge=0)]
+TopK: TypeAlias = Annotated[int, Meta(ge=1)]
+TopP: TypeAlias = Annotated[float, Meta(gt=0, le=1)]
+
+
 class Sampling(Settings, frozen=True, kw_only=True):
     """How a symbol is drawn from a distribution.
 
@@ -51,9 +56,9 @@ class Sampling(Settings, frozen=True, kw_only=True):
         forbidden: symbols that are never drawn.
     """
 
-    temperature: Annotated[float, Meta(ge=0)] = 1.0
-    top_k: Annotated[int, Meta(ge=1)] | None = None
-    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
+    temperature: Temperature = 1.0
+    top_k: TopK | None = None
+    top_p: TopP | None = None
     forbidden: tuple[int, ...] = ()
 
     def check(self) -> None:

@@ -37,11 +37,11 @@ _registered: dict[type, dict[str, type]] = {}
 
 
 def is_member(one: object, family: type) -> bool:
-    """Whether something is a record of a family, with a kind of its own."""
+    """Whether something is a record of a family with a kind of its own; an abstract one has its class's name for it."""
     if not (isinstance(one, type) and issubclass(one, family) and issubclass(one, msgspec.Struct)):
         return False
     settings = one.__struct_config__
-    return settings.tag is not None and settings.tag_field == "kind" and "folder" not in vars(one)
+    return settings.tag not in (None, one.__name__) and settings.tag_field == "kind"
 
 
 def folder_of(family: type) -> str:
@@ -58,28 +58,44 @@ def register(member: type, family: type) -> None:
 
 def find(family: type[F], kind: str) -> type[F] | None:
     """The member of a family with this kind; None where there is none."""
-    return _registered.get(family, {}).get(kind) or _own(family, kind)  # type: ignore[arg-type]  # types are hashable
+    return _registered.get(family, {}).get(kind) or _own(family, kind)  # type: ignore[arg-type]  # a class is hashable
 
 
 @functools.cache
-def _own(family: type[F], kind: str) -> type[F] | None:
+def _own(family: Any, kind: str) -> Any:
     place = importlib.import_module(folder_of(family))
     if hasattr(place, "__path__"):
         name = kind.replace("-", "_")
         if not name.isidentifier() or name not in _modules(place):
             return None
         place = _member_module(place, name)
-    return next((one for one in _members_in(place, family) if tag_of(one) == kind), None)
+    found: Iterator[type] = _members_in(place, family)
+    return next((one for one in found if tag_of(one) == kind), None)
 
 
 def members(family: type[F]) -> dict[str, type[F]]:
     """All members of a family by their kinds, plug-ins last; imports all of them."""
-    place = importlib.import_module(folder_of(family))
-    modules = [place]
-    if hasattr(place, "__path__"):
-        modules += [_member_module(place, name) for name in _modules(place)]
-    own = {tag_of(one): one for module in modules for one in _members_in(module, family)}
+    own = {tag_of(one): one for module in modules_of(family) for one in _members_in(module, family)}
     return own | _registered.get(family, {})
+
+
+def modules_of(family: type) -> Iterator[ModuleType]:
+    """The modules in which the members of a family are; imports one after the other."""
+    place = importlib.import_module(folder_of(family))
+    yield place
+    for name in _modules(place) if hasattr(place, "__path__") else ():
+        yield _member_module(place, name)
+
+
+def default(family: type, kind: str) -> Any:
+    """A default of a field: the member of this kind as it is without keys, which is imported when it is needed."""
+
+    def made() -> Any:
+        found: type | None = find(family, kind)
+        assert found is not None, f"{folder_of(family)} has no {kind}"
+        return found()
+
+    return msgspec.field(default_factory=made)
 
 
 def _modules(package: ModuleType) -> list[str]:
@@ -88,7 +104,8 @@ def _modules(package: ModuleType) -> list[str]:
 
 def _member_module(package: ModuleType, name: str) -> ModuleType:
     module = importlib.import_module(f"{package.__name__}.{name}")
-    return importlib.import_module(f"{module.__name__}.record") if hasattr(module, "__path__") else module
+    has_record = hasattr(module, "__path__") and "record" in _modules(module)
+    return importlib.import_module(f"{module.__name__}.record") if has_record else module
 
 
 def _members_in(module: ModuleType, family: type[F]) -> Iterator[type[F]]:
@@ -104,6 +121,20 @@ class _Open(type):
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, cls.family)
+
+
+class _Later(type):
+    """The type of a field that takes one record, which is imported when a recipe has it."""
+
+    place: str
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, resolve_name(cls.place))
+
+
+def later(place: str) -> type:
+    """The type of a field that takes the record of this place, `"module:Name"`."""
+    return _Later(place.partition(":")[2], (), {"place": place})
 
 
 class _Named(type):
@@ -145,15 +176,18 @@ def _decode(kind: Any, value: Any) -> Any:
         if value not in resolve_name(kind.table):
             raise ValueError(f"Invalid value {value!r}")
         return value
-    if isinstance(value, kind.family):
+    if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
-    if "kind" not in value:
+    if isinstance(kind, _Later):
+        found = resolve_name(kind.place)
+    elif "kind" not in value:
         raise ValueError("Object missing required field `kind`")
-    found = find(kind.family, value["kind"]) if isinstance(value["kind"], str) else None
-    if found is None:
-        raise ValueError(f"Invalid value {value['kind']!r} - at `$.kind`")
+    else:
+        found = find(kind.family, value["kind"]) if isinstance(value["kind"], str) else None
+        if found is None:
+            raise ValueError(f"Invalid value {value['kind']!r} - at `$.kind`")
     try:
         return convert(value, found)
     except msgspec.ValidationError as error:
@@ -161,8 +195,10 @@ def _decode(kind: Any, value: Any) -> Any:
 
 
 def allowed(kind: type) -> list[type] | list[str]:
-    """What the type of an open field takes: the members of its family, or the names of its table."""
+    """What the type of an open field takes: the members of its family, its one record, or the names of its table."""
     if isinstance(kind, _Named):
         return list(resolve_name(kind.table))
+    if isinstance(kind, _Later):
+        return [resolve_name(kind.place)]
     assert isinstance(kind, _Open), kind
     return list(members(kind.family).values())

@@ -30,10 +30,10 @@ VARIABLE = "ELMAN_PLUGINS"
 """The environment variable with files, which the system's separator of paths divides."""
 
 FAMILIES = {
-    "cells": "elman.config.cells:Cell",
+    "cells": "elman.network.cells.cell:Cell",
     "cores": "elman.config.network:Core",
     "encoders": "elman.config.network:Encoder",
-    "compositions": "elman.config.composition:Composition",
+    "compositions": "elman.config.network:Composition",
     "contexts": "elman.config.output:Contexts",
     "outputs": "elman.config.output:Choice",
     "tasks": "elman.config.data:Data",
@@ -84,6 +84,18 @@ def calling(what: str, call: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         raise UserError(f"{what}: {place_of(error)}{_told(error)}") from error
+
+
+def built(record: Any, expected: type, *surroundings: Any) -> Any:
+    """What `build` of a record returns; raises UserError where that of a plug-in fails or returns another thing."""
+    what = name_of(record)
+    if what is None:
+        return record.build(*surroundings)
+    part = calling(what, lambda: record.build(*surroundings))
+    if not isinstance(part, expected):
+        name = f"{expected.__module__}.{expected.__qualname__}"
+        raise UserError(f"{what}: its build returned {part!r:.60}, not an {name}")
+    return part
 
 
 def place_of(error: BaseException) -> str:
@@ -191,7 +203,10 @@ def _name_of(group: str, part: Any, source: str) -> str:
     if group in FAMILIES:
         family: type = resolve_name(FAMILIES[group])
         if is_member(part, family):
-            if missing := [name for name in vars(family).get("__annotations__", {}) if not hasattr(part, name)]:
+            missing = [name for name in vars(family).get("__annotations__", {}) if not hasattr(part, name)]
+            if getattr(part, "build", None) is getattr(family, "build", object()):
+                missing.append("build")
+            if missing:
                 raise UserError(f"the plug-in {source}: {group}: {tag_of(part)!r} lacks {', '.join(missing)}")
             return tag_of(part)
     what = "a Claim" if group == "claims" else f"a frozen {FAMILIES[group].replace(':', '.')} with a tag"

@@ -173,19 +173,19 @@ class TextData(TextOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
         return restricted(self, TextOptions)
 
 
-_LATER = (
+_NEUTRAL = (
     ("normalisation", "none"), ("ruby", "keep"), ("bleu_tokens", "none"), ("train_tokens", None), ("train_pairs", None),
     ("long_held_out", "cut"),
 )  # fmt: skip
-"""Keys that were added later, each with the value that changes nothing."""
+"""Keys that are no part of a digest at the value beside them, which changes nothing: recorded digests lack them."""
 
 
 def identity(options: Record) -> str:
-    """Options of texts or pairs as JSON, for digests; keys added later are left out where they change nothing."""
+    """Options of texts or pairs as JSON, for digests; some keys are left out where they change nothing."""
     values: dict[str, Any] = msgspec.to_builtins(options)
     if values["tokenisation"] != "subwords":
         del values["subwords"]
-    for key, nothing in _LATER:
+    for key, nothing in _NEUTRAL:
         if values.get(key) == nothing:
             values.pop(key, None)
     return canonical_json(values)

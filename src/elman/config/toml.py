@@ -26,13 +26,6 @@ OWN = ("title", "notes", "expected")
 DESCRIPTIVE = ("title", "notes", "citation", "expected")
 """Keys of a recipe that change no result."""
 
-_EVALUATION = {
-    "text": ("streams", "length", "warm_up", "skip_first"),
-    "music": ("streams", "length"),
-    "pairs": ("beam", "copy_unknown", "constrained"),
-}
-"""The kinds that earlier recipes knew, and what of their table `evaluation` belonged to each."""
-
 
 def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Recipe:
     """Read a recipe, complete it from its base, and apply `key.path=value` settings.
@@ -46,11 +39,6 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     of range, or bases form a circle.
     """
     return set_recipe(read_tables(resolve(Path(path))), settings or [], str(path))
-
-
-def read_tables(path: Path) -> dict[str, Any]:
-    """The tables of a recipe file, completed from its base; raises UserError as `load_recipe`, which parses them."""
-    return in_present_form(_read(path))
 
 
 def set_recipe(tables: dict[str, Any], settings: Sequence[str], source: str) -> Recipe:
@@ -70,7 +58,6 @@ def with_settings(tables: dict[str, Any], settings: Sequence[str]) -> dict[str, 
 
 def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     """A recipe from plain dictionaries; `source` is named in error messages."""
-    raw = in_present_form(raw)
     try:
         require_modest(raw)
     except ValueError as error:
@@ -124,8 +111,11 @@ def resolve(path: Path) -> Path:
     return ours if not path.exists() and ours.is_file() else path
 
 
-def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The tables of a recipe file, completed from its base; `above`: the files that led here by their bases."""
+def read_tables(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """The tables of a recipe file, completed from its base; `above`: the files that led here by their bases.
+
+    Raises UserError as `load_recipe`, which parses them.
+    """
     try:
         raw = parse_toml(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
     except FileNotFoundError:
@@ -147,7 +137,7 @@ def _read(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
         raise UserError(f"{path}: base = {name!r} leads back to {found}; a recipe cannot be its own base")
     if not isinstance(without, list) or not all(isinstance(key, str) for key in without):
         raise UserError(f'{path}: without = {without!r}; write a list of key paths, such as ["training.clip"]')
-    base = in_present_form(_read(found, above))
+    base = read_tables(found, above)
     for key in without:
         _leave_out(base, key, f"{path}: without = {without!r}: {found} has no key {key!r}")
     if isinstance(changed := raw.get("data"), dict):
@@ -193,8 +183,6 @@ def _apply(raw: dict[str, Any], setting: str) -> None:
     keys = path.strip().split(".")
     if not equals or not all(keys):
         raise UserError(f"--set {setting}: write key.path=value, such as --set training.optimiser.lr=20")
-    if new := _moved_key(path.strip()):
-        raise UserError(f"--set {setting}: this key is now {new}; write --set {new}={text}")
     try:
         value = parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -222,35 +210,3 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _without_none(part) for key, part in value.items() if part is not None}
     return [_without_none(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def in_present_form(raw: dict[str, Any]) -> dict[str, Any]:
-    """The tables of a recipe, of which older ones had no kind of data; one in the present form is returned as it is.
-
-    They had the tables `data.text`, `data.music` and `data.pairs` beside each other, and `evaluation` at the top;
-    the encoder and the source of the model decided the kind.
-    """
-    data, model, evaluation = raw.get("data", {}), raw.get("model", {}), raw.get("evaluation", {})
-    tables = all(isinstance(table, dict) for table in (data, model, evaluation))
-    if not tables or not data.keys() <= {"corpus", "grammar", *_EVALUATION}:
-        return raw
-    frames = isinstance(encoder := model.get("encoder"), dict) and encoder.get("kind") == "frames"
-    kind = "pairs" if model.get("source") is not None else "music" if frames else "text"
-    options = data.get(kind, {})
-    if not isinstance(options, dict):
-        return raw
-    present: dict[str, Any] = {"kind": kind, **options}
-    foreign = {key for name, keys in _EVALUATION.items() for key in keys if name != kind} - {*_EVALUATION[kind]}
-    own = {key: value for key, value in evaluation.items() if key not in foreign}
-    present |= {"evaluation": own} if own else {}
-    for key in ("corpus", *(["grammar"] if kind == "text" else [])):
-        present |= {key: data[key]} if key in data else {}
-    return {key: value for key, value in raw.items() if key != "evaluation"} | {"data": present}
-
-
-def _moved_key(path: str) -> str | None:
-    """Where an earlier key path is now; None where it is none."""
-    first, *rest = path.split(".")
-    if first == "evaluation":
-        return f"data.{path}"
-    return ".".join([first, *rest[1:]]) if first == "data" and rest[1:] and rest[0] in _EVALUATION else None

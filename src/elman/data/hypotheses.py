@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from elman.data.lines import lines_of
 from elman.data.text.utf8 import decode, read_bytes
 from elman.errors import UserError
 
@@ -193,7 +194,7 @@ def _lines(path: Path) -> list[str]:
         data = gzip.decompress(data) if path.suffix == ".gz" else data
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise UserError(f"{path}: a damaged gzip file; write it again") from None
-    return decode(data, str(path)).splitlines()
+    return lines_of(decode(data, str(path)))
 
 
 def _utterance_of(path: Path) -> str:

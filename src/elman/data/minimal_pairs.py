@@ -12,7 +12,7 @@ import msgspec
 
 from elman.data.catalog.prepare import info, is_known, locate_minimal_pairs
 from elman.data.pair_tables import ADVICE, Pair, read_pair_table
-from elman.data.tables import lines_of
+from elman.data.text.utf8 import read_file_lines
 from elman.errors import UserError, counted
 from elman.formats import parse_json
 
@@ -55,7 +55,7 @@ def _read(path: Path) -> Iterable[Pair]:
 
 
 def _blimp(path: Path) -> Iterator[Pair]:
-    for number, line in enumerate(lines_of(path, ADVICE), start=1):
+    for number, line in enumerate(read_file_lines(path, ADVICE), start=1):
         if not line.strip():
             continue
         try:
@@ -82,7 +82,7 @@ def _blimp(path: Path) -> Iterator[Pair]:
 
 
 def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
-    sentences, answers = lines_of(text, ADVICE), lines_of(gold, ADVICE)
+    sentences, answers = read_file_lines(text, ADVICE), read_file_lines(gold, ADVICE)
     if len(sentences) != len(answers):
         raise UserError(
             f"{gold}: {len(answers):,} lines, but {text} has {len(sentences):,}; give files that belong together"

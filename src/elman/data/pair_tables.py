@@ -50,7 +50,7 @@ _ADVICE = "name the columns in the first line, such as: item TAB good TAB bad TA
 
 def read_pair_table(path: Path) -> list[Pair]:
     """The pairs of a table; raises UserError where a line is no pair, or the columns may be meant otherwise."""
-    (_, cells), *rest = rows = list(rows_of(read_text(path, ADVICE), path, ADVICE))
+    (_, cells), *rest = rows = rows_of(read_text(path, ADVICE), path, ADVICE)
     roles = _roles(path, cells)
     if roles is not None:
         table = named(path, roles, rest)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from elman.data.lines import lines_of
 from elman.data.tables import named, rows_of
 from elman.data.text.passages import clean, is_unspaced
 from elman.data.text.reading import Sentence
@@ -43,7 +44,7 @@ def read_table(text: str, name: str, column: str) -> list[Stimulus]:
     found = []
     for number, cells in table.rows:
         carried = dict(zip(table.columns, cells, strict=True))
-        sentence = " ".join(carried.pop(column).splitlines())
+        sentence = " ".join(lines_of(carried.pop(column)))
         if not sentence:
             raise UserError(f"{name}:{number}: the cell {column!r} is empty; give every row a text")
         found.append(Stimulus(number, sentence, carried))

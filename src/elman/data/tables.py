@@ -1,19 +1,22 @@
-"""Tables as text: columns separated by tabs, or where the first line has none by commas or semicolons."""
+"""Tables as text: columns separated by tabs, or where the first row has none by commas or semicolons.
+
+A quoted cell may hold line breaks, delimiters and doubled quotation marks, as in CSV (RFC 4180).
+"""
 
 import csv
 import io
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from elman.data.text.utf8 import read_text
+from elman.data.lines import lines_of
 from elman.errors import UserError
 
 Row: TypeAlias = tuple[int, list[str]]
 """The number of the first line of a row, and its cells."""
 
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_LONGEST_HEADER = 100
+"""Lines that a header has at most."""
 
 
 class Table(NamedTuple):
@@ -23,36 +26,54 @@ class Table(NamedTuple):
     rows: list[Row]
 
 
-def lines_of(path: Path, advice: str = "give a table") -> list[str]:
-    """The lines of a file; raises UserError, which ends with `advice`, where it cannot be read or is blank."""
-    text = read_text(path, advice)
-    if not text.strip():
-        raise UserError(f"{path}: the file is empty; {advice}")
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+def _usual_delimiter(row: str) -> str:
+    return next((mark for mark in "\t,;" if mark in row), "\t")
 
 
-def rows_of(text: str, name: str | Path, advice: str = "give a table with a header") -> Iterator[Row]:
-    """The rows that are not blank.
+def rows_of(
+    text: str,
+    name: str | Path,
+    advice: str = "give a table with a header",
+    delimiter_of: Callable[[str], str | None] = _usual_delimiter,
+) -> list[Row]:
+    """The rows that are not blank; `delimiter_of` gives the delimiter by the first row, None is white space.
 
-    Between commas and semicolons cells may be quoted as in CSV. Between tabs quotation marks belong to the text, except
-    round a whole cell whose own marks are doubled, as spreadsheets write it. Raises UserError, which ends with
-    `advice`, where the text is blank, and where a quotation mark is wrong.
+    Between tabs cells are quoted only where all quotation marks can be read so; otherwise every mark belongs to the
+    text. Raises UserError, which ends with `advice`, where the text is blank, and where between other delimiters a
+    quotation mark is wrong.
     """
     if not text.strip():
         raise UserError(f"{name}: the file is empty; {advice}")
-    first = next(line for line in text.splitlines() if line.strip())
-    delimiter = next((mark for mark in "\t,;" if mark in first), "\t")
-    rows = _between_tabs(text) if delimiter == "\t" else _as_csv(text, name, delimiter)
-    return ((number, cells) for number, cells in rows if any(cell.strip() for cell in cells))
+    delimiter = delimiter_of(_first_row(text))
+    if delimiter is None:
+        rows = [(number, line.split()) for number, line in enumerate(lines_of(text), start=1)]
+    elif delimiter == "\t":
+        rows = _between_tabs(text, name)
+    else:
+        rows = list(_as_csv(text, name, delimiter))
+    return [(number, cells) for number, cells in rows if any(cell.strip() for cell in cells)]
 
 
-def _between_tabs(text: str) -> Iterator[Row]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        yield number, [_unquoted(cell) for cell in line.removesuffix("\r").split("\t")]
+def _first_row(text: str) -> str:
+    """The first row that is not blank, of several lines where a quoted cell has them."""
+    lines = [line for line in lines_of(text) if line.strip()]
+    for size in range(1, min(len(lines), _LONGEST_HEADER) + 1):
+        if (row := "\n".join(lines[:size])).count('"') % 2 == 0:
+            return row
+    return lines[0]
 
 
-def _unquoted(cell: str) -> str:
-    return cell[1:-1].replace('""', '"') if _QUOTED.fullmatch(cell) else cell
+def _between_tabs(text: str, name: str | Path) -> list[Row]:
+    plain = [(number, line.split("\t")) for number, line in enumerate(lines_of(text), start=1)]
+    if '"' not in text:
+        return plain
+    try:
+        quoted = list(_as_csv(text, name, "\t"))
+    except UserError:
+        return plain
+    # A quotation that begins in one cell and ends in another one, of a later line, is none of a spreadsheet.
+    across = "\t" if "\t" in text else "\n"
+    return plain if any(across in cell for _, cells in quoted for cell in cells) else quoted
 
 
 def _as_csv(text: str, name: str | Path, delimiter: str) -> Iterator[Row]:
@@ -74,7 +95,7 @@ def in_one_form(heading: str) -> str:
 
 def named(name: str | Path, columns: Sequence[str], rows: Sequence[Row]) -> Table:
     """The table of rows under a header; raises UserError where a name is missing or twice, or a row does not fit."""
-    names = [column.strip() for column in columns]
+    names = [" ".join(lines_of(column.strip())) for column in columns]
     for column in names:
         if not column or names.count(column) > 1:
             found = f"has the column {column!r} twice" if column else "has a column without a name"

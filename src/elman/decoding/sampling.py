@@ -1,11 +1,17 @@
-"""Sampling from a language model, one symbol at a time, in constant memory."""
+"""Sampling from a language model, one symbol at a time, in constant memory: a text that it reads and continues."""
 
+import dataclasses
+import re
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 
 import torch
 from torch import Generator, Tensor
 
 from elman.config.inference import Sampling
+from elman.config.text import TextOptions
+from elman.data.text.tokeniser import Detokeniser
+from elman.data.text.vocabulary import EOS
 from elman.errors import Diverged
 from elman.network.model import LanguageModel
 from elman.network.state import State
@@ -77,3 +83,81 @@ def generate(
         symbol = draw(log_probs, sampling, generator)
         yield int(symbol.item()), state
         log_probs, state = model.step(symbol, state)
+
+
+_END = re.compile(r"""[.!?…]+["'”’)\]»]*\s|[。！？]+[」』”’）)]*[^。！？」』”’）)]""")  # noqa: RUF001
+_LONGEST = 64
+"""Characters that are looked back on; more marks in a row are no sentence."""
+
+
+class SentenceLimit:
+    """The first sentences of a text, so many of them.
+
+    A sentence ends at `<eos>` where the run has it: then it is a line or a paragraph. Elsewhere it ends with a final
+    mark, and the quotation marks and brackets behind it, before white space; in scripts that do without spaces, before
+    anything else. A text that begins within a sentence ends that one first.
+    """
+
+    def __init__(self, number: int, options: TextOptions) -> None:
+        self._left, self._by_eos = number, options.eos != "none"
+        self._undo, self._tail = Detokeniser(options), ""
+
+    @property
+    def reached(self) -> bool:
+        """Whether no further token belongs to the sentences."""
+        return self._left == 0
+
+    def admits(self, word: str) -> bool:
+        """Whether a token belongs to the sentences; it must be asked about every token, in order."""
+        if self._by_eos:
+            self._left -= word == EOS
+            return True
+        self._tail = (self._tail + self._undo.add(word))[-_LONGEST:]
+        while self._left and (found := _END.search(self._tail)):
+            self._left -= 1
+            self._tail = self._tail[found.end() - 1 :]
+        return not self.reached
+
+
+@dataclasses.dataclass
+class Continuation:
+    """A text up to the last token that was drawn, however the drawing ended.
+
+    Attributes:
+        model: in evaluation mode.
+        unread: the symbols that are still to be read, at least one.
+        state: the state before them.
+        generator: of the draws, on the model's device.
+        sampling: how tokens are drawn.
+        words: the tokens of the symbols.
+        options: how the text was tokenised.
+        is_complete: whether the last drawing reached the end of its sentences, if it was limited by them.
+    """
+
+    model: LanguageModel
+    unread: list[int]
+    state: State
+    generator: Generator
+    sampling: Sampling
+    words: Sequence[str]
+    options: TextOptions
+    is_complete: bool = True
+
+    def draw(self, tokens: int, sentences: int | None = None) -> Iterator[str]:
+        """Draw so many tokens at most, fewer where so many sentences end (see `SentenceLimit`).
+
+        A token that was drawn to see that a sentence has ended is given back: it is the next one to be drawn.
+        """
+        limit = None if sentences is None else SentenceLimit(sentences, self.options)
+        stream = generate(self.model, self.unread, self.state, self.sampling, self.generator)
+        for _ in repeat(None, tokens):
+            if limit is not None and limit.reached:
+                break
+            draws = None if limit is None else self.generator.get_state()
+            symbol, state = next(stream)
+            if limit is not None and draws is not None and not limit.admits(self.words[symbol]):
+                self.generator.set_state(draws)
+                break
+            self.unread, self.state = [symbol], state
+            yield self.words[symbol]
+        self.is_complete = limit is None or limit.reached

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
-from unicodedata import east_asian_width
 
 import msgspec
 from markupsafe import Markup, escape
 from msgspec import Meta
+
+from elman.drawing.heat_map import text_width
 
 Number = Annotated[int, Meta(ge=0)]
 
@@ -42,14 +43,10 @@ class TreeDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tree"):
     given: bool = False
 
     def __post_init__(self) -> None:
-        open_: list[Constituent] = []
-        for node in self.nodes:
-            while open_ and open_[-1].end <= node.start:
-                open_.pop()
-            inside = not open_ or (node.start >= open_[-1].start and node.end <= open_[-1].end)
+        for node, above in zip(self.nodes, _parents(self.nodes), strict=True):
+            inside = above is None or (above.start <= node.start and node.end <= above.end)
             if not inside or not 0 <= node.start < node.end <= len(self.words):
                 raise ValueError("the nodes are no tree over the words, from the top downwards")
-            open_.append(node)
 
     @property
     def caption(self) -> str:
@@ -60,45 +57,42 @@ class TreeDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tree"):
         return f": {right} of {len(self.nodes)} {what} right{missed}"
 
     def draw(self, name: str, title: str) -> Markup:  # noqa: ARG002 - it has no identifiers
-        """As `draw_tree`."""
-        return draw_tree(self, title)
+        """An `<svg>`; wrong nodes have a colour and a mark of their own, their truth is a tooltip.
 
+        `title` is for screen readers.
+        """
+        widths = [max(text_width(word, _LETTER), 3 * _LETTER) + _GAP for word in self.words]
+        edges = [sum(widths[:place]) for place in range(len(widths) + 1)]
+        top = max((node.height for node in self.nodes), default=0)
+        bottom = (top + 1) * _ROW
 
-def draw_tree(tree: TreeDrawing, name: str) -> Markup:
-    """An `<svg>` of a tree; wrong nodes have a colour and a mark of their own, their truth is a tooltip.
+        def centre(start: int, end: int) -> float:
+            return (edges[start] + edges[end]) / 2
 
-    `name` is for screen readers.
-    """
-    widths = [max(_width(word), 3 * _LETTER) + _GAP for word in tree.words]
-    edges = [sum(widths[:place]) for place in range(len(widths) + 1)]
-    top = max((node.height for node in tree.nodes), default=0)
-    bottom = (top + 1) * _ROW
-
-    def centre(start: int, end: int) -> float:
-        return (edges[start] + edges[end]) / 2
-
-    lines, labels = list[str](), list[str]()
-    for word, (text, parent) in enumerate(zip(tree.words, _parents_of_words(tree), strict=True)):
-        x = centre(word, word + 1)
-        labels.append(f'<text x="{x:.1f}" y="{bottom}" class="leaf">{escape(text)}</text>')
-        if parent is not None:
-            lines.append(_line(x, bottom - _TEXT, centre(parent.start, parent.end), _y(parent, top)))
-    for node, parent in zip(tree.nodes, _parents(tree.nodes), strict=True):
-        x, y = centre(node.start, node.end), _y(node, top)
-        if parent is not None:
-            lines.append(_line(x, y - _TEXT, centre(parent.start, parent.end), _y(parent, top)))
-        tooltip = "right" if node.right else f"wrong; right: {node.truth}" if node.truth else "wrong: no constituent"
-        shown = node.label if node.right else f"{node.label}*"
-        labels.append(
-            f'<text x="{x:.1f}" y="{y:.1f}" class="{"right" if node.right else "wrong"}">{escape(shown)}'
-            f"<title>{escape(node.label)}: {escape(tooltip)}</title></text>"
+        lines, labels = list[str](), list[str]()
+        for word, text in enumerate(self.words):
+            x, above = centre(word, word + 1), [node for node in self.nodes if node.start <= word < node.end]
+            labels.append(f'<text x="{x:.1f}" y="{bottom}" class="leaf">{escape(text)}</text>')
+            if above:
+                lines.append(_line(x, bottom - _TEXT, centre(above[-1].start, above[-1].end), _y(above[-1], top)))
+        for node, parent in zip(self.nodes, _parents(self.nodes), strict=True):
+            x, y = centre(node.start, node.end), _y(node, top)
+            if parent is not None:
+                lines.append(_line(x, y - _TEXT, centre(parent.start, parent.end), _y(parent, top)))
+            tooltip = (
+                "right" if node.right else f"wrong; right: {node.truth}" if node.truth else "wrong: no constituent"
+            )
+            shown = node.label if node.right else f"{node.label}*"
+            labels.append(
+                f'<text x="{x:.1f}" y="{y:.1f}" class="{"right" if node.right else "wrong"}">{escape(shown)}'
+                f"<title>{escape(node.label)}: {escape(tooltip)}</title></text>"
+            )
+        width, height = edges[-1] + 2, bottom + 8
+        return Markup(
+            f'<svg class="tree" role="img" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" font-size="11"'
+            f' text-anchor="middle"><title>{escape(title)}{escape(self.caption)}</title>'
+            f"{''.join(lines)}{''.join(labels)}</svg>"
         )
-    width, height = edges[-1] + 2, bottom + 8
-    described = f"{escape(name)}{escape(tree.caption)}"
-    return Markup(
-        f'<svg class="tree" role="img" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" font-size="11"'
-        f' text-anchor="middle"><title>{described}</title>{"".join(lines)}{"".join(labels)}</svg>'
-    )
 
 
 def _y(node: Constituent, top: int) -> float:
@@ -117,15 +111,3 @@ def _parents(nodes: Sequence[Constituent]) -> Iterator[Constituent | None]:
             open_.pop()
         yield open_[-1] if open_ else None
         open_.append(node)
-
-
-def _parents_of_words(tree: TreeDrawing) -> Iterator[Constituent | None]:
-    """The lowest node above each word."""
-    for word in range(len(tree.words)):
-        above = [node for node in tree.nodes if node.start <= word < node.end]
-        yield above[-1] if above else None
-
-
-def _width(word: str) -> float:
-    """CSS pixels of a word, approximately; kana and kanji are wide."""
-    return _LETTER * sum(1.7 if east_asian_width(letter) in "WF" else 1.0 for letter in word)

@@ -34,22 +34,17 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
     caption: ClassVar[str] = ""
 
     def draw(self, name: str, title: str) -> Markup:
-        """As `draw_forecast`."""
-        return draw_forecast(self, name, title)
+        """An `<svg>`; `name` must be unique within the page."""
+        from elman.drawing.style import INK, MUTED, SERIES, canvas, label, svg  # matplotlib, for pages alone
 
-
-def draw_forecast(forecast: Forecast, name: str, described: str) -> Markup:
-    """The forecast as an `<svg>` element; `name` must be unique within the page."""
-    from elman.drawing.style import INK, MUTED, SERIES, canvas, label, svg  # matplotlib, for pages alone
-
-    figure, axes = canvas("wide")
-    end = forecast.first + len(forecast.truth)
-    steps, free = range(forecast.first, end), range(end - len(forecast.middle), end)
-    axes.plot(steps, forecast.truth, color=INK, linewidth=1.2, label="series")
-    axes.plot(steps, forecast.one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
-    axes.fill_between(free, forecast.low, forecast.high, color=SERIES[1], alpha=0.25, linewidth=0)
-    axes.plot(free, forecast.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
-    label(axes, "step", "")
-    axes.margins(y=0.25)
-    axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)
-    return svg(figure, name, f"Forecast of {forecast.column}", described)
+        figure, axes = canvas("wide")
+        end = self.first + len(self.truth)
+        steps, free = range(self.first, end), range(end - len(self.middle), end)
+        axes.plot(steps, self.truth, color=INK, linewidth=1.2, label="series")
+        axes.plot(steps, self.one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
+        axes.fill_between(free, self.low, self.high, color=SERIES[1], alpha=0.25, linewidth=0)
+        axes.plot(free, self.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
+        label(axes, "step", "")
+        axes.margins(y=0.25)
+        axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)
+        return svg(figure, name, f"Forecast of {self.column}", title)

@@ -83,8 +83,8 @@ def draw_attention(
 
     The S source words stand along the top, the T target words downwards; `name` is for screen readers.
     """
-    leaning = _SLANT * _width(source)
-    left, above = _GAP + _width(target), _GAP + leaning + 10
+    leaning = _SLANT * _longest(source)
+    left, above = _GAP + _longest(target), _GAP + leaning + 10
     width, height = left + len(source) * _CELL + leaning, above + len(target) * _CELL + 2
     parts = []
     for column, word in enumerate(source):
@@ -132,7 +132,10 @@ def _bars(shades: Sequence[int]) -> Iterator[tuple[int, int, int]]:
             yield shade, first, at
 
 
-def _width(words: Sequence[str]) -> float:
-    """CSS pixels of the longest word, approximately; kana and kanji are wide."""
-    wide = [sum(1.7 if east_asian_width(letter) in "WF" else 1.0 for letter in word) for word in words]
-    return _LETTER * max(wide, default=1.0)
+def text_width(word: str, letter: float) -> float:
+    """CSS pixels of a word whose letters have so many, approximately; kana and kanji are wide."""
+    return letter * sum(1.7 if east_asian_width(one) in "WF" else 1.0 for one in word)
+
+
+def _longest(words: Sequence[str]) -> float:
+    return max((text_width(word, _LETTER) for word in words), default=_LETTER)

@@ -1,26 +1,49 @@
-"""The page of an analysis: sections of text, figures and tables in one self-contained HTML file."""
+"""Pages: HTML files that load nothing. That of an analysis has sections of text, figures and tables."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import elman
+from elman.drawing import player
 from elman.errors import UserError
 from elman.files import write_atomic
 
 
-def templates() -> Environment:
-    """The environment of the HTML templates in this package: missing names are errors, and text is escaped."""
-    return Environment(
+def render(
+    template: str,
+    *,
+    title: str,
+    text: Sequence[str] = (),
+    playable: bool = False,
+    filters: Mapping[str, Callable[..., str]] | None = None,
+    **facts: Any,
+) -> str:
+    """A self-contained page: a template of this package that extends `page.html`, filled in.
+
+    `text` holds the paragraphs below the title; `playable`: the page has buttons that play notes. Text is escaped, and
+    a name that is missing is an error.
+    """
+    environment = Environment(
         loader=PackageLoader("elman", "drawing/templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= filters or {}
+    facts |= {"title": title, "text": text, "playable": playable, "player": player, "version": elman.__version__}
+    return environment.get_template(template).render(**facts)
+
+
+def write(out: Path, page: str) -> Path:
+    """Write a page and return its path; raises UserError where that is a folder or cannot be written."""
+    write_atomic(require_file_name(out), page.encode(errors="replace"))
+    return out
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,11 +104,5 @@ def write_page(
     `kind` stands in small letters above the title, `verdict` states the finding in one or two sentences, `text` holds
     the paragraphs before the sections. Raises UserError where `out` is a folder or cannot be written.
     """
-    require_file_name(out)
-    page = (
-        templates()
-        .get_template("analysis.html")
-        .render(kind=kind, title=title, verdict=verdict, sections=sections, text=text, version=elman.__version__)
-    )
-    write_atomic(out, page.encode(errors="replace"))
-    return out
+    page = render("analysis.html", title=title, text=text, kind=kind, verdict=verdict, sections=sections)
+    return write(out, page)

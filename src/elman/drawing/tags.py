@@ -22,22 +22,15 @@ class TagDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tags"):
         return f": {right} of {len(self.words)} tags right"
 
     def draw(self, name: str, title: str) -> Markup:  # noqa: ARG002 - it has no identifiers
-        """As `draw_tags`."""
-        return draw_tags(self, title)
+        """A paragraph of words above their tags; a wrong tag has a star, a colour and the right one below it.
 
-
-def draw_tags(drawing: TagDrawing, name: str) -> Markup:
-    """A paragraph of words above their tags; a wrong tag has a star, a colour and the right one below it.
-
-    `name` is for screen readers.
-    """
-    cells = []
-    for word, found, given in zip(drawing.words, drawing.tags, drawing.right, strict=True):
-        if found == given:
-            cells.append(f"<span>{escape(word)}<small>{escape(found)}</small></span>")
-        else:
-            cells.append(
-                f'<span>{escape(word)}<small class="wrong" title="right: {escape(given)}">{escape(found)}*</small>'
-                f"<small>{escape(given)}</small></span>"
-            )
-    return Markup(f'<p class="tags" aria-label="{escape(name)}">{" ".join(cells)}</p>')
+        `title` is for screen readers.
+        """
+        cells = []
+        for word, found, given in zip(self.words, self.tags, self.right, strict=True):
+            tag = f"<small>{escape(found)}</small>"
+            if found != given:
+                tag = f'<small class="wrong" title="right: {escape(given)}">{escape(found)}*</small>'
+                tag += f"<small>{escape(given)}</small>"
+            cells.append(f"<span>{escape(word)}{tag}</span>")
+        return Markup(f'<p class="tags" aria-label="{escape(title)}">{" ".join(cells)}</p>')

@@ -38,7 +38,7 @@ class AdaptiveStream:
 
     @property
     def model(self) -> LanguageModel:
-        """The adapted model."""
+        """The copy of the model that learns."""
         return self.dynamic.model
 
     @property
@@ -52,7 +52,7 @@ class AdaptiveStream:
         return self._advance(tokens, inputs, lambda *_: None)
 
     def predict(self, tokens: Tokens, inputs: Tokens | None = None, spaces: Sequence[int] = ()) -> Prediction:
-        """As `score`, with all figures; those of what comes after the last token are the adapted model's."""
+        """Score tokens and learn from them, with all figures; after the last token they are the adapted model's."""
         parts: list[tuple[Tensor, ...]] = []
 
         def look(inputs: Tensor, targets: Tensor, new: int) -> None:
@@ -73,13 +73,13 @@ class AdaptiveStream:
         )
 
     def score_all(self, sentences: Symbols, inputs: Symbols | None = None) -> Iterator[np.ndarray]:
-        """As `elman.evaluation.scoring.score_document`; segments run across the ends of sentences."""
+        """Score the sentences of a document (`scoring.score_document`); segments run across their ends."""
         return map(self.score, *_given(sentences, inputs))
 
     def predict_all(
         self, sentences: Symbols, inputs: Symbols | None = None, spaces: Sequence[int] = ()
     ) -> Iterator[Prediction]:
-        """As `elman.evaluation.scoring.predict_document`, adapting."""
+        """Predict the sentences of a document (`scoring.predict_document`), adapting."""
         return map(functools.partial(self.predict, spaces=spaces), *_given(sentences, inputs))
 
     def _advance(

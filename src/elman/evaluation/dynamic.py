@@ -1,10 +1,12 @@
 """Dynamic evaluation: the model learns from every segment after it has been evaluated on it (Krause et al. 2018).
 
 The rule "rms" divides by the size that the gradient of every weight usually has, its statistics over the training text.
+The neural cache: symbols that followed similar hidden states in the recent past are likely to follow again.
 """
 
 import contextlib
 import copy
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elman.config.inference import Rule
+from elman.config.inference import CacheRule, Rule
 from elman.data.windows import PositionedWindows, TrainingWindows, Windows
 from elman.errors import UserError
-from elman.evaluation.cache import NeuralCache
-from elman.jobs import Advance, Kept
+from elman.evaluation.perplexity import evaluating
+from elman.jobs import Advance, Kept, advancing
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
 from elman.network import precision
@@ -26,6 +28,48 @@ from elman.network.device import widest
 from elman.network.model import LanguageModel
 from elman.network.state import State, detach, restart
 from elman.objective.loss import Objective
+
+
+class NeuralCache:
+    """The last `window` pairs of a hidden state and the symbol that followed it, of one stream."""
+
+    def __init__(self, rule: CacheRule) -> None:
+        self.rule = rule
+        self._count = 0
+
+    def read(self, log_prob: Tensor, hidden: Tensor, targets: Tensor) -> Tensor:
+        """Mix the cache into the model's log-probabilities, then store the positions.
+
+        Every position sees the `window` positions before it and none after, so the result does not depend on how a
+        text is cut. `log_prob` [n] are the model's (nats) of `targets` [n], `hidden` [n, D] its last level; the result
+        [n] is the model's own where the cache is still empty.
+        """
+        parts = [part.split(self.rule.window) for part in (log_prob, hidden, targets)]
+        return torch.cat([self._read(*part) for part in zip(*parts, strict=True)])
+
+    @torch.no_grad()
+    def _read(self, log_prob: Tensor, hidden: Tensor, targets: Tensor) -> Tensor:
+        window, size = self.rule.window, len(targets)
+        if not self._count:
+            self._states = hidden.new_zeros(window, hidden.shape[1])
+            self._symbols = targets.new_zeros(window)
+        now = torch.arange(self._count, self._count + size, device=targets.device)
+        # What a slot of the ring holds is the last position before now[0] that falls on it.
+        slots = torch.arange(window, device=targets.device)
+        stored = now[0] - 1 - (now[0] - 1 - slots) % window
+        at = torch.cat([stored, now])
+        symbols = torch.cat([self._symbols, targets])
+        similarity = self.rule.theta * (hidden @ torch.cat([self._states, hidden]).t())
+        visible = (at >= 0) & (at < now[:, None]) & (at >= now[:, None] - window)
+        similarity = similarity.masked_fill(~visible, -torch.inf)
+        right = similarity.masked_fill(symbols != targets[:, None], -torch.inf)
+        cached = right.logsumexp(1) - similarity.logsumexp(1)
+        weight = math.log(self.rule.weight) if self.rule.weight else -math.inf
+        mixed = torch.logaddexp(log_prob + math.log1p(-self.rule.weight), cached + weight)
+        self._states[now % window], self._symbols[now % window] = hidden, targets
+        self._count += size
+        return torch.where(now > 0, mixed, log_prob)
+
 
 REFERENCE = 5
 """Rates are quoted for a segment of so many tokens, and grow in proportion to a segment's tokens."""
@@ -108,10 +152,10 @@ def adaptive_stream(
     windows: PositionedWindows,
     cache: NeuralCache | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """As `perplexity.stream`, with one column, by a model that learns (`DynamicModel.read`), a cache, or both.
+    """Log-probabilities and positions of one column (`perplexity.stream`) by a model that learns, a cache, or both.
 
-    `read` scores a window, and may learn from it afterwards; windows have the length of a segment. The keys of the
-    cache are the last level of the model that reads the text.
+    `read` scores a window, and may learn from it afterwards (`DynamicModel.read`); windows have the length of a
+    segment. The keys of the cache are the last level of the model that reads the text.
     """
     assert windows.streams <= 1, "adaptation is defined for one stream"
     state = beginning = model.begin(1)
@@ -135,18 +179,14 @@ def gradient_statistics(model: LanguageModel, windows: Windows, advance: Advance
     """
     _require_gradients()
     squares = [torch.zeros_like(parameter) for parameter in model.parameters()]
-    spans, training = windows.spans(0), model.training
-    state = beginning = model.eval().begin(windows.batch(spans[0]).inputs.shape[1])
-    try:
-        with _handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient)):
-            for done, span in enumerate(spans, start=1):
-                batch = windows.batch(span).to(model.device)
-                assert batch.fresh is not None
-                _, state = bptt(model, Objective(), batch, restart(state, batch.fresh, beginning))
-                if advance is not None:
-                    advance(done, len(spans))
-    finally:
-        model.train(training)
+    spans = windows.spans(0)
+    take = _handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient))
+    with evaluating(model), take:
+        state = beginning = model.begin(windows.batch(spans[0]).inputs.shape[1])
+        for span in advancing(spans, len(spans), advance):
+            batch = windows.batch(span).to(model.device)
+            assert batch.fresh is not None
+            _, state = bptt(model, Objective(), batch, restart(state, batch.fresh, beginning))
     names = (name for name, _ in model.named_parameters())
     return {name: (square / len(spans)).sqrt_() for name, square in zip(names, squares, strict=True)}
 

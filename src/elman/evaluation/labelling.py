@@ -10,7 +10,7 @@ from elman.data.sentences import Ids, LabelledSymbols
 from elman.evaluation.perplexity import Score
 from elman.evaluation.statistics import Floats, Measure, precision
 from elman.jobs import Advance
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.model import LanguageModel
 
 Model = TypeVar("Model", bound=LanguageModel)
@@ -45,7 +45,7 @@ class Labelling(NamedTuple):
 
 def reading(model: Model, symbols: LabelledSymbols, sentences: Sequence[Sequence[str]]) -> tuple[Model, list[Ids]]:
     """The ids of sentences, and a model that reads them: one of spelling knows the words that the vocabulary lacks."""
-    if not isinstance(model.encoder, Characters):
+    if not isinstance(model.encoder, CharactersEncoder):
         return model, [symbols.encode(words) for words in sentences]
     unknown = dict.fromkeys(
         word for words in sentences for word in symbols.folded(words) if word not in symbols.words.ids

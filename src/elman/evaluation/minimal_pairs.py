@@ -72,7 +72,7 @@ class PairAccuracy(NamedTuple):
     known: Proportion
 
     def facts(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return the figures as JSON writes them."""
         low, high = self.accuracy.interval
         return {
             "phenomenon": self.phenomenon,
@@ -156,7 +156,7 @@ def by_phenomenon(pairs: Sequence[Pair | CodedPair]) -> dict[tuple[str, str], li
 
 
 def accuracies(coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccuracy]:
-    """As `judge_pairs`, of the log-probabilities that `pair_log_probs` returned."""
+    """The accuracy on each phenomenon and on all pairs, by the log-probabilities of `pair_log_probs`."""
     right = log_probs[:, 0] > log_probs[:, 1]
 
     def accuracy(phenomenon: str, field: str, members: Sequence[int]) -> PairAccuracy:

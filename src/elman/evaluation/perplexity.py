@@ -4,6 +4,7 @@ A model that reads spelling (encoder of characters) also reads the words that it
 its own, where the text distinguishes them; as targets they are always `<unk>`.
 """
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -20,9 +21,9 @@ from elman.data.text.passages import has_words
 from elman.data.windows import EvaluationWindows, PositionedWindows
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.network.cores.core import Trace
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.model import LanguageModel
 from elman.network.state import restart
 from elman.objective import perplexity
@@ -36,27 +37,36 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def nll(self) -> float:
-        """Nats per token."""
+        """The mean in nats per token."""
         return self.nll_sum / self.count
 
     @property
     def perplexity(self) -> float:
-        """Exp of nats per token."""
+        """Exponential of the mean in nats."""
         return perplexity(self.nll)
 
     @property
     def bits(self) -> float:
-        """Bits per token."""
+        """The mean in bits per token."""
         return self.nll / math.log(2)
 
     def result(self, split: str, **figures: Any) -> Result:
         """The result on a split, with these other figures; raises UserError where nothing was counted."""
         if not self.count:
             raise UserError(f"nothing of the {split} split is counted; give more data, or count the first token too")
-        perplexity, bits = self.perplexity, self.bits
-        return Result.of(
-            split=split, nll=self.nll, perplexity=perplexity, bits_per_token=bits, tokens=self.count, **figures
-        )
+        figures |= {"nll": self.nll, "perplexity": self.perplexity, "bits_per_token": self.bits, "tokens": self.count}
+        return Result.of(split=split, **figures)
+
+
+@contextlib.contextmanager
+def evaluating(model: LanguageModel, *, dropout: bool = False) -> Iterator[None]:
+    """Within the block the model is in evaluation mode, or with `dropout` in that of training; afterwards as before."""
+    training = model.training
+    model.train(dropout)
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 @torch.inference_mode()
@@ -67,9 +77,7 @@ def traces(
 
     With `dropout` its masks are drawn in every window, as in training.
     """
-    training = model.training
-    model.train(dropout)
-    try:
+    with evaluating(model, dropout=dropout):
         beginning = state = model.begin(windows.streams)
         for batch, positions in windows:
             batch = batch.to(model.device)
@@ -77,8 +85,6 @@ def traces(
             state = restart(state, batch.fresh, beginning)
             trace, state = model.trace(batch.inputs, state)
             yield batch, positions, trace
-    finally:
-        model.train(training)
 
 
 @torch.inference_mode()
@@ -98,11 +104,9 @@ def evaluate(model: LanguageModel, windows: PositionedWindows, advance: Advance 
 def sum_scores(log_probs: Iterable[Tensor], num_parts: int, advance: Advance = None) -> Score:
     """The score of log-probabilities (nats, [n] each); `advance` is called with (parts done, parts in all)."""
     total, count = 0.0, 0
-    for done, log_prob in enumerate(log_probs, start=1):
+    for log_prob in advancing(log_probs, num_parts, advance):
         total -= log_prob.cpu().double().sum().item()
         count += len(log_prob)
-        if advance is not None:
-            advance(done, num_parts)
     return Score(total, count)
 
 
@@ -117,10 +121,8 @@ def in_places(parts: Iterable[tuple[Tensor, Tensor]], size: int, num_parts: int,
     `advance` is called with (parts done, parts in all).
     """
     result = np.full(size, np.nan, dtype=np.float32)
-    for done, (log_prob, positions) in enumerate(parts, start=1):
+    for log_prob, positions in advancing(parts, num_parts, advance):
         result[positions.numpy()] = log_prob.float().cpu().numpy()
-        if advance is not None:
-            advance(done, num_parts)
     return result
 
 
@@ -128,16 +130,14 @@ def in_places(parts: Iterable[tuple[Tensor, Tensor]], size: int, num_parts: int,
 def token_and_space_log_probs(
     model: LanguageModel, windows: EvaluationWindows, spaces: Sequence[int], advance: Advance = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `token_log_probs`, and before each token the log-probability that one of the symbols `spaces` comes, [n]."""
+    """The log-probability of every token, and before it that of one of the symbols `spaces`, float32 [n] each."""
     own, space = (np.full(len(windows.tokens), np.nan, dtype=np.float32) for _ in range(2))
     asked = torch.tensor(spaces, dtype=torch.long, device=model.device)
-    for done, (batch, positions, trace) in enumerate(traces(model, windows), start=1):
+    for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):
         log_probs = model.output.log_probs(trace)[batch.mask]
         places, targets = positions[positions >= 0].numpy(), batch.targets[batch.mask].unsqueeze(-1)
         own[places] = log_probs.gather(-1, targets).squeeze(-1).float().cpu().numpy()
         space[places] = log_probs[:, asked].logsumexp(-1).float().cpu().numpy()
-        if advance is not None:
-            advance(done, windows.num_windows)
     return own, space
 
 
@@ -167,7 +167,7 @@ def reading(
     model: LanguageModel, split: Split, first: int, rules: TextEvaluation = ONE_STREAM
 ) -> tuple[LanguageModel, EvaluationWindows]:
     """The model that knows the split's words, and the windows of the split, which `first` precedes."""
-    inputs = split.inputs if isinstance(model.encoder, Characters) else None
+    inputs = split.inputs if isinstance(model.encoder, CharactersEncoder) else None
     windows = EvaluationWindows(split.tokens, first, **msgspec.structs.asdict(rules), inputs=inputs)
     return (model if inputs is None else model.knowing(split.unknown_words)), windows
 

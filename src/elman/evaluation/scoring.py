@@ -119,7 +119,7 @@ def _score_column(
 def score_document(
     model: LanguageModel, sentences: Symbols, first: int, state: State | None = None, inputs: Symbols | None = None
 ) -> Iterator[np.ndarray]:
-    """As `score_sentences`, but each sentence is read in the context of all before it."""
+    """Log-probabilities (nats, float32 [n]) of each sentence, read in the context of all before it."""
     state = model.begin(1) if state is None else state
     before = first
     for sentence, read in _with_inputs(sentences, inputs):
@@ -208,7 +208,7 @@ def predict_document(
     inputs: Symbols | None = None,
     spaces: Sequence[int] = (),
 ) -> Iterator[Prediction]:
-    """As `predict_sentences`, but each sentence is read in the context of all before it."""
+    """The prediction of each sentence, read in the context of all before it."""
     state, before = model.begin(1), first
     for sentence, read in _with_inputs(sentences, inputs):
         prediction, state = _predict_column(model, sentence, read, before, state, spaces)
@@ -219,7 +219,7 @@ def predict_document(
 def _predict_column(
     model: LanguageModel, sentence: np.ndarray, read: np.ndarray, before: int, state: State, spaces: Sequence[int]
 ) -> tuple[Prediction, State]:
-    """As `_score_column`, with all figures."""
+    """The prediction of a sentence after `before` and a state, and the state before its last symbol is read."""
     empty = np.empty(0, np.float32)
     parts: list[tuple[np.ndarray, ...]] = [(empty, np.empty(0, np.int64), empty, empty)]
     for ids, targets in _columns(np.concatenate([[before], read[:-1]])[: len(read)], sentence, model):

@@ -87,14 +87,14 @@ def spread(values: Iterable[float | None]) -> Spread | None:
     return Spread(statistics.fmean(known), statistics.stdev(known) if len(known) > 1 else None, len(known))
 
 
-def t_quantile(count: int, level: float = LEVEL) -> float:
+def t_quantile(count: int) -> float:
     """The two-sided quantile of Student's t for the mean of `count` values: half an interval in standard errors.
 
     Example:
         >>> round(t_quantile(3), 3), round(t_quantile(1000), 3)
         (4.303, 1.962)
     """
-    return float(stdtrit(count - 1, (1 + level) / 2))
+    return float(stdtrit(count - 1, (1 + LEVEL) / 2))
 
 
 def t_test(distance: float, error: float, count: int) -> float:

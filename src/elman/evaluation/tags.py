@@ -10,9 +10,9 @@ import torch
 from elman.data.by_length import by_length
 from elman.data.parts import WHOLE, Part
 from elman.data.sentences import Ids
-from elman.evaluation.chunks import chunk_measures
 from elman.evaluation.labelling import Labelling, progressing, reading
-from elman.evaluation.perplexity import Score
+from elman.evaluation.measures import chunk_measures
+from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.result import Confusion
 from elman.evaluation.statistics import Floats, Measure
 from elman.jobs import Advance
@@ -79,12 +79,8 @@ def training_loss(
     labels = part.of(split.labels)
     if not labels:
         return Score(0.0, 0)
-    training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         found = tag(model, symbols, part.of(split.sentences), labels, batch_size=batch_size)
-    finally:
-        model.train(training)
     return found.labelling(labels).score
 
 

@@ -15,7 +15,8 @@ from elman.data.by_length import by_length
 from elman.data.parts import WHOLE, Part
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
-from elman.evaluation.perplexity import Score, sum_scores
+from elman.evaluation.labelling import progressing
+from elman.evaluation.perplexity import Score, evaluating, sum_scores
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimates
 from elman.evaluation.transduction import baseline, measures, references, rules_of
@@ -93,16 +94,12 @@ def _read(
     model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, batches: Sequence[list[int]]
 ) -> Iterator[_Given]:
     """The batches on the model's device, while the model is in evaluation mode."""
-    training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         for indices in batches:
             batch = corpus.gather(pairs, indices).to(model.device)
             assert batch.source is not None
             assert batch.mask is not None
             yield _Given(batch.source, batch.inputs, batch.targets, batch.mask)
-    finally:
-        model.train(training)
 
 
 def pair_result(score: Score, accuracy: float, pairs: Pairs, output: OutputQuality | None = None) -> Result:
@@ -144,17 +141,13 @@ def write_targets(
     forbidden = () if rules.copy_unknown else (vocabulary.unk,)
     constraint = constraint_of(corpus.symbols, model.device) if rules.constrained else None
     found = [""] * len(pairs)
-    done = 0
-    for indices in by_length(pairs.lengths, batch_size=batch_size):
+    for indices in progressing(by_length(pairs.lengths, batch_size=batch_size), len(pairs), advance):
         batch = corpus.gather(pairs, indices).to(model.device)
         assert batch.source is not None
         best = beam_search(model, batch.source, beam, vocabulary.eos, forbidden, constraint)
         for index, (hypothesis, *_) in zip(indices, best, strict=True):
             words = corpus.symbols.tokenisers.source_words(pairs.source_text[index])[: corpus.options.max_source]
             found[index] = corpus.symbols.tokenisers.measured(copied_words(hypothesis, words, corpus.symbols))
-        done += len(indices)
-        if advance is not None:
-            advance(done, len(pairs))
     return found
 
 

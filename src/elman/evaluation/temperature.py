@@ -11,7 +11,7 @@ import torch
 
 from elman.data.windows import PositionedWindows
 from elman.evaluation.perplexity import traces
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.network.model import LanguageModel
 
 PASSES, TOLERANCE = 12, 1e-4
@@ -46,12 +46,10 @@ def _derivatives(
 ) -> tuple[float, float]:
     """The first and second derivative of the loss of a stream (nats) by 1/T at `inverse`."""
     first = second = 0.0
-    for done, (batch, _, trace) in enumerate(traces(model, windows), start=1):
+    for batch, _, trace in advancing(traces(model, windows), windows.num_windows, advance):
         z = model.output.untempered(trace)[batch.mask].clamp(min=FLOOR)
         p = torch.softmax(inverse * z, dim=-1)
         mean = (p * z).sum(-1)
         first += (mean - z.gather(-1, batch.targets[batch.mask].unsqueeze(-1)).squeeze(-1)).double().sum().item()
         second += (p * (z - mean.unsqueeze(-1)) ** 2).sum(-1).double().sum().item()
-        if advance is not None:
-            advance(done, windows.num_windows)
     return first, second

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from elman.errors import UserError, counted, notice
-from elman.evaluation.brackets import PUNCTUATION, brackets, tree_measures
-from elman.evaluation.edits import Unit, error_rate, exact_match, items
+from elman.evaluation.measures import PUNCTUATION, Unit, brackets, error_rate, exact_match, items, tree_measures
 from elman.evaluation.statistics import Floats, Measure
 from elman.kinds.pairs.corpus import PairCorpus, Pairs
 from elman.kinds.pairs.record import PairOptions
@@ -55,7 +54,7 @@ def measures(
     """The measures of a system's output, the most important first.
 
     Hypotheses and references are a line for each pair (`PairTokenisers.measured`), trees in linear form. Trees need the
-    sources; sequences of one source are alternatives of which any is right (`elman.evaluation.edits.items`). Raises
+    sources; sequences of one source are alternatives of which any is right (`elman.evaluation.measures.items`). Raises
     UserError where a library is missing, or a reference tree does not fit its sentence.
     """
     assert len(hypotheses) == len(references) > 0

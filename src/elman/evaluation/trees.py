@@ -10,11 +10,9 @@ from torch import Tensor
 from elman.config.training import Margin
 from elman.data.by_length import by_length
 from elman.data.sentences import Ids
-from elman.decoding.bracketing import Bracketing
-from elman.decoding.chart import chart_search
-from elman.decoding.merging import greedy_search
+from elman.decoding.parsing import Bracketing, chart_search, greedy_search
 from elman.evaluation.labelling import Labelling, progressing, reading
-from elman.evaluation.perplexity import Score
+from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.statistics import Measure
 from elman.jobs import Advance
 from elman.kinds.pairs.trees import linear
@@ -94,7 +92,7 @@ def parse(
 
 
 def linear_trees(found: Sequence[Bracketing], sentences: Sequence[Sequence[str]], symbols: TreeSymbols) -> list[str]:
-    """Trees in linear form, as `elman.evaluation.brackets.tree_measures` compares them."""
+    """Trees in linear form, as `elman.evaluation.measures.tree_measures` compares them."""
     return [
         " ".join(linear(tree_of(one.shape, words, symbols.labels.decode(one.labels))))
         for one, words in zip(found, sentences, strict=True)
@@ -106,10 +104,9 @@ def training_loss(
     model: TreeModel, corpus: TreeCorpus, trees: Treebank, margin: Margin | None, *, batch_size: int = BATCH
 ) -> Score:
     """The loss by which a model is trained, on a split without dropout: nats over labels, with a parser's margin."""
-    training, total, count = model.training, 0.0, 0
-    model.eval()
-    reader, ids = reading(model, corpus.symbols, trees.sentences)
-    try:
+    total, count = 0.0, 0
+    with evaluating(model):
+        reader, ids = reading(model, corpus.symbols, trees.sentences)
         batches = by_length(trees.lengths, batch_size=batch_size)
         for indices in batches if margin is None else _small(batches, trees.lengths):
             shapes = [trees.shapes[index] for index in indices]
@@ -117,8 +114,6 @@ def training_loss(
             loss = tree_loss(reader, batch.to(model.device), margin).reduced(margin)
             total += float(loss.nll_sum)
             count += int(loss.num_counted)
-    finally:
-        model.train(training)
     return Score(total, max(1, count))
 
 

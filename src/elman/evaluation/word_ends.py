@@ -53,7 +53,7 @@ def ends_moved(
     begins: Sequence[int],
     options: TextOptions,
 ) -> npt.NDArray[np.floating]:
-    """As `with_word_ends`, of subwords in a row whose words begin at these places, the first of them first."""
+    """Add the ends of words to log-probabilities [n] of subwords in a row, whose words begin at these rising places."""
     moved = np.array(log_probs, dtype=np.float64)
     for begin in begins[1:]:
         end = begin

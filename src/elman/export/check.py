@@ -38,7 +38,7 @@ class Beginning:
 
 
 class TorchStep(Beginning):
-    """The step itself."""
+    """Runs a step, or what another program made of it, on torch's tensors."""
 
     def __init__(self, step: Callable[..., tuple[Tensor, ...]], beginning: Step) -> None:
         super().__init__(beginning)
@@ -46,7 +46,7 @@ class TorchStep(Beginning):
 
     @torch.inference_mode()
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> Arrays:
-        """As `ExportedStep` has it."""
+        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         return [one.numpy() for one in self.step(torch.from_numpy(symbols), *map(torch.from_numpy, state))]
 
 

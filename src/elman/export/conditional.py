@@ -20,13 +20,12 @@ from elman.errors import UserError
 from elman.export.check import Comparison, difference
 from elman.export.onnx import BATCH, Axes, OnnxGraph, states_of, write_onnx
 from elman.export.step import plain, table
-from elman.network.cells.cell import LayerState, Step, Weights
-from elman.network.cells.cell import Sequence as OverTime
+from elman.network.cells.cell import LayerState, Scan, Step, Weights
 from elman.network.cores.attentive import AttentiveCore
-from elman.network.cores.deep_memory import MemoryLayer
+from elman.network.cores.deep_memory import DeepMemory
 from elman.network.cores.layer import Layer
 from elman.network.cores.padding import NoPadding
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import State, leaves, rebuild
 
@@ -49,10 +48,10 @@ class SourceReading(nn.Module):
         self.model = _plain(model)
         for part in self.model.reader.modules():
             if isinstance(part, Layer):
-                part.cell = part.cell._replace(sequence=_scanned(part.cell.step))
+                part.scan = _scanned(part.cell.step)
 
     def forward(self, symbols: Int[Tensor, " S"]) -> tuple[Tensor, ...]:
-        """As described above, for a source as the model reads it."""
+        """Read a source as the model does, and return the tensors above."""
         changing, memory = _parts(self.model, _read(self.model, symbols))
         return *(one.clone() for one in changing), *(one.clone() for one in memory)  # keys may be the vectors
 
@@ -76,7 +75,7 @@ class TargetStep(nn.Module):
         return ["log_probs", *(["attention"] if self.model.attends else [])]
 
     def forward(self, symbols: Int[Tensor, " K"], *state: Tensor) -> tuple[Tensor, ...]:
-        """As described above; `state` are the tensors that change and those of the memory."""
+        """Read a symbol of each target; `state` are the tensors that change and those of the memory."""
         changing, memory = state[: len(self.changing)], state[len(self.changing) :]
         trace, after = self.model.trace(symbols.unsqueeze(0), self._joined(changing, memory))
         looks = () if trace.attention is None else (trace.attention[0],)
@@ -144,14 +143,14 @@ def compare_conditional(
     return Comparison(largest, count)
 
 
-def _memories(model: SequenceToSequence) -> list[MemoryLayer]:
-    return [one for one in model.reader.memories if isinstance(one, MemoryLayer)]
+def _memories(model: SequenceToSequence) -> list[DeepMemory]:
+    return [one for one in model.reader.memories if isinstance(one, DeepMemory)]
 
 
 def _plain(model: SequenceToSequence) -> SequenceToSequence:
     copied = plain(model)
     assert isinstance(copied, SequenceToSequence)
-    if isinstance(copied.reader.encoder, Characters):
+    if isinstance(copied.reader.encoder, CharactersEncoder):
         with torch.no_grad():
             copied.reader.encoder = table(copied.reader.encoder).requires_grad_(False)
     return copied
@@ -172,7 +171,7 @@ def _parts(model: SequenceToSequence, state: State) -> tuple[tuple[Tensor, ...],
     return (*leaves(layers), *leaves(fed)), (vectors, keys)
 
 
-def _scanned(step: Step) -> OverTime:
+def _scanned(step: Step) -> Scan:
     """A cell along a sequence of any length, as one operation of a graph."""
 
     def over(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:

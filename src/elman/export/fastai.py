@@ -31,6 +31,9 @@ from elman.formats import parse_json
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
 from elman.network.build import build_model
+from elman.network.cores.stack import Stack
+from elman.network.encoders.lookup import Lookup
+from elman.network.output.flat import Flat
 
 MEANS = {"xxunk": UNK, "_unk_": UNK, "xxbos": EOS, "_bos_": EOS}
 """Symbols of fastai that elman has under another name: the unknown word, and what precedes every text."""
@@ -110,7 +113,7 @@ def import_fastai(
         write_atomic(folder / "data.json", json_text(origin, indent=2) + "\n")
         checkpoint.save(folder / MODEL, found, {**facts, "recipe": decisive(recipe)})
         write_atomic(folder / "recipe.toml", dump_recipe(recipe))
-    assert isinstance(network.core, config.Stack)
+    assert isinstance(network.core, Stack)
     tied, sizes = "output.choice.weight" not in found, list(network.core.sizes)
     count, width = sum(one.numel() for one in found.values()), found["encoder.weight"].shape[1]
     return Imported(str(out), len(vocabulary), width, sizes, tied, "output.choice.bias" in found, count)
@@ -211,10 +214,10 @@ def _require_fit(own: Mapping[str, Tensor], found: Mapping[str, Tensor], path: s
 
 def _record(sizes: Sequence[int], found: Mapping[str, Tensor]) -> config.Model:
     """The recipe's network, with the dropout rates that fastai has by default."""
-    choice = config.Flat(tied="output.choice.weight" not in found, bias="output.choice.bias" in found)
+    choice = Flat(tied="output.choice.weight" not in found, bias="output.choice.bias" in found)
     return config.Model(
-        encoder=config.Lookup(size=found["encoder.weight"].shape[1], dropout=0.25, word_dropout=0.02),
-        core=config.Stack(sizes=tuple(sizes), weight_drop=0.2, between_dropout=0.15, output_dropout=0.1),
+        encoder=Lookup(size=found["encoder.weight"].shape[1], dropout=0.25, word_dropout=0.02),
+        core=Stack(sizes=tuple(sizes), weight_drop=0.2, between_dropout=0.15, output_dropout=0.1),
         output=config.Output(choice=choice),
     )
 

@@ -1,6 +1,7 @@
 """The folder of an exported model: the graph in its forms, the words, and what a program must know to run it."""
 
 import contextlib
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,15 +14,38 @@ import torch
 from elman import __version__
 from elman.config.inference import Sampling
 from elman.decoding.sampling import generate
-from elman.errors import UserError, notice
+from elman.errors import UserError, first_line, notice
 from elman.export.check import TOLERANCE, ExportedStep, TorchStep, compare, perplexity_of
 from elman.export.onnx import OnnxStep, PackedOnnxStep, require_onnx, write_half, write_int8, write_packed, write_step
-from elman.export.packed import Packed
-from elman.export.program import read_program, write_program
 from elman.export.readme import Exported, File, readme
-from elman.export.step import Step
+from elman.export.step import Packed, Step, tracing
 from elman.files import explain, json_text, sha256_file, temporary_folder, write_atomic
 from elman.tasks.text.run import TextRun
+
+
+def read_program(path: Path, step: Step) -> TorchStep:
+    """The stored program of a step, run on the CPU."""
+    return TorchStep(torch.export.load(path).module(), step)
+
+
+def write_program(step: Step, path: Path) -> None:
+    """Write a step for any number of sequences; raises UserError where an operation of it cannot be traced."""
+    batch = {0: torch.export.Dim("batch", min=1)}
+    examples = [tensor.repeat(2, *[1] * (tensor.ndim - 1)) for tensor in step.beginning]
+    try:
+        with tracing():
+            program = torch.export.export(
+                step,
+                (torch.tensor([0, 1]), *examples),
+                dynamic_shapes=(batch, tuple(batch for _ in examples)),
+                strict=False,
+            )
+    except (RuntimeError, torch._dynamo.exc.UserError) as error:
+        raise UserError(f"this network cannot be traced: {first_line(error)}") from error
+    memory = io.BytesIO()  # torch ends the process where it cannot write to a file
+    torch.export.save(program, memory)
+    write_atomic(path, memory.getvalue())
+
 
 COMPARED = 200
 """Tokens read one by one."""

@@ -199,7 +199,7 @@ class _Writer:
             detokeniser.add(word)
 
     def add(self, word: str) -> None:
-        """Append a token."""
+        """Append a token, and stop where the text ends."""
         self.text += self._detokeniser.add(word)
         ends = [at for stop in self._until if stop and (at := self.text.find(stop)) >= 0]
         if ends:

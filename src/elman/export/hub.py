@@ -6,7 +6,6 @@ from pathlib import Path
 import msgspec
 from torch import Tensor
 
-from elman.config import Characters
 from elman.evaluation.result import static_results
 from elman.export.check import TorchStep
 from elman.export.folder import measured, new_folder, text_of, with_own
@@ -16,6 +15,7 @@ from elman.export.step import Step
 from elman.files import write_atomic
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
+from elman.network.encoders.characters import Characters
 from elman.tasks.text.run import TextRun
 
 KEPT = ("results.json", "vocabulary.tsv", "subwords.model")

@@ -22,26 +22,6 @@ ANY_SIZE = 32
 """Texts read side by side where the harness leaves their number open."""
 
 
-def answers_of(
-    run: str,
-    *,
-    device: str | None = None,
-    batch_size: int | str = ANY_SIZE,
-    end: End = "auto",
-    unknown_as_unk: bool = False,
-    seed: int = 0,
-) -> Answers:
-    """A run folder, or `hf://USER/NAME`, as it answers the harness; `batch_size` may be a word such as `auto`.
-
-    The harness asks for the first GPU where no device is named; without a GPU that is the CPU. Raises UserError
-    where the folder is not a run on text.
-    """
-    size = int(batch_size) if str(batch_size).isdigit() else ANY_SIZE
-    unnamed = device in (None, "cuda", "cuda:0") and not torch.cuda.is_available()
-    opened = TextRun(fetched(Path(run)), choose_device("cpu" if unnamed else device or "auto"))
-    return Answers(opened, batch_size=max(1, size), end=end, unknown_as_unk=bool(unknown_as_unk), seed=int(seed))
-
-
 def _model() -> type:
     """The class that the harness calls; defined when asked for, so that this module does without the package."""
     try:
@@ -50,7 +30,11 @@ def _model() -> type:
         raise UserError("this needs the package lm_eval: pip install 'elman[lm-eval]'") from None
 
     class ElmanLM(LM):
-        """A run on text: `--model elman --model_args run=RUN[,end=never][,unknown_as_unk=true][,seed=0]`."""
+        """A run on text: `--model elman --model_args run=RUN[,end=never][,unknown_as_unk=true][,seed=0]`.
+
+        RUN is a folder or `hf://USER/NAME`; `batch_size` may be a word such as `auto`. Raises UserError where the
+        folder is not a run on text.
+        """
 
         def __init__(
             self,
@@ -63,8 +47,12 @@ def _model() -> type:
             seed: int = 0,
         ) -> None:
             super().__init__()
-            self.answers = answers_of(
-                run, device=device, batch_size=batch_size, end=end, unknown_as_unk=unknown_as_unk, seed=seed
+            size = int(batch_size) if str(batch_size).isdigit() else ANY_SIZE
+            # The harness asks for the first GPU where no device is named; without a GPU that is the CPU.
+            unnamed = device in (None, "cuda", "cuda:0") and not torch.cuda.is_available()
+            opened = TextRun(fetched(Path(run)), choose_device("cpu" if unnamed else device or "auto"))
+            self.answers = Answers(
+                opened, batch_size=max(1, size), end=end, unknown_as_unk=bool(unknown_as_unk), seed=int(seed)
             )
 
         def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:  # noqa: ARG002

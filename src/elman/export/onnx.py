@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from elman.errors import UserError, first_line
 from elman.export.check import Beginning
-from elman.export.packed import Packed
-from elman.export.step import Step, tracing
+from elman.export.step import Packed, Step, tracing
 from elman.files import replacing
 
 OPSET = 18
@@ -58,7 +57,7 @@ class OnnxStep(Beginning):
         self.graph = OnnxGraph(path)
 
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """As `ExportedStep` has it."""
+        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         return self.graph(symbols, *state)
 
 
@@ -69,12 +68,12 @@ class PackedOnnxStep:
         self.graph = OnnxGraph(path)
 
     def begin(self, width: int) -> list[npt.NDArray[Any]]:
-        """Zeros."""
+        """Return the zeros with which so many sequences begin."""
         zeros = np.zeros((1, width, int(self.graph.metadata["hidden_size"])), np.float32)
         return [zeros, zeros]
 
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """As `ExportedStep` has it."""
+        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         log_probs, *after = self.graph(symbols[:, None], *state)
         return [log_probs[:, 0], *after]
 

@@ -23,7 +23,7 @@ def write_origin(run: Run, folder: Path) -> None:
     """Write recipe.toml and data.json of a run into a folder, with names in the place of paths."""
     source, data = source_name(run), run.recipe.data
     if data.corpus is not None:
-        data = msgspec.structs.replace(data, corpus=source)
+        data = data.changed(corpus=source)
     if isinstance(data, TextData) and data.grammar is not None:
         rules = Path(data.grammar.rules).name
         data = msgspec.structs.replace(data, grammar=msgspec.structs.replace(data.grammar, rules=rules))

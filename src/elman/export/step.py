@@ -1,8 +1,13 @@
-"""One step of a language model with its state as plain tensors, which other programs can be given as a graph."""
+"""One step of a language model with its state as plain tensors, which other programs can be given as a graph.
+
+A step may also give what the panels of a page show, or keep its state in two tensors as recognisers do; a step of a
+model of music leaves the drawing of frames to what is outside of the graph.
+"""
 
 import contextlib
 import copy
 import logging
+import math
 import warnings
 from collections.abc import Iterator
 from typing import final
@@ -11,12 +16,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from elman import config
 from elman.network.cores.layer import take_plain_steps
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.encoders.encoder import Inputs
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import Lookup, LookupEncoder
 from elman.network.model import LanguageModel
+from elman.network.output.choice import Choice
+from elman.network.output.contexts import MixtureContexts
 from elman.network.state import leaves, rebuild
 
 
@@ -68,14 +74,90 @@ def plain(model: LanguageModel) -> LanguageModel:
     with torch.no_grad():
         copied = copy.deepcopy(model).cpu().eval()
         take_plain_steps(copied)
-        if isinstance(copied.encoder, Characters):
+        if isinstance(copied.encoder, CharactersEncoder):
             copied.encoder = table(copied.encoder)
     return copied.requires_grad_(False)
 
 
-def table(encoder: Characters) -> Lookup:
+def table(encoder: CharactersEncoder) -> LookupEncoder:
     """The vectors of the words of its vocabulary, which no longer need their spelling."""
     vectors = encoder(torch.arange(len(encoder.words)).unsqueeze(1)).squeeze(1)
-    found = Lookup(config.Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
+    found = LookupEncoder(Lookup(size=encoder.size), Inputs(len(vectors))).to(vectors.dtype)
     found.weight.copy_(vectors)
     return found.eval()
+
+
+@final
+class LookStep(nn.Module):
+    """A step that also gives what the panels show.
+
+    Outputs: log-probabilities [B, V], the levels of the core side by side [B, H_0 + ... + H_L], of a mixture the
+    weights [B, K] and log-probabilities [B, K, V] of its components, and the tensors of the state.
+    """
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.model, self.template = step.model, step.template
+        self.mixes = isinstance(self.model.output.contexts, MixtureContexts)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the outputs before those of the state."""
+        return ["log_probs", "levels", *(["prior", "each"] if self.mixes else [])]
+
+    def forward(self, symbols: Int[Tensor, " B"], *state: Tensor) -> tuple[Tensor, ...]:
+        """Read `symbols` [B] after the state before them, and return the tensors above."""
+        trace, after = self.model.trace(symbols.unsqueeze(0), rebuild(self.template, iter(state)))
+        levels = torch.cat([level[0] for level in trace.raw], dim=-1)
+        if not self.mixes:
+            return self.model.output.log_probs(trace)[0], levels, *leaves(after)
+        choice = self.model.output.choice
+        assert isinstance(choice, Choice)
+        vectors, log_prior = self.model.output.contexts(trace)
+        each = choice.log_probs(vectors[0])
+        log_probs = torch.logsumexp(log_prior[0].unsqueeze(-1) + each, dim=1)
+        return log_probs, levels, log_prior[0].exp(), each, *leaves(after)
+
+
+@final
+class FrameStep(PlainStep):
+    """A step of a model of music: frames of notes in, and what the next ones are drawn from out.
+
+    Outputs: the contexts [B, K, D] of the choice of notes, the logarithms [B, K] of their weights, and the tensors of
+    the state.
+    """
+
+    def forward(self, frames: Float[Tensor, "B P"], *state: Tensor) -> tuple[Tensor, ...]:
+        """Read `frames` [B, P] after the state before them, and return the tensors above."""
+        trace, after = self.model.trace(frames.unsqueeze(0), rebuild(self.template, iter(state)))
+        vectors, log_prior = self.model.output.contexts(trace)
+        return vectors[0], log_prior[0], *leaves(after)
+
+
+@final
+class Packed(nn.Module):
+    """The step of a model in the form that sherpa-onnx reads for shallow fusion.
+
+    Inputs are symbols [N, 1] and two tensors [1, N, S] that begin as zeros; outputs are log-probabilities [N, 1, V] and
+    both tensors after the symbols. The first holds the S numbers of the state less those at the beginning, the second
+    stays zero.
+    """
+
+    def __init__(self, step: Step) -> None:
+        super().__init__()
+        self.step = step
+        self.shapes = [tensor.shape[1:] for tensor in step.beginning]
+        self.size = sum(math.prod(shape) for shape in self.shapes)
+        self.register_buffer("begun", torch.cat([tensor.flatten(1).float() for tensor in step.beginning], 1))
+
+    def forward(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Read symbols [N, 1] after both tensors, and return the three above."""
+        assert isinstance(self.begun, Tensor)
+        parts = (h.squeeze(0) + self.begun).split([math.prod(shape) for shape in self.shapes], 1)
+        state = [
+            part.unflatten(1, shape).to(before.dtype) if len(shape) != 1 else part.to(before.dtype)
+            for part, shape, before in zip(parts, self.shapes, self.step.beginning, strict=True)
+        ]
+        log_probs, *after = self.step(x.squeeze(1), *state)
+        flat = torch.cat([tensor.flatten(1).to(h.dtype) for tensor in after], 1)
+        return log_probs.unsqueeze(1), (flat - self.begun).unsqueeze(0), c.clone()

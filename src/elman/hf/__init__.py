@@ -11,9 +11,7 @@ try:
 except ImportError:
     raise UserError("models of Hugging Face need the package transformers: pip install 'elman[hf]'") from None
 
-from elman.hf.configuration import ElmanConfig
-from elman.hf.model import ElmanForCausalLM
-from elman.hf.tokeniser import ElmanTokenizer
+from elman.hf.model import ElmanConfig, ElmanForCausalLM, ElmanTokenizer
 
 __all__ = ["ElmanConfig", "ElmanForCausalLM", "ElmanTokenizer"]
 

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -25,6 +25,15 @@ Advance: TypeAlias = Callable[[int, int], None] | None
 
 Facts = TypeVar("Facts")
 Result = TypeVar("Result")
+PartT = TypeVar("PartT")
+
+
+def advancing(parts: Iterable[PartT], total: int, advance: Advance) -> Iterator[PartT]:
+    """The parts; after each `advance` is called with (parts done, total)."""
+    for done, part in enumerate(parts, start=1):
+        yield part
+        if advance is not None:
+            advance(done, total)
 
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))

@@ -110,7 +110,11 @@ def waiting_for(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the library, where the file system has no locks
-            lock.acquire()
+            try:
+                lock.acquire(blocking=False)
+            except filelock.Timeout:
+                notice(f"{path}: another process makes this; it is waited for")
+                lock.acquire()
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise UserError(explain(path, error)) from error

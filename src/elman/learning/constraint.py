@@ -13,7 +13,7 @@ from elman.learning.projections.projector import ByEigh, BySVD, Projector, ToOrt
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import RecurrentCore
-from elman.network.cores.stack import Stack, candidate_hidden, candidate_input, layers_of, linearised, stack_of
+from elman.network.cores.stack import StackCore, candidate_hidden, candidate_input, layers_of, linearised, stack_of
 from elman.network.spectrum import spectral_norm, spectral_radius
 
 INPUT_BOUND = 2.0
@@ -25,7 +25,7 @@ AnyConstraint: TypeAlias = config.Spectral | config.OrthogonalWeights | config.S
 class ConstrainedCore:
     """A constraint on the blocks of a core of layers of one cell, with counts for the log."""
 
-    def __init__(self, core: Stack, recipe: AnyConstraint) -> None:
+    def __init__(self, core: StackCore, recipe: AnyConstraint) -> None:
         self.layers = layers_of(core)
         self.with_input = isinstance(recipe, config.Spectral) and recipe.input
         places = [False] * len(self.layers) + [True] * len(self.layers) * self.with_input
@@ -130,7 +130,7 @@ def recurrent_spectrum(core: RecurrentCore) -> dict[str, Any]:
     """
     if not (radii := spectral_radii(core)):
         return {}
-    assert isinstance(core, Stack)
+    assert isinstance(core, StackCore)
     with torch.no_grad():
         sigmas = [spectral_norm(candidate_hidden(layer)).item() for layer in layers_of(core)]
     return {"sigma_1": sigmas, "spectral_radius": max(radii)}
@@ -139,6 +139,6 @@ def recurrent_spectrum(core: RecurrentCore) -> dict[str, Any]:
 @torch.no_grad()
 def spectral_radii(core: RecurrentCore) -> list[float]:
     """The spectral radius of J of each layer (thesis 3.10); empty, or NaN, where `recurrent_spectrum` is."""
-    if not isinstance(core, Stack) or any(layer.cell.name not in CELLS for layer in layers_of(core)):
+    if not isinstance(core, StackCore) or any(layer.cell.name not in CELLS for layer in layers_of(core)):
         return []
     return [spectral_radius(linearised(layer)) for layer in layers_of(core)]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from elman.errors import UserError
-from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.reservoir import ReservoirCore
 from elman.network.state import State
 
 
@@ -59,7 +59,7 @@ class NormalEquations:
 class EchoStateNetwork(NamedTuple):
     """A reservoir and its readout [H + D + 1, O]."""
 
-    reservoir: Reservoir
+    reservoir: ReservoirCore
     readout: Tensor
 
     def begin(self, batch: int) -> State:
@@ -90,14 +90,14 @@ def features(states: Tensor, inputs: Tensor) -> Tensor:
 
 
 def fit_next(
-    reservoir: Reservoir, series: Tensor, *, washout: int = 100, penalty: float = 1e-10, chunk: int | None = None
+    reservoir: ReservoirCore, series: Tensor, *, washout: int = 100, penalty: float = 1e-10, chunk: int | None = None
 ) -> EchoStateNetwork:
     """A network that predicts the next value of series [T, B, D]; see `fit_readout`."""
     return fit_readout(reservoir, series[:-1], series[1:], washout=washout, penalty=penalty, chunk=chunk)
 
 
 def fit_readout(
-    reservoir: Reservoir,
+    reservoir: ReservoirCore,
     inputs: Tensor,
     targets: Tensor,
     *,

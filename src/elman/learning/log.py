@@ -12,7 +12,6 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.files import explain, json_text, write_atomic
-from elman.formats import parse_json
 from elman.learning.progress import Progress
 from elman.network.device import widest
 from elman.objective import perplexity
@@ -71,10 +70,7 @@ class Log:
     def resume(self, progress: Progress) -> None:
         """Drop the lines after a checkpoint, which will be written again, and lines cut short."""
         lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
-        if progress.lines is None:
-            kept = [line for line in lines if _is_until(line, progress.step)]
-        else:
-            kept = [line for line in lines[: progress.lines] if line.endswith(b"\n")]
+        kept = [line for line in lines[: progress.lines] if line.endswith(b"\n")]
         if kept != lines:
             write_atomic(self.path, b"".join(kept))
         self._lines = len(kept)
@@ -205,11 +201,3 @@ class FollowersLog(Log):
 
     def write(self, kind: str, progress: Progress, epoch: float, facts: dict[str, Any]) -> None:
         """Nothing."""
-
-
-def _is_until(line: bytes, step: int) -> bool:
-    """Whether a line is whole and belongs to `step` or an earlier one."""
-    try:
-        return line.endswith(b"\n") and bool(parse_json(line)["step"] <= step)
-    except (ValueError, TypeError, KeyError, IndexError):
-        return False

@@ -47,8 +47,8 @@ class Progress(msgspec.Struct):
         waited, average_count: validations since the best, and steps in the average.
         seconds: time spent training, resumptions included.
         nll_sum, count, penalty_sum, windows_logged: since the last line of metrics.
-        lines: lines of metrics written; None in checkpoints of earlier versions.
-        checked: the step of the last validation; None before it, and in checkpoints of earlier versions.
+        lines: lines of metrics written.
+        checked: the step of the last validation; None before it.
         branches: validation NLLs of the branches from which the end is predicted (`prediction.py`); None: no number.
     """
 
@@ -70,7 +70,7 @@ class Progress(msgspec.Struct):
     count: int = 0
     penalty_sum: float = 0.0
     windows_logged: int = 0
-    lines: int | None = None
+    lines: int = 0
     checked: int | None = None
     branches: list[float | None] = []
 
@@ -87,9 +87,7 @@ def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
     """The progress that a checkpoint holds; raises UserError where no training in so many phases can have made it."""
     try:
         progress = msgspec.convert(facts, Progress)
-        if missing := [
-            key for key in Progress.__struct_fields__ if key not in {*facts, "lines", "checked", "branches"}
-        ]:
+        if missing := [key for key in Progress.__struct_fields__ if key not in facts]:
             raise msgspec.ValidationError(f"without {missing[0]}")
     except msgspec.ValidationError as error:
         raise UserError(f"{path}: its progress is not as elman writes it ({error}); restore the file") from None

@@ -42,10 +42,11 @@ def described(changes: Changes) -> str:
     return ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
 
 
-def recorded_recipe(path: Path, facts: Mapping[str, Any]) -> config.Recipe | None:
-    """The recipe that a model or a checkpoint was trained with; None in a file that does not record it."""
-    recorded = facts.get("recipe")
-    return config.parse_recipe({"title": "", **recorded}, str(path)) if isinstance(recorded, dict) else None
+def recorded_recipe(path: Path, facts: Mapping[str, Any]) -> config.Recipe:
+    """The recipe that a model or a checkpoint was trained with; raises UserError in a file that does not record it."""
+    if not isinstance(recorded := facts.get("recipe"), dict):
+        raise UserError(f"{path}: it does not say by which recipe it was trained; restore the file of the run")
+    return config.parse_recipe({"title": "", **recorded}, str(path))
 
 
 def split_changes(old: config.Recipe, new: config.Recipe) -> tuple[Changes, list[str]]:
@@ -57,32 +58,13 @@ def split_changes(old: config.Recipe, new: config.Recipe) -> tuple[Changes, list
     return changes, [key for key in keys if key not in allowed and key in values[0].keys() | values[1].keys()]
 
 
-def require_own(
-    path: Path, facts: Mapping[str, Any], own: Mapping[str, Any], old: config.Recipe, new: config.Recipe
-) -> Changes:
-    """What a recipe changes since a checkpoint with these facts was written, under the old recipe.
-
-    Raises UserError where the file is not a checkpoint, or one of another run than that with the facts `own`.
-    """
-    if "progress" not in facts:
-        raise UserError(f"{path}: a model, not a checkpoint of training; restore the file of the run")
-    require_same_inputs(path, facts, own)
-    changes, others = split_changes(old, new)
-    if others:
-        raise UserError(
-            f"{path}: the checkpoint of another run, whose recipe differs in {', '.join(others)}; restore the file of"
-            " the run, or start a new run with --init"
-        )
-    return changes
-
-
 def read_checkpoint(
-    path: Path, own: Mapping[str, Any], recipe: config.Recipe, old: config.Recipe | None
+    path: Path, own: Mapping[str, Any], recipe: config.Recipe
 ) -> tuple[dict[str, Tensor], Progress, Changes]:
     """The tensors and the progress of a checkpoint, reopened under the recipe, and what this recipe changes.
 
-    Checkpoints of earlier versions do not record their recipe, which was `old`. Raises UserError where the file is
-    missing, damaged or of another run than that with the facts `own`, or a change is not allowed.
+    Raises UserError where the file is missing, damaged, no checkpoint or of another run than that with the facts
+    `own`, or a change is not allowed.
     """
     if not path.exists():
         raise UserError(
@@ -90,8 +72,16 @@ def read_checkpoint(
             f" the checkpoint, or start a new run with --init {path.parent}"
         )
     tensors, facts = checkpoint.load(path)
-    old = recorded_recipe(path, facts) or old or recipe
-    changes = require_own(path, facts, own, old, recipe)
+    if "progress" not in facts:
+        raise UserError(f"{path}: a model, not a checkpoint of training; restore the file of the run")
+    require_same_inputs(path, facts, own)
+    old = recorded_recipe(path, facts)
+    changes, others = split_changes(old, recipe)
+    if others:
+        raise UserError(
+            f"{path}: the checkpoint of another run, whose recipe differs in {', '.join(others)}; restore the file of"
+            " the run, or start a new run with --init"
+        )
     progress = read_progress(path, facts["progress"], len(phases_of(old.training)))
     if changes:
         reopen(progress, recipe.training, changes)

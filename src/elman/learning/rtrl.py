@@ -28,7 +28,7 @@ from elman.learning.single_step import (
     learns,
     walk,
 )
-from elman.network.encoders.characters import Characters
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, rebuild, select
 from elman.objective.loss import Loss, Objective
@@ -67,7 +67,7 @@ class RTRL(Learner):
 
     def check(self, model: LanguageModel, batch: int) -> None:
         """Raise UserError where words are spelled, or the influence does not fit into `max_gb`."""
-        if isinstance(model.encoder, Characters):
+        if isinstance(model.encoder, CharactersEncoder):
             raise UserError(
                 'training.rule.kind = "rtrl" takes the derivatives of single steps by vectors of words; use'
                 ' model.encoder.kind = "lookup", or the rule "bptt"'

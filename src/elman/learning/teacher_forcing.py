@@ -8,7 +8,7 @@ from elman.errors import UserError
 from elman.learning.bptt import Learner
 from elman.learning.single_step import OneStep
 from elman.network.cores.core import Trace
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import JordanCore
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves
 from elman.objective.loss import Loss, Objective
@@ -22,13 +22,13 @@ class FedBackTruth(Learner):
 
     def check(self, model: LanguageModel, batch: int) -> None:  # noqa: ARG002
         """Raise UserError unless the model feeds back its own output."""
-        if not (isinstance(model.core, Jordan) and model.core.feedback == "output"):
+        if not (isinstance(model.core, JordanCore) and model.core.feedback == "output"):
             raise UserError("the rule forced feeds back true outputs, as only Jordan's network can; use --cells jordan")
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
         """Learn from one window."""
         core = model.core
-        assert isinstance(core, Jordan)
+        assert isinstance(core, JordanCore)
         (context,) = leaves(state)
         contexts = [context]
         for symbols in batch.targets:

@@ -84,14 +84,14 @@ class Trainer:
         self.save()
         self._begun = True
 
-    def resume(self, old: config.Recipe | None = None) -> Changes:
+    def resume(self) -> Changes:
         """Continue from `checkpoint.safetensors`: bit for bit, or under a recipe changed in what may change.
 
-        What the recipe changes is returned: the checkpoint records the one before, those of earlier versions had `old`.
-        Raises UserError where the checkpoint or the best model is missing, damaged or of another run.
+        What the recipe changes, beside the one that the checkpoint records, is returned. Raises UserError where the
+        checkpoint or the best model is missing, damaged or of another run.
         """
         path = self.folder / CHECKPOINT
-        tensors, progress, changes = read_checkpoint(path, self.facts, self.recipe, old)
+        tensors, progress, changes = read_checkpoint(path, self.facts, self.recipe)
         self.progress, self._begun = progress, True
         self._begin_phase()
         self.update.require(path, tensors, self.training.batch_size)

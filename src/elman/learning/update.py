@@ -27,6 +27,9 @@ from elman.learning.sentences import Tagging
 from elman.learning.slices import Slices
 from elman.learning.team import ALONE, Team
 from elman.learning.trees import ThroughStructure
+from elman.network.cores.jordan import Jordan
+from elman.network.cores.recursive import Recursive
+from elman.network.cores.sentence import Sentence
 from elman.network.device import random_states, restore_random_states
 from elman.network.model import LanguageModel
 from elman.network.precision import Precision, products_in
@@ -241,9 +244,9 @@ def build_optimiser(training: config.Training, model: LanguageModel) -> Optimise
 
 def build_learner(training: config.Training, model: config.Model) -> Learner:
     """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
-    if isinstance(model.core, config.Recursive):
+    if isinstance(model.core, Recursive):
         return ThroughStructure(training.margin)
-    if isinstance(model.core, config.Sentence):
+    if isinstance(model.core, Sentence):
         return Tagging()
     weight = training.penalties.gradient_norm
     if weight or training.rule != config.BPTT():
@@ -268,7 +271,7 @@ def _require_single_steps(model: config.Model) -> None:
             " attenuation, and gradient_norm = 0"
         )
     parts: list[tuple[str, msgspec.Struct]] = [("encoder", model.encoder), ("core", model.core)]
-    if isinstance(model.core, config.Jordan) and model.core.feedback == "output":
+    if isinstance(model.core, Jordan) and model.core.feedback == "output":
         parts.append(("output.contexts", model.output.contexts))  # what is fed back
     for part, record in parts:
         for name in record.__struct_fields__:

@@ -15,9 +15,12 @@ from elman import config
 from elman.config.toml import flatten
 from elman.errors import UserError
 from elman.network.cores.core import build_core
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import JordanCore
+from elman.network.cores.recursive import RecursiveCore
 from elman.network.cores.sentence import SentenceCore
+from elman.network.cores.stack import Stack
 from elman.network.encoders.encoder import build_encoder
+from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice, Chord, build_choice, unigram
 from elman.network.output.contexts import build_contexts
@@ -26,7 +29,6 @@ from elman.network.output.layer import OutputLayer
 from elman.network.seq2seq import build_seq2seq
 from elman.network.tag_model import TagModel
 from elman.network.tree_model import TreeModel
-from elman.network.trees.core import RecursiveCore
 
 _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
 
@@ -63,12 +65,13 @@ def _build(
 ) -> LanguageModel:
     locked = recipe.masks == "locked"
     encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)
-    core = build_core(recipe.core, encoder.size, num_words, locked=locked, source=recipe.source)
+    memory = None if recipe.source is None else recipe.source.memory_size
+    core = build_core(recipe.core, encoder.size, num_words, locked=locked, memory_size=memory)
     contexts = build_contexts(recipe.output, core.dims)
     contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
     num_outputs = (num_labels or num_words) if isinstance(core, RecursiveCore | SentenceCore) else num_words
     output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
-    if isinstance(core, Jordan) and core.feedback == "output" and not isinstance(output.choice, Choice):
+    if isinstance(core, JordanCore) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(
             'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
             ' vectors cannot be listed; set model.core.feedback = "target"'
@@ -92,7 +95,7 @@ def _build(
 
 def tiny_model(num_words: int = 7, size: int = 4) -> LanguageModel:
     """A small LSTM language model for examples and tests."""
-    return build_model(config.Model(encoder=config.Lookup(size=size), core=config.Stack(sizes=(size,))), num_words)
+    return build_model(config.Model(encoder=Lookup(size=size), core=Stack(sizes=(size,))), num_words)
 
 
 class _WithinMemory(TorchFunctionMode):

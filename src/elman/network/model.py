@@ -8,8 +8,8 @@ from torch import Generator, Tensor, nn
 
 from elman import config
 from elman.network.cores.core import RecurrentCore, Trace
-from elman.network.cores.jordan import Jordan
-from elman.network.encoders.characters import Characters
+from elman.network.cores.jordan import JordanCore
+from elman.network.encoders.characters import CharactersEncoder
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.output.layer import OutputLayer
 from elman.network.state import State
@@ -41,7 +41,7 @@ class LanguageModel(nn.Module):
 
         It still predicts the V symbols of its vocabulary. Its encoder must read spelling.
         """
-        assert isinstance(self.encoder, Characters), "only an encoder of spelling knows other words"
+        assert isinstance(self.encoder, CharactersEncoder), "only an encoder of spelling knows other words"
         wider = type(self)(self.encoder.knowing(words), self.core, self.output)
         wider.training = self.training
         return wider
@@ -55,7 +55,7 @@ class LanguageModel(nn.Module):
         if not inputs.shape[0]:
             raise ValueError(f"inputs of shape {list(inputs.shape)}: a window must have one step or more")
         vectors = self.encoder(inputs)
-        if isinstance(self.core, Jordan):
+        if isinstance(self.core, JordanCore):
             trace, state = self.core.forward(vectors, state, self.output.untempered)
         else:
             trace, state = self.core(vectors, state)

@@ -8,13 +8,14 @@ from elman import config
 from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
-from elman.network.cores.attentive import AttentiveCore
+from elman.network.cells.lstm import LSTM
+from elman.network.cores.attentive import Attentive, AttentiveCore
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.padding import Padding
-from elman.network.cores.source import Reading, SourceReader, require_plain
-from elman.network.cores.stack import Stack
+from elman.network.cores.source import Reader, Reading, SourceReader, require_plain
+from elman.network.cores.stack import Stack, StackCore
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.initialisation import fill
 from elman.network.model import LanguageModel
 from elman.network.output.layer import OutputLayer
@@ -57,12 +58,12 @@ class SequenceToSequence(LanguageModel):
     al. 2015), which have the same widths. A core that is a plain stack knows no more of the source than this state.
     """
 
-    core: AttentiveCore | Stack
+    core: AttentiveCore | StackCore
 
     def __init__(
         self,
         encoder: TokenEncoder,
-        core: AttentiveCore | Stack,
+        core: AttentiveCore | StackCore,
         output: OutputLayer,
         reader: SourceReader,
         bridge: Bridge | None = None,
@@ -109,21 +110,22 @@ def build_seq2seq(
 
     Raises UserError where the core cannot continue from a source, or parts do not fit together.
     """
-    source, decoder, locked = record.source, record.core, record.masks == "locked"
-    assert source is not None
-    layers = decoder.stack if isinstance(decoder, config.Attentive) else decoder
-    if not isinstance(layers, config.Stack):
+    assert record.source is not None
+    source: Reader = record.source
+    decoder, locked = record.core, record.masks == "locked"
+    layers = decoder.stack if isinstance(decoder, Attentive) else decoder
+    if not isinstance(layers, Stack):
         raise UserError(
             'model.source needs a core that continues from it: set model.core.kind = "attentive", or "stack" for a'
             " decoder without attention, or remove model.source"
         )
     require_plain(source.stack, "model.source.stack")
     require_plain(layers, "model.core" if layers is decoder else "model.core.stack")
-    assert isinstance(core, AttentiveCore | Stack)
+    assert isinstance(core, AttentiveCore | StackCore)
     source_encoder = encoder
     if source.encoder is not None:
         source_encoder = build_encoder(source.encoder, num_source, locked=locked)
-    elif not isinstance(encoder, Lookup) or len(encoder.weight) != num_source:
+    elif not isinstance(encoder, LookupEncoder) or len(encoder.weight) != num_source:
         raise UserError(
             "without model.source.encoder the source is read with the target's vectors, but the two have different"
             ' vocabularies; add one, such as encoder = { kind = "lookup", size = 200 }, or share the vocabulary'
@@ -132,14 +134,14 @@ def build_seq2seq(
     return SequenceToSequence(encoder, core, output, reader, _bridge(source, layers, reader))
 
 
-def _bridge(source: config.Reader, layers: config.Stack, reader: SourceReader) -> Bridge | None:
+def _bridge(source: Reader, layers: Stack, reader: SourceReader) -> Bridge | None:
     if type(source.stack.cell) is not type(layers.cell):
         raise UserError(
             "the cells of model.source and of model.core are of two kinds, but the state of one is the first state of"
             " the other; use one cell"
         )
     if source.start == "bridge":
-        return Bridge(reader.sizes[-1], layers.sizes, 2 if isinstance(source.stack.cell, config.LSTM) else 1)
+        return Bridge(reader.sizes[-1], layers.sizes, 2 if isinstance(source.stack.cell, LSTM) else 1)
     if reader.sizes != layers.sizes:
         raise UserError(
             'model.source.start = "copy" begins each layer of the decoder with the state of one of the reader\'s, but'

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from elman.kinds.trees.nodes import Trees
 from elman.network.cores.core import Trace
+from elman.network.cores.recursive import RecursiveCore
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.model import LanguageModel
 from elman.network.output.layer import OutputLayer
 from elman.network.trees.composition import NodeState
-from elman.network.trees.core import RecursiveCore
 from elman.network.trees.traversal import by_height
 
 

@@ -16,9 +16,9 @@ from elman.data.batches import Batch, Whole, pairs_of
 from elman.errors import UserError
 from elman.network.cores.core import Trace
 from elman.network.cores.stack import layers_of, slope_of, stack_of
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Contexts, Mixture
+from elman.network.output.contexts import Contexts, MixtureContexts
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of
 
@@ -34,7 +34,7 @@ WeightPenalty: TypeAlias = Callable[[LanguageModel], Tensor]
 
 def require_fit(weights: config.Penalties, model: LanguageModel) -> None:
     """Raise UserError where a penalty of a recipe is not defined for a network, or would do nothing."""
-    if weights.balance and not isinstance(model.output.contexts, Mixture):
+    if weights.balance and not isinstance(model.output.contexts, MixtureContexts):
         raise UserError(
             "training.penalties.balance evens out the components of a mixture, and this output has one context: set"
             ' model.output.contexts.kind = "mixture", or balance = 0'
@@ -47,7 +47,7 @@ def require_fit(weights: config.Penalties, model: LanguageModel) -> None:
             "training.penalties.stability is for the cells elman (without softplus), gru, and lstm with a forget gate"
             f" and no peepholes; the cell {other.pop()} has no such certificate: set stability = 0"
         )
-    if weights.stability_tier == 2 and not isinstance(model.encoder, Lookup):
+    if weights.stability_tier == 2 and not isinstance(model.encoder, LookupEncoder):
         raise UserError(
             'training.penalties.stability_tier = 2 needs model.encoder.kind = "lookup"; set stability_tier = 1, or'
             " stability = 0"
@@ -144,7 +144,7 @@ def incremental_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
     smaller: where the penalty is zero, the model has the certificate.
     """
     core, encoder = stack_of(model.core, "training.penalties.stability"), model.encoder
-    assert isinstance(encoder, Lookup), "as `require_fit` demands"
+    assert isinstance(encoder, LookupEncoder), "as `require_fit` demands"
     largest = encoder.weight.abs().amax(0) * encoder.scale
     total = torch.zeros((), device=model.device)
     for layer in layers_of(core):

@@ -17,8 +17,7 @@ from torch import Tensor
 
 from elman import config
 from elman.data.batches import Batch
-from elman.decoding.bracketing import Augmentation
-from elman.decoding.chart import chart_search
+from elman.decoding.parsing import Augmentation, chart_search
 from elman.kinds.trees.nodes import Trees, side_by_side
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState

@@ -1,6 +1,7 @@
 """Runs compared: groups that differ by their seed alone, differences of recipes, verdicts."""
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -8,15 +9,47 @@ from typing import Any
 from elman.config.record import TOKENS, Reporting
 from elman.config.toml import flatten
 from elman.errors import notice
-from elman.report.folder import Expected, RunFolder
+from elman.evaluation.statistics import Comparison, Spread, spread
+from elman.report.folder import RunFolder
 
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Runs of one recipe on one text, each with another seed."""
+    """Runs of one recipe on one text, each with another seed: means and standard deviations of their finite figures.
 
-    label: str
+    `paired` compares it with the one of lowest test loss on the same tokens, a positive difference favouring that one;
+    None where that was not done.
+    """
+
+    name: str
     runs: tuple[RunFolder, ...]
+    paired: Comparison | None = None
+
+    @property
+    def scale(self) -> Reporting:
+        """How its losses are reported."""
+        return self.runs[0].scale
+
+    @property
+    def data(self) -> str:
+        """The text and its digest."""
+        data = self.runs[0].data
+        return "" if data is None else f"{data.name} {data.digest[:8]}" if data.digest else data.name
+
+    @functools.cached_property
+    def valid(self) -> Spread | None:
+        """Of the validation losses."""
+        return spread(run.valid_loss for run in self.runs)
+
+    @functools.cached_property
+    def test(self) -> Spread | None:
+        """Of the test losses."""
+        return spread(run.test_loss for run in self.runs)
+
+    @functools.cached_property
+    def minutes(self) -> Spread | None:
+        """Of the training times."""
+        return spread(run.metrics.seconds / 60 for run in self.runs)
 
 
 def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
@@ -114,8 +147,9 @@ def published_verdict(run: RunFolder) -> str | None:
 
 def published(run: RunFolder, split: str) -> float | None:
     """The published loss of the recipe: that after fine-tuning if the run has reached it."""
-    found = run.recipe.expected or Expected()
-    plain, tuned = (found.test, found.fine_tuned_test) if split == "test" else (found.valid, found.fine_tuned_valid)
+    expected = run.recipe.expected
+    plain: float | None = getattr(expected, split, None)
+    tuned: float | None = getattr(expected, f"fine_tuned_{split}", None)
     return tuned if run.fine_tuned and tuned is not None else plain
 
 

@@ -5,65 +5,24 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from safetensors import SafetensorError, safe_open
 
 from elman.config.data import reporting_of
+from elman.config.recipe import Expected
 from elman.config.record import Reporting
-from elman.config.toml import in_present_form
 from elman.data.text.vocabulary import Vocabulary
-from elman.drawing.constituents import TreeDrawing
-from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
-from elman.drawing.piano_roll import PianoRoll
-from elman.drawing.tags import TagDrawing
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result, rows_of
 from elman.formats import SCALE, parse_json, parse_toml
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 from elman.tasks.hub import fetched
+from elman.tasks.samples import Passage, Sample
 
 T = TypeVar("T")
-
-
-class Attention(msgspec.Struct, frozen=True):
-    """The attention of a decoder: the weight of each source word at each target word, [T, S]."""
-
-    source: list[str]
-    target: list[str]
-    weights: list[list[float]]
-
-    def __post_init__(self) -> None:
-        if [len(row) for row in self.weights] != [len(self.source)] * len(self.target):
-            raise ValueError("weights are not a number per target and source word")
-
-
-Figure: TypeAlias = PianoRoll | Forecast | TreeDrawing | TagDrawing
-"""What a sample may be drawn as."""
-
-
-class Sample(msgspec.Struct, frozen=True):
-    """A row of samples.json.
-
-    Where `figure` is drawn, `text` describes it. For pairs the prompt is the source, the text the output, and the
-    reference the target of the data.
-    """
-
-    text: str
-    prompt: str = ""
-    temperature: float | None = None
-    seed: int | None = None
-    figure: Figure | None = None
-    reference: str | None = None
-    attention: Attention | None = None
-
-
-class Passage(msgspec.Struct, frozen=True):
-    """surprisal.json."""
-
-    sentence: list[Word] = []
 
 
 class SplitFacts(msgspec.Struct, frozen=True):
@@ -95,17 +54,6 @@ class TrainingFacts(msgspec.Struct, frozen=True):
 
     clip: float | None = None
     clip_by: str = "global"
-
-
-class Expected(msgspec.Struct, frozen=True):
-    """[expected] of the recipe: published perplexities and parameters."""
-
-    source: str = "source not given"
-    valid: float | None = None
-    test: float | None = None
-    fine_tuned_valid: float | None = None
-    fine_tuned_test: float | None = None
-    parameters: int | None = None
 
 
 class RecipeFacts(msgspec.Struct, frozen=True):
@@ -145,7 +93,7 @@ class RunFolder:
     @property
     def scale(self) -> Reporting:
         """How its losses and its data are reported."""
-        data = in_present_form(self.recipe_table).get("data")
+        data = self.recipe_table.get("data")
         kind = data.get("kind") if isinstance(data, dict) else None
         return reporting_of(kind)
 
@@ -159,6 +107,23 @@ class RunFolder:
         rows = [row for row in self.results if row.split == split]
         quoted = [row for row in rows if (row.method, row.model) == ("static", "best")]
         return next(iter(quoted or rows), None)
+
+    @property
+    def valid_loss(self) -> float | None:
+        """As evaluated after training, else the best one during training; infinite where it is so in nats."""
+        best = self.metrics.best
+        return self._loss("valid", None if best is None else self.scale.of(best.nll))
+
+    @property
+    def test_loss(self) -> float | None:
+        """As evaluated after training; infinite where it is so in nats."""
+        return self._loss("test", None)
+
+    def _loss(self, split: str, other: float | None) -> float | None:
+        result = self.result(split)
+        if result is None:
+            return other
+        return self.scale.of(result.nll) if math.isfinite(result.nll) else math.inf
 
 
 class NotARunError(UserError):
@@ -211,7 +176,7 @@ def read_folder(path: Path) -> RunFolder:
         environment=_read(path / "environment.json", dict[str, Any], {}),
         results=_read_results(path / RESULTS),
         baselines=_read_results(path / "baselines.json"),
-        samples=_read_samples(path / "samples.json"),
+        samples=_read(path / "samples.json", list[Sample], []),
         passage=_read(path / "surprisal.json", Passage, Passage()).sentence,
         vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.is_file() else None,
         parameters=parameters,
@@ -237,14 +202,6 @@ def _damaged(path: Path) -> Iterator[None]:
         yield
     except ValueError as error:
         raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
-
-
-def _read_samples(path: Path) -> list[Sample]:
-    """The rows of samples.json; those of earlier runs hold the notes of a piano roll as `roll`."""
-    rows: list[dict[str, Any]] = _read(path, list[dict[str, Any]], [])
-    rows = [{**row, "figure": {"kind": "piano-roll", "roll": row["roll"]}} if "roll" in row else row for row in rows]
-    with _damaged(path):
-        return msgspec.convert(rows, list[Sample])
 
 
 def _model(path: Path) -> tuple[int | None, SavedModel | None]:

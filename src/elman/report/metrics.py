@@ -124,12 +124,17 @@ def read_metrics(path: Path) -> Metrics:
     An unreadable last line without a line break is still being written, or was when the run was killed: it is ignored.
     So are blank lines and lines of unknown kinds. A number that was not finite is null.
     """
-    lines = path.read_bytes().split(b"\n")
-    entries, phases = list[Entry](), _Phases()
+    lines, entries = path.read_bytes().split(b"\n"), list[Entry]()
+    phase, before, done = 0, 0.0, 0.0  # the epochs of earlier phases, and of all so far
     for number, line in enumerate(lines, start=1):
         try:
             raw = parse_json(line) if line.strip() else None
-            entry = None if raw is None else _entry(phases.continued(raw))
+            if isinstance(raw, dict) and isinstance(raw.get("epoch"), int | float):
+                if raw.get("phase", phase) != phase:  # a phase counts its epochs from 0
+                    phase, before = raw["phase"], done
+                raw["epoch"] += before
+                done = max(done, raw["epoch"])
+            entry = None if raw is None else _entry(raw)
         except ValueError as error:
             if number == len(lines):
                 break
@@ -153,23 +158,6 @@ def with_model(metrics: Metrics, model: SavedModel | None) -> Metrics:
     epoch = max([model.epoch, *(line.epoch for line in metrics.valid if line.step <= model.step)])
     check = Valid(model.step, epoch, nll, math.exp(min(nll, 700.0)), seconds, best=True)
     return dataclasses.replace(metrics, valid=(*metrics.valid, check))
-
-
-class _Phases:
-    """Continues the epochs of a phase, which a run counts from 0, where the phase before it ended."""
-
-    def __init__(self) -> None:
-        self.phase, self.before, self.done = 0, 0.0, 0.0  # the epochs of earlier phases, and of all so far
-
-    def continued(self, raw: Any) -> Any:
-        """A line with its epoch over all phases; one that is no line of metrics is left as it is."""
-        if not isinstance(raw, dict) or not isinstance(raw.get("epoch"), int | float):
-            return raw
-        if raw.get("phase", self.phase) != self.phase:
-            self.phase, self.before = raw["phase"], self.done
-        epoch = self.before + raw["epoch"]
-        self.done = max(self.done, epoch)
-        return {**raw, "epoch": epoch}
 
 
 def _entry(raw: Any) -> Entry | None:

@@ -4,17 +4,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from jinja2 import Environment
-
-import elman
 from elman.data.text.vocabulary import Vocabulary
-from elman.drawing import heat_map, player, plots, style
-from elman.drawing.page import templates
+from elman.drawing import heat_map, page, plots, style
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
-from elman.files import write_atomic
 from elman.report import comparison, curves, tables
 from elman.report.folder import RunFolder, read_folder
+
+FILTERS: tuple[Callable[..., str], ...] = (
+    tables.number, tables.mean_and_deviation, tables.trim_zeros, tables.tied, tables.brief, tables.duration,
+    tables.share, tables.moment,
+)  # fmt: skip
 
 
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
@@ -29,13 +29,10 @@ def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
 
 def write_page(runs: Sequence[RunFolder], out: Path | None = None) -> Path:
     """As `write_report`, of folders that are read already."""
-    page = render(runs)
+    text = render(runs)
     if out is None:
         out = runs[0].path / "report.html" if len(runs) == 1 else Path("report.html")
-    if out.is_dir():
-        raise UserError(f"{out} is a folder; give the name of a file with --out, such as {out / 'report.html'}")
-    write_atomic(out, page.encode(errors="replace"))
-    return out
+    return page.write(out, text)
 
 
 def render(runs: Sequence[RunFolder]) -> str:
@@ -45,42 +42,32 @@ def render(runs: Sequence[RunFolder]) -> str:
     coloured = [group.runs for group in groups] if len(groups) > 1 else [(run,) for run in runs]
     series = {id(run): number % len(style.SERIES) for number, members in enumerate(coloured) for run in members}
     colours = [series[id(run)] for run in runs]
-    tallies = tables.tallies(groups, labels, series)
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=runs[0].title if len(runs) == 1 else _title(groups),
-            runs=runs,
-            labels=[labels[id(run)] for run in runs],
-            legend=_legend(groups, labels, series),
-            tallies=tallies,
-            ranking=tables.ranking(tallies) if comparison.same_text(runs) else None,
-            differences=comparison.differences(groups),
-            scale=runs[0].scale,
-            playable=any(isinstance(sample.figure, PianoRoll) for run in runs for sample in run.samples),
-            losses=[(plot, plots.draw(plot)) for plot in curves.loss_plots(runs, colours)],
-            others=[(plot, plots.draw(plot)) for plot in curves.other_plots(runs, colours)],
-            version=elman.__version__,
-        )
+    return page.render(
+        "report.html",
+        title=runs[0].title if len(runs) == 1 else _title(groups),
+        text=[runs[0].recipe.notes] if len(runs) == 1 and runs[0].recipe.notes else [],
+        playable=any(isinstance(sample.figure, PianoRoll) for run in runs for sample in run.samples),
+        filters={each.__name__: each for each in FILTERS} | {"ppl": partial(tables.number, digits=2)},
+        runs=runs,
+        labels=[labels[id(run)] for run in runs],
+        legend=_legend(groups, labels, series),
+        groups=[(group, [(labels[id(run)], series[id(run)], run) for run in group.runs]) for group in groups],
+        ranking=tables.ranking(groups) if comparison.same_text(runs) else None,
+        differences=comparison.differences(groups),
+        scale=runs[0].scale,
+        losses=[(plot, plots.draw(plot)) for plot in curves.loss_plots(runs, colours)],
+        others=[(plot, plots.draw(plot)) for plot in curves.other_plots(runs, colours)],
+        comparison=comparison,
+        tables=tables,
+        heat_map=heat_map,
+        parts_of=_parts_of,
+        common_words=_common_words,
     )
-
-
-def _environment() -> Environment:
-    environment = templates()
-    filters: tuple[Callable[..., str], ...] = (
-        tables.number, tables.mean_and_deviation, tables.trim_zeros, tables.tied, tables.brief, tables.duration,
-        tables.share, tables.moment,
-    )  # fmt: skip
-    environment.filters |= {each.__name__: each for each in filters} | {"ppl": partial(tables.number, digits=2)}
-    environment.globals |= {"comparison": comparison, "tables": tables, "heat_map": heat_map, "parts_of": _parts_of}
-    environment.globals |= {"common_words": _common_words, "player": player}
-    return environment
 
 
 def _title(groups: Sequence[comparison.Group]) -> str:
     count = sum(len(group.runs) for group in groups)
-    return f"{groups[0].label}: {count} runs" if len(groups) == 1 else f"{count} runs in {len(groups)} groups"
+    return f"{groups[0].name}: {count} runs" if len(groups) == 1 else f"{count} runs in {len(groups)} groups"
 
 
 def _legend(
@@ -90,7 +77,7 @@ def _legend(
     if len(groups) == 1:
         return [(labels[id(run)], series[id(run)]) for run in groups[0].runs]
     counts = (f" ({len(group.runs)} runs)" if len(group.runs) > 1 else "" for group in groups)
-    return [(group.label + count, series[id(group.runs[0])]) for group, count in zip(groups, counts, strict=True)]
+    return [(group.name + count, series[id(group.runs[0])]) for group, count in zip(groups, counts, strict=True)]
 
 
 def _parts_of(run: RunFolder) -> list[tuple[str, str]]:

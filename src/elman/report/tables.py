@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from elman.evaluation.result import Result
-from elman.evaluation.statistics import Spread, spread
+from elman.evaluation.statistics import Spread
 from elman.report.comparison import Group, against, published
 from elman.report.folder import RunFolder
 
@@ -26,35 +26,6 @@ class ResultRow:
     parameters: int | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class GroupRows:
-    """A group in the table of several runs: (label, series, run) of each, and the spread of their losses."""
-
-    label: str
-    runs: tuple[tuple[str, int, RunFolder], ...]
-    valid: Spread | None
-    test: Spread | None
-    seconds: Spread | None
-
-
-def valid_loss(run: RunFolder) -> float | None:
-    """As evaluated after training, else the best one during training; infinite where it is so in nats."""
-    result, best = run.result("valid"), run.metrics.best
-    if result is not None:
-        return _loss_of(run, result)
-    return run.scale.of(best.nll) if best is not None else None
-
-
-def test_loss(run: RunFolder) -> float | None:
-    """As evaluated after training; infinite where it is so in nats."""
-    result = run.result("test")
-    return _loss_of(run, result) if result is not None else None
-
-
-def _loss_of(run: RunFolder, result: Result) -> float:
-    return run.scale.of(result.nll) if math.isfinite(result.nll) else math.inf
-
-
 def result_rows(run: RunFolder) -> list[ResultRow]:
     """Baselines (the worst first), the network, and the published figures of the recipe."""
     baselines: dict[str, list[Result]] = {}
@@ -69,7 +40,7 @@ def result_rows(run: RunFolder) -> list[ResultRow]:
         rows.append(_evaluated(run, _called(method, model), "network", results, run.parameters))
     if not ways and run.metrics.best is not None:
         name = "this network, while training"
-        rows.append(ResultRow(name, "network", valid=valid_loss(run), parameters=run.parameters))
+        rows.append(ResultRow(name, "network", valid=run.valid_loss, parameters=run.parameters))
     if expected := run.recipe.expected:
         valid, test = published(run, "valid"), published(run, "test")
         rows.append(
@@ -78,32 +49,18 @@ def result_rows(run: RunFolder) -> list[ResultRow]:
     return rows
 
 
-def tallies(groups: Sequence[Group], labels: dict[int, str], series: dict[int, int]) -> list[GroupRows]:
-    """The groups with the losses of their runs; `labels` and `series` are by the `id` of a run."""
-    return [
-        GroupRows(
-            group.label,
-            tuple((labels[id(run)], series[id(run)], run) for run in group.runs),
-            spread(map(valid_loss, group.runs)),
-            spread(map(test_loss, group.runs)),
-            spread(run.metrics.seconds for run in group.runs),
-        )
-        for group in groups
-    ]
-
-
-def ranking(tallies: Sequence[GroupRows]) -> str:
+def ranking(groups: Sequence[Group]) -> str:
     """The best group, on test text if all were evaluated on it, and its margin."""
-    scale = tallies[0].runs[0][2].scale
-    split = "test" if all(tally.test for tally in tallies) else "validation"
-    spreads = [(tally.test if split == "test" else tally.valid, tally.label) for tally in tallies]
-    known = sorted(((value, label) for value, label in spreads if value), key=lambda pair: pair[0].mean)
+    scale = groups[0].scale
+    split = "test" if all(group.test for group in groups) else "validation"
+    spreads = [(group.test if split == "test" else group.valid, group.name) for group in groups]
+    known = sorted(((value, name) for value, name in spreads if value), key=lambda pair: pair[0].mean)
     if not known:
         return "No losses yet: the runs have not been validated."
-    best, label = known[0]
+    best, name = known[0]
     deviation = "" if best.deviation is None else f" ± {best.deviation:.2f}"
     times = f" over {best.count} runs" if best.count > 1 else ""
-    lowest = f"{label}: {split} {scale.name} {best.mean:.2f}{deviation}{times}"
+    lowest = f"{name}: {split} {scale.name} {best.mean:.2f}{deviation}{times}"
     if len(known) == 1:
         return f"{lowest}."
     second, other = known[1]

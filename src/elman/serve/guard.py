@@ -9,11 +9,10 @@ import asyncio
 import hmac
 import ipaddress
 import socket
-from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -89,7 +88,8 @@ class Guard:
 
     def _checked(self, scope: Scope) -> Response | None:
         """None to let a request through, or an answer to it; raises `Refused`."""
-        headers = _headers(scope["headers"])
+        asked = HTTPConnection(scope)
+        headers = asked.headers
         host = headers.get("host", "")
         if not self._is_own(host):
             raise Refused(403, "this server has another name; use the address that it printed")
@@ -100,8 +100,7 @@ class Guard:
             raise Refused(403, "requests of other sites are refused")
         if self.token is None or scope["path"] in OPEN:
             return None
-        query = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-        if query and self._is_token(query[0]):
+        if self._is_token(asked.query_params.get("token", "")):
             if scope["method"] == "GET" and scope["path"] == "/":
                 answer = RedirectResponse("/", 303)
                 answer.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
@@ -109,7 +108,7 @@ class Guard:
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
         bearer = given.strip() if scheme.lower() == "bearer" else ""
-        if self._is_token(bearer) or self._is_token(_cookie(headers.get("cookie", ""))):
+        if self._is_token(bearer) or self._is_token(asked.cookies.get(COOKIE, "")):
             return None
         raise Refused(401, "the token is missing or wrong; use the whole address that the server printed")
 
@@ -136,16 +135,3 @@ def _place_of(origin: str) -> str | None:
         return urlsplit(origin).netloc
     except ValueError:
         return None
-
-
-def _headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
-
-
-def _cookie(header: str) -> str:
-    cookies = SimpleCookie()
-    try:
-        cookies.load(header)
-    except CookieError:
-        return ""
-    return cookies[COOKIE].value if COOKIE in cookies else ""

@@ -11,47 +11,38 @@ from elman.serve import answers, questions
 class Operation(NamedTuple):
     """A question that is sent to /api/NAME by POST, and its answers; those of a stream are its events."""
 
-    name: str
     question: type[questions.Question]
     answers: tuple[type[msgspec.Struct], ...]
     line: str
     streams: bool = False
 
+    @property
+    def name(self) -> str:
+        """The question's."""
+        return self.question.__name__.lower()
+
 
 OPERATIONS = (
     Operation(
-        "score",
         questions.Score,
         (answers.TextScore, answers.MusicScore),
         "Surprisal of every token of a text, or step of a piece.",
     ),
+    Operation(questions.Next, (answers.NextWords, answers.NextNotes), "What may follow, with the settings of draws."),
     Operation(
-        "next", questions.Next, (answers.NextWords, answers.NextNotes), "What may follow, with the settings of draws."
-    ),
-    Operation(
-        "generate",
         questions.Generate,
         (answers.Begun, answers.Drawn, answers.DrawnStep, answers.Ended, answers.Broken),
         "Draw a continuation, token by token, as server-sent events; it ends when the client leaves.",
         streams=True,
     ),
-    Operation(
-        "components",
-        questions.Components,
-        (answers.Mixed,),
-        "The components of a mixture: weights and predictions by layer.",
-    ),
-    Operation(
-        "states", questions.States, (answers.Trajectory,), "The path of the hidden state, and the spectral radius of J."
-    ),
-    Operation("compare", questions.Compare, (answers.Compared,), "A text under two runs, word by word."),
-    Operation("neighbours", questions.Neighbours, (answers.Nearest,), "The words nearest to a word."),
-    Operation("pairs", questions.Pairs, (answers.JudgedPairs,), "Minimal pairs: the more probable sentence of each."),
-    Operation(
-        "adapt", questions.Adapt, (answers.Adapting,), "Let the model learn from the text of a tab, or no longer."
-    ),
-    Operation("translate", questions.Translate, (answers.Translated,), "The best targets of a source, with attention."),
-    Operation("leave", questions.Leave, (answers.Left,), "Forget what is kept for a tab."),
+    Operation(questions.Components, (answers.Mixed,), "The components of a mixture: weights and predictions by layer."),
+    Operation(questions.States, (answers.Trajectory,), "The path of the hidden state, and the spectral radius of J."),
+    Operation(questions.Compare, (answers.Compared,), "A text under two runs, word by word."),
+    Operation(questions.Neighbours, (answers.Nearest,), "The words nearest to a word."),
+    Operation(questions.Pairs, (answers.JudgedPairs,), "Minimal pairs: the more probable sentence of each."),
+    Operation(questions.Adapt, (answers.Adapting,), "Let the model learn from the text of a tab, or no longer."),
+    Operation(questions.Translate, (answers.Translated,), "The best targets of a source, with attention."),
+    Operation(questions.Leave, (answers.Left,), "Forget what is kept for a tab."),
 )
 
 PATHS = {

@@ -38,12 +38,15 @@ class PairService(Service):
             tokenisation=self.run.options.tokenisation,
         )
 
+    def longest(self, length: int) -> int:
+        """Symbols of a target at most, of a source with so many."""
+        return min(LONGEST_TARGET, 2 * length + 10, self.run.options.max_target)
+
     def translate(self, question: questions.Translate, tab: Tab) -> Work[answers.Translated]:  # noqa: ARG002
         """The best targets of one source."""
         line = " ".join(question.text.split())
         size = max(question.beam, question.targets)
-        length = len(self.run.inputs.tokenisers.source_words(line))
-        longest = min(LONGEST_TARGET, 2 * length + 10, self.run.options.max_target)
+        longest = self.longest(len(self.run.inputs.tokenisers.source_words(line)))
         beam = Beam(size=size, nbest=question.targets, max_length=longest)
         try:
             (found,) = self.run.translate([line], beam, name="the source")

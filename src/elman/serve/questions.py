@@ -9,6 +9,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from elman.config.inference import Sampling, Temperature, TopK, TopP
+
 TabName = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$", description="a random name, for what is kept")]
 Chord = list[Annotated[int, Meta(ge=0, le=127)]]
 
@@ -41,9 +43,9 @@ class Placed(Score, frozen=True, kw_only=True):
 class Weighed(Placed, frozen=True, kw_only=True):
     """With the settings of draws: `temperature`, and how many of the most probable, or of which total, are drawn."""
 
-    temperature: Annotated[float, Meta(ge=0, le=100)] = 1.0
-    top_k: Annotated[int, Meta(ge=1)] | None = None
-    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
+    temperature: Annotated[Temperature, Meta(le=100)] = Sampling().temperature
+    top_k: TopK | None = None
+    top_p: TopP | None = None
     unk: bool = False
 
 

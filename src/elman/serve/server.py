@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -14,9 +15,9 @@ from starlette.types import ASGIApp
 from elman.errors import UserError, first_line
 from elman.serve.api import Api
 from elman.serve.app import build_app
+from elman.serve.connections import Connections
 from elman.serve.guard import is_loopback
 from elman.serve.limits import Limits
-from elman.serve.protocol import protocol_of
 from elman.serve.services import Services
 
 GRACE = 3
@@ -82,9 +83,10 @@ def serve(
 
 def server_of(app: ASGIApp, api: Api) -> Server:
     """The server of an application, within the limits of its API."""
+    connections = Connections(app, api.limits)
     config = uvicorn.Config(
-        app,
-        http=protocol_of(api.limits),
+        connections,
+        http=cast(type[asyncio.Protocol], connections.protocol),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -1,7 +1,8 @@
 """The runs that are served, by their names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
@@ -21,6 +22,12 @@ from elman.tasks.text.run import TextRun
 
 Services = dict[str, Service]
 """By name, in the order in which they were given."""
+
+SERVICES: dict[type[Run], Callable[[str, Any, Limits], Service]] = {
+    TextRun: TextService,
+    MusicRun: MusicService,
+    PairRun: PairService,
+}
 
 
 def open_services(folders: Sequence[Path], device: torch.device, limits: Limits) -> Services:
@@ -49,14 +56,10 @@ def listed(services: Services) -> list[answers.RunFacts]:
 
 def serve_run(name: str, run: Run, limits: Limits) -> Service:
     """The service of a run; raises UserError where there is none for its kind of data."""
-    match run:
-        case TextRun():
-            return TextService(name, run, limits)
-        case MusicRun():
-            return MusicService(name, run, limits)
-        case PairRun():
-            return PairService(name, run, limits)
-    raise UserError(f"{run.path} is a run on {run.kind}; runs on text, music and pairs can be served")
+    service = next((one for kind, one in SERVICES.items() if isinstance(run, kind)), None)
+    if service is None:
+        raise UserError(f"{run.path} is a run on {run.kind}; runs on text, music and pairs can be served")
+    return service(name, run, limits)
 
 
 def find(services: Services, name: str) -> Service:

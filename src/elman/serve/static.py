@@ -11,22 +11,19 @@ from typing import Any
 
 import msgspec
 
-from elman.errors import UserError, notice
+from elman.errors import notice
 from elman.export.folder import new_folder
 from elman.export.onnx import require_onnx
 from elman.files import json_text, write_atomic
 from elman.serve.limits import Limits
-from elman.serve.music import MusicService
+from elman.serve.operations import OPERATIONS
 from elman.serve.page_files import TYPES, page_files
-from elman.serve.pairs import PairService
-from elman.serve.service import Service
 from elman.serve.services import listed, serve_runs
 from elman.serve.static_graphs import Differences
 from elman.serve.static_music import write_music
 from elman.serve.static_pairs import write_pairs
 from elman.serve.static_runtime import fetched, write_runtime
 from elman.serve.static_text import write_text
-from elman.serve.text import TextService
 from elman.tasks.run import Run
 
 POLICY = (
@@ -36,6 +33,18 @@ POLICY = (
 
 NEEDS_SERVER = ("adapt",)
 """What a page without a server does not answer: weights do not change in it."""
+
+
+PAGE = Limits(text=4_000, drawn=1_000)
+"""What a question to the page may hold at most."""
+
+
+WRITERS: dict[str, Callable[..., tuple[Differences, dict[str, Any]]]] = {
+    "text": write_text,
+    "music": write_music,
+    "pairs": write_pairs,
+}
+"""By kind of data: what writes the graphs of a service and returns what the page must know of the model."""
 
 
 class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +92,7 @@ def export_web(
             own = folder / f"model-{place}"
             own.mkdir()
             say(f"writing the graphs of {service.name}")
-            found, more = _write_model(service, own, data, int8=int8)
+            found, more = WRITERS[service.kind](service, own, data, int8=int8)
             write_atomic(own / "model.json", json_text(more) + "\n")
             kept = [one for one in facts.panels if one not in NEEDS_SERVER]
             shown = msgspec.to_builtins(msgspec.structs.replace(facts, panels=kept))
@@ -98,20 +107,18 @@ def export_web(
                     compared=found.compared,
                 )
             )
-        write_atomic(folder / "runs.json", json_text({"runs": contents}) + "\n")
+        limits = {"longest_text": PAGE.text, "most_steps": PAGE.steps, "most_drawn": PAGE.drawn}
+        opened = {"runs": contents, **limits, "defaults": {one.name: defaults_of(one.question) for one in OPERATIONS}}
+        write_atomic(folder / "runs.json", json_text(opened) + "\n")
         size = _size(folder)
     return Written(folder=str(out), bytes=size, models=models)
 
 
-def _write_model(service: Service, folder: Path, data: str | None, *, int8: bool) -> tuple[Differences, dict[str, Any]]:
-    match service:
-        case TextService():
-            return write_text(service, folder, data, int8=int8)
-        case MusicService():
-            return write_music(service, folder, data, int8=int8)
-        case PairService():
-            return write_pairs(service, folder, data, int8=int8)
-    raise UserError(f"{service.name} is a run on {service.kind}; the page without a server has none for it")
+def defaults_of(question: type[msgspec.Struct]) -> dict[str, Any]:
+    """What a question has where it says nothing, for the page."""
+    fields = msgspec.structs.fields(question)
+    given = {one.name: one.default for one in fields if one.default is not msgspec.NODEFAULT}
+    return given | {one.name: one.default_factory() for one in fields if one.default_factory is not msgspec.NODEFAULT}
 
 
 def _write_page(folder: Path) -> None:

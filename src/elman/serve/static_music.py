@@ -10,11 +10,12 @@ from torch import Tensor
 
 from elman.errors import UserError, notice
 from elman.export.check import Comparison
-from elman.export.looks import FrameStep
 from elman.export.onnx import BATCH, OnnxGraph, states_of, write_onnx
+from elman.export.step import FrameStep
 from elman.kinds.music.pitches import Roll
 from elman.kinds.music.run import MusicRun
-from elman.network.output.notes import NADE, Bernoulli
+from elman.network.output.bernoulli import BernoulliChoice
+from elman.network.output.nade import NADEChoice
 from elman.serve.music import MusicService
 from elman.serve.static_graphs import Differences, beginning_facts, write_graphs
 
@@ -53,10 +54,10 @@ def arrays_of(choice: torch.nn.Module) -> dict[str, Tensor]:
     Raises UserError for a choice that the page does not know.
     """
     match choice:
-        case Bernoulli():
+        case BernoulliChoice():
             bias = choice.weight.new_zeros(len(choice.weight)) if choice.bias is None else choice.bias
             return {"visible": choice.weight, "visible_bias": bias}
-        case NADE():
+        case NADEChoice():
             return {
                 "visible": choice.visible.weight,
                 "visible_bias": choice.visible.bias,

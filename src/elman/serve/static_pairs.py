@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.inference import Beam
+from elman.data.text.portable import portable_rules
+from elman.decoding.beam import TIE
 from elman.decoding.constraint import constraint_of
 from elman.errors import UserError, notice
 from elman.export.conditional import ConditionalGraphs, compare_conditional, write_conditional
 from elman.kinds.pairs.run import PairRun
 from elman.serve.pairs import LONGEST_TARGET, PairService
 from elman.serve.static_graphs import Differences, subword_facts, write_graphs
-from elman.serve.static_text import reading_facts
 
 SOURCES = 20
 """Sources whose targets are compared."""
@@ -43,14 +44,20 @@ def write_pairs(
         "source_unk": symbols.source.unk,
         "end": symbols.target.eos,
         "unk": symbols.target.unk,
-        "reading": reading_facts(options.source_text),
-        "writing": reading_facts(options.target_text),
+        "reading": portable_rules(options.source_text),
+        "writing": portable_rules(options.target_text),
         "subwords": subword_facts(symbols.tokenisers.source.subwords, options.subwords.kind),
         "reversed": options.reverse_source,
         "most_source": options.max_source,
-        "most_target": min(LONGEST_TARGET, options.max_target),
-        "length_penalty": Beam().length_penalty,
+        "longest": [service.longest(length) for length in range(options.max_source + 1)],
+        "length_factors": length_factors(LONGEST_TARGET),
+        "tie": TIE,
     }
+
+
+def length_factors(longest: int) -> list[float]:
+    """What the log-probability of a target of 0, 1, ... symbols before its end is multiplied by for its score."""
+    return [Beam().score(1.0, np.zeros((length + 1, 0), np.float32)) for length in range(longest + 1)]
 
 
 def _pairs_of(run: PairRun, data: str | None) -> list[tuple[npt.NDArray[np.integer], list[int]]]:

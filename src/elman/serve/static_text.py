@@ -9,13 +9,11 @@ import numpy.typing as npt
 
 from elman.analysis.embedding import word_vectors
 from elman.analysis.mixture import levels_of
-from elman.config.text import TextOptions
-from elman.data.text.tokeniser import LEADING, TIGHT, TIGHT_AFTER, TIGHT_BEFORE, TRAILING
+from elman.data.text.portable import portable_rules
 from elman.export.check import Beginning, compare
 from elman.export.folder import text_of
-from elman.export.looks import LookStep
 from elman.export.onnx import OnnxGraph, write_step
-from elman.export.step import Step
+from elman.export.step import LookStep, Step
 from elman.learning.constraint import spectral_radii
 from elman.serve.static_graphs import Differences, beginning_facts, subword_facts, write_graphs
 from elman.serve.text import TextService
@@ -51,13 +49,13 @@ def write_text(
     )
     vectors = word_vectors(run, "input").float().numpy(force=True)
     (folder / VECTORS).write_bytes(in_eight_bits(vectors).tobytes())
-    bases = [done(service.views.basis(layer)) for layer in range(service.views.num_layers)]
+    bases = [done(service.basis(layer)) for layer in range(service.num_layers)]
     return found, {
         "words": run.vocabulary.words,
         "first": run.first,
         "eos": run.vocabulary.eos,
         "unk": run.vocabulary.unk,
-        "reading": reading_facts(run.options),
+        "reading": portable_rules(run.options),
         "subwords": subword_facts(run.tokeniser.subwords, run.options.subwords.kind),
         "vectors": vectors.shape[1],
         "states": beginning_facts(step.beginning),
@@ -67,22 +65,6 @@ def write_text(
             for one in bases
         ],
         "radii": spectral_radii(run.model.core),
-    }
-
-
-def reading_facts(options: TextOptions) -> dict[str, Any]:
-    """The rules by which the page reads and writes text (`reading.js`)."""
-    return {
-        "tokenisation": options.tokenisation,
-        "lowercase": options.lowercase,
-        "eos": options.eos,
-        "normalisation": options.normalisation,
-        "ruby": options.ruby,
-        "leading": LEADING,
-        "trailing": TRAILING,
-        "tight_before": sorted(TIGHT_BEFORE),
-        "tight_after": sorted(TIGHT_AFTER),
-        "tight": sorted(TIGHT),
     }
 
 

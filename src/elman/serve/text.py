@@ -14,18 +14,18 @@ from elman.errors import UserError
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.objective import perplexity
-from elman.serve import answers, questions, text_views
-from elman.serve.adapted import Adapted
+from elman.serve import answers, questions
 from elman.serve.limits import Limits, busy
-from elman.serve.service import place_in
+from elman.serve.service import Answer, place_in
 from elman.serve.tabs import Tab
-from elman.serve.text_reader import TextReader
+from elman.serve.text_reader import Adapted
 from elman.serve.text_reading import marks_of, read_text, token_shown
+from elman.serve.text_views import TextViews
 from elman.serve.worker import Stream, Work
 from elman.tasks.text.run import TextRun
 
 
-class TextService(TextReader):
+class TextService(TextViews):
     """A run on text.
 
     A tab that adapts is scored word by word as its model learns; other questions are answered by the adapted model as
@@ -34,14 +34,13 @@ class TextService(TextReader):
 
     def __init__(self, name: str, run: TextRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
-        self.views = text_views.TextViews(self)
-        self.answers = {
+        own: dict[str, Answer] = {
             "score": self.score,
             "next": self.next,
             "generate": self.generate,
             "adapt": self.adapt,
-            **self.views.answers,
         }
+        self.answers = own | self.answers
 
     def facts(self) -> answers.RunFacts:
         """As for every service."""
@@ -54,7 +53,7 @@ class TextService(TextReader):
             panels=[*self.answers, *letters],
             size=len(self.run.vocabulary),
             parameters=self.parameters,
-            layers=self.views.num_layers,
+            layers=self.num_layers,
             tokenisation=options.tokenisation,
             spelt=options.spelt,
             lowercase=options.lowercase,

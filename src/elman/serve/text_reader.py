@@ -1,16 +1,82 @@
-"""A served run on text as what reads: each tab keeps the prefixes that it has read."""
+"""A run on text as each tab reads it: by the trained model, or by one that learns from the text while it is written."""
 
+from collections.abc import Sequence
+
+import torch
+
+from elman.config.inference import RULES
+from elman.evaluation.adaptive_stream import AdaptiveStream
+from elman.evaluation.scoring import predict
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.serve import questions
-from elman.serve.adapted import Adapted
 from elman.serve.limits import Limits
-from elman.serve.prefixes import Prefixes, Scored
+from elman.serve.prefixes import Prefixes, Scored, scored
 from elman.serve.service import Service, place_in
 from elman.serve.tabs import Tab
 from elman.serve.text_reading import Text, read_text
 from elman.serve.worker import Work
 from elman.tasks.text.run import TextRun
+
+PIECE = 5
+"""Tokens learnt from between two turns of others."""
+
+
+class Adapted:
+    """A copy of a run's model, adapted to a tab (dynamic evaluation) by the rule "sgd", which needs no statistics.
+
+    The last token of a text is scored and not learnt from, since it is still being written. Where another token was
+    changed, the model begins again with the trained weights and learns from the text from its beginning.
+    """
+
+    def __init__(self, run: TextRun, rate: float) -> None:
+        self._run, self._rule = run, type(RULES["sgd"])(kind="sgd", lr=rate, decay=0.0)
+        self._busy = False
+        self._restart()
+
+    @property
+    def model(self) -> LanguageModel:
+        """The model as it is now."""
+        return self._stream.model
+
+    def read(self, ids: Sequence[int]) -> Work[tuple[list[Scored], int]]:
+        """How each token was predicted by the weights of that time, and how many were read for this answer.
+
+        A question of the same tab that comes while another one is learning waits for it.
+        """
+        while self._busy:
+            yield
+        self._busy = True
+        try:
+            return (yield from self._learn(ids))
+        finally:
+            self._busy = False
+
+    def _learn(self, ids: Sequence[int]) -> Work[tuple[list[Scored], int]]:
+        settled = list(ids[:-1])
+        if self._read != settled[: len(self._read)]:
+            self._restart()
+        new = settled[len(self._read) :]
+        for at in range(0, len(new), PIECE):
+            part = new[at : at + PIECE]
+            found = self._stream.predict(part)
+            size = len(part)
+            self._scored += scored(*(values[:size].tolist() for values in found))
+            self._read += part
+            yield
+        last = [self._last(ids[-1])] if ids else []
+        return [*self._scored, *last], len(new) + len(last)
+
+    def _last(self, token: int) -> Scored:
+        unread, device = self._stream.unread, self.model.device
+        inputs = torch.tensor(unread, device=device).unsqueeze(1)
+        targets = torch.tensor([*unread[1:], token], device=device).unsqueeze(1)
+        found, _ = predict(self.model, inputs, targets, self._stream.state)
+        return scored(*(part[-1].tolist() for part in found))[0]
+
+    def _restart(self) -> None:
+        self._stream = AdaptiveStream(self._run.model, self._rule, None, self._run.first)
+        self._read, self._scored = list[int](), list[Scored]()
 
 
 class TextReader(Service):

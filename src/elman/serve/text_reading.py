@@ -1,12 +1,12 @@
 """A text as a run reads it, and as the page shows it."""
 
 import codecs
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from elman.data.text.portable import is_ended
 from elman.data.text.reading import Sentence
 from elman.data.text.subwords import piece_bytes
 from elman.data.text.utf8 import readable
@@ -15,8 +15,6 @@ from elman.evaluation.word_ends import with_word_ends
 from elman.serve.answers import Mark
 from elman.serve.prefixes import Scored, Symbols
 from elman.tasks.text.run import TextRun
-
-_BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*\Z")
 
 
 class Text(NamedTuple):
@@ -48,37 +46,27 @@ def read_text(run: TextRun, text: str, *, known_only: bool = False) -> Text:
     tokens = [token for sentence, _ in items for token in sentence.read]
     ids = [int(one) for sentence, _ in items for one in sentence.ids]
     inputs = [int(one) for _, part in items for one in part]
-    length = len(tokens) - (bool(tokens) and tokens[-1] == EOS and not _ended(text, run))
+    length = len(tokens) - (bool(tokens) and tokens[-1] == EOS and not is_ended(text, run.options))
     size = len(run.vocabulary)
     keys = [one if one < size else token for one, token in zip(inputs[:length], tokens, strict=False)]
     symbols = Symbols(found.model, inputs[:length], ids[:length], list(keys))
     return Text(symbols, tokens[:length], [sentence for sentence, _ in items], reader.report())
 
 
-def _ended(text: str, run: TextRun) -> bool:
-    """Whether the last line, or paragraph, of a text has its end."""
-    if run.options.eos == "paragraph":
-        return _BLANK_LINE.search(text) is not None
-    return run.options.eos == "exact" or text.endswith("\n")
-
-
 def marks_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> list[Mark]:
     """The marks of a text, in order."""
-    joined = run.options.tokenisation in ("bytes", "subwords")
-    pieces = _of_bytes(text.sentences) if joined else _whole(text.sentences)
     found, at = list[Mark](), 0
-    for shown, tokens, begins, unknown in pieces:
+    for shown, tokens, begins, unknown in _shown(text.sentences, in_bytes=run.options.open_vocabulary):
         if at + tokens > text.length:
             break
         part = scored[at : at + tokens]
-        bits = sum(one.bits for one in part) if part else None
         found.append(
             Mark(
                 text=shown if shown != EOS else "",
                 at=at if part else None,
                 tokens=tokens,
                 begins=begins,
-                bits=bits,
+                bits=sum(one.bits for one in part) if part else None,
                 entropy=part[0].entropy if part else None,
                 rank=part[0].rank if part else None,
                 unknown=unknown,
@@ -89,34 +77,18 @@ def marks_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> list[Mark]:
     return found
 
 
-_Piece = tuple[str, int, bool, bool]
-"""What is shown, the tokens it has, whether it begins a word, and whether it is unknown."""
-
-
-def _whole(sentences: Sequence[Sentence]) -> Iterator[_Piece]:
-    """Pieces that are text."""
-    for sentence in sentences:
-        rows = zip(sentence.pieces, sentence.starts, sentence.unknown, strict=True)
-        for place, (piece, begins, unknown) in enumerate(rows):
-            yield piece, int(place not in sentence.left_out), begins, unknown
-
-
-def _of_bytes(sentences: Sequence[Sentence]) -> Iterator[_Piece]:
-    """Pieces that are bytes, until they make up characters."""
+def _shown(sentences: Sequence[Sentence], *, in_bytes: bool) -> Iterator[tuple[str, int, bool, bool]]:
+    """What is shown in one piece, its tokens, whether it begins a word, and is unknown; bytes make up characters."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     tokens, begun = 0, False
     for sentence in sentences:
         rows = zip(sentence.pieces, sentence.starts, sentence.unknown, strict=True)
         for place, (piece, begins, unknown) in enumerate(rows):
-            read = int(place not in sentence.left_out)
-            if piece == EOS:
-                yield EOS, tokens + read, True, False
+            ends = piece == EOS
+            tokens, begun = tokens + (place not in sentence.left_out), begun or begins or (ends and in_bytes)
+            if ends:
                 decoder.reset()
-                tokens = 0
-                continue
-            tokens, begun = tokens + read, begun or begins
-            shown = decoder.decode(piece_bytes(piece))
-            if shown:
+            if shown := piece if ends or not in_bytes else decoder.decode(piece_bytes(piece)):
                 yield shown, tokens, begun, unknown
                 tokens, begun = 0, False
     if tokens:
@@ -125,10 +97,9 @@ def _of_bytes(sentences: Sequence[Sentence]) -> Iterator[_Piece]:
 
 def token_shown(run: TextRun, token: str) -> str:
     """A token as the page shows it by itself."""
-    if run.options.tokenisation in ("bytes", "subwords") and token != EOS:
-        shown = piece_bytes(token).decode("utf-8", "backslashreplace")
-        return readable(shown)
-    return token
+    if not run.options.open_vocabulary or token == EOS:
+        return token
+    return readable(piece_bytes(token).decode("utf-8", "backslashreplace"))
 
 
 def words_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> Iterator[tuple[str, float | None]]:

@@ -18,17 +18,17 @@ from elman.errors import UserError
 from elman.evaluation.scoring import surprisal
 from elman.learning.constraint import spectral_radii
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Mixture
+from elman.network.output.contexts import MixtureContexts
 from elman.network.state import State
 from elman.serve import answers, questions
-from elman.serve.adapted import Adapted
+from elman.serve.limits import Limits
 from elman.serve.prefixes import begin
-from elman.serve.service import Answer
 from elman.serve.tabs import Tab
-from elman.serve.text_reader import TextReader
+from elman.serve.text_reader import Adapted, TextReader
 from elman.serve.text_reading import marks_of, read_text, token_shown, words_of
 from elman.serve.worker import Work
 from elman.tasks.text.minimal_pairs import judge
+from elman.tasks.text.run import TextRun
 
 COLUMNS, DRAWN = 16, 32
 """Texts side by side that the model draws, and tokens of each, whose states the principal components are those of."""
@@ -40,21 +40,21 @@ CHUNK = 64
 """Symbols read in one unit of work."""
 
 
-class TextViews:
-    """What a service can show of its run; `answers` are those that the run has."""
+class TextViews(TextReader):
+    """What can be shown of a run on text beside its predictions."""
 
-    def __init__(self, service: TextReader) -> None:
-        self.service, self.run = service, service.run
+    def __init__(self, name: str, run: TextRun, limits: Limits) -> None:
+        super().__init__(name, run, limits)
         self.num_layers = num_layers(self.run)
         self._components: dict[int, Components] = {}
         self._radii: list[float] | None = None
-        self.answers: dict[str, Answer] = {"states": self.states, "neighbours": self.neighbours, "pairs": self.pairs}
-        if isinstance(self.run.model.output.contexts, Mixture):
+        self.answers = {"states": self.states, "neighbours": self.neighbours, "pairs": self.pairs}
+        if isinstance(self.run.model.output.contexts, MixtureContexts):
             self.answers["components"] = self.components
 
     def components(self, question: questions.Components, tab: Tab) -> Work[answers.Mixed]:
         """The weights of a mixture's components at a position, and what each predicts."""
-        text, (model, unread, state) = yield from self.service.placed(question, tab)
+        text, (model, unread, state) = yield from self.placed(question, tab)
         prior, each = _mixture(model, unread, state)
         position = text.length if question.position is None else question.position
         return self._mixed(levels_of(model), prior, each, question.count, position)
@@ -94,9 +94,9 @@ class TextViews:
         if layer > last:
             raise UserError(f"layer is {layer}; this model has the layers 0 (the input vectors) to {last}")
         basis = yield from self.basis(layer)
-        adapted = tab.find(self.service.name, Adapted)
+        adapted = tab.find(self.name, Adapted)
         text = read_text(self.run, question.text, known_only=adapted is not None)
-        scored = yield from self.service.scored(text, tab)
+        scored = yield from self.scored(text, tab)
         model = text.symbols.model if adapted is None else adapted.model
         states = yield from _along(model, [self.run.first, *text.symbols.inputs], layer)
         marks = [mark for mark in marks_of(self.run, text, scored) if mark.at is not None][-SHOWN:]

@@ -6,11 +6,11 @@ stream is asked for its next unit when the client has taken the last one: a slow
 """
 
 import asyncio
-import contextlib
 import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from elman.serve.limits import busy
@@ -36,11 +36,10 @@ def done(work: Work[AnswerT]) -> AnswerT:
 
 
 class _Unit(NamedTuple):
-    """A call to make, and the future of the loop that waits for what it returns."""
+    """A call to make, and what will have its result."""
 
     call: Callable[[], Any]
-    loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[Any]"
+    future: "Future[Any]"
 
 
 class Worker:
@@ -94,14 +93,12 @@ class Worker:
 
     def _close(self, work: Generator[Any, None, Any]) -> None:
         """End a generator in the thread that runs it, since it may be in the middle of a unit."""
-        loop = asyncio.get_running_loop()
         with self._ready:
-            self._queues[0].append(_Unit(work.close, loop, loop.create_future()))
+            self._queues[0].append(_Unit(work.close, Future()))
             self._ready.notify()
 
     async def _submit(self, call: Callable[[], Any], *, stream: bool) -> Any:
-        loop = asyncio.get_running_loop()
-        unit = _Unit(call, loop, loop.create_future())
+        unit = _Unit(call, Future())
         with self._ready:
             if self._stopped:
                 raise asyncio.CancelledError
@@ -109,7 +106,7 @@ class Worker:
                 raise busy(f"{self.queued} requests wait for their turn")
             self._queues[stream].append(unit)
             self._ready.notify()
-        return await unit.future
+        return await asyncio.wrap_future(unit.future)
 
     def _run(self) -> None:
         turn = 0
@@ -121,21 +118,23 @@ class Worker:
                     break
                 turn = 1 - turn
                 unit = (self._queues[turn] or self._queues[1 - turn]).popleft()
-            if unit.future.cancelled():
-                continue
-            began = time.perf_counter()
-            try:
-                found, error = unit.call(), None
-            except BaseException as caught:
-                found, error = None, caught
-            self.units += 1
-            self.seconds += time.perf_counter() - began
-            _hand_over(unit, found, error)
+            if unit.future.set_running_or_notify_cancel():
+                began = time.perf_counter()
+                self._settle(unit)
+                self.units += 1
+                self.seconds += time.perf_counter() - began
         for queue in self._queues:
             while queue:
-                unit = queue.popleft()
-                with contextlib.suppress(RuntimeError):  # its loop has ended
-                    unit.loop.call_soon_threadsafe(unit.future.cancel)
+                queue.popleft().future.cancel()
+
+    @staticmethod
+    def _settle(unit: _Unit) -> None:
+        try:
+            found = unit.call()
+        except BaseException as error:
+            unit.future.set_exception(error)
+        else:
+            unit.future.set_result(found)
 
 
 def _advance(work: Work[AnswerT]) -> list[AnswerT]:
@@ -145,17 +144,3 @@ def _advance(work: Work[AnswerT]) -> list[AnswerT]:
     except StopIteration as stop:
         return [stop.value]
     return []
-
-
-def _hand_over(unit: _Unit, found: Any, error: BaseException | None) -> None:
-    def settle() -> None:
-        if unit.future.cancelled():
-            return
-        if error is None:
-            unit.future.set_result(found)
-        else:
-            unit.future.set_exception(error)
-            unit.future.exception()  # a close that fails is not reported
-
-    with contextlib.suppress(RuntimeError):  # the loop has ended
-        unit.loop.call_soon_threadsafe(settle)

@@ -16,11 +16,11 @@ from elman.config.inference import CacheRule, DropoutSampling, Rule
 from elman.config.toml import flatten
 from elman.errors import UserError, notice
 from elman.evaluation.adaptive_stream import AdaptiveStream
-from elman.evaluation.cache import NeuralCache
 from elman.evaluation.dynamic import (
     COLUMNS,
     SEGMENT,
     DynamicModel,
+    NeuralCache,
     ScoredWindow,
     Statistics,
     adaptive_stream,

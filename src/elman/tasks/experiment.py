@@ -132,7 +132,7 @@ class Experiment:
             write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
 
     def _continue(self) -> None:
-        changes = self.trainer.resume(self._before)
+        changes = self.trainer.resume()
         if self.team.leads:
             self._write_extras()
             self._write_place()
@@ -264,7 +264,7 @@ def _of_run(recipe: config.Recipe, before: config.Recipe, source: str, settings:
     set_here = {key.partition(".")[0] for key in config.set_keys(settings)}
     described = {name: getattr(before, name) for name in config.DESCRIPTIVE if name not in set_here}
     named = before.data.digest is not None and before.data.corpus is not None
-    data = msgspec.structs.replace(before.data, corpus=source) if named else before.data
+    data = before.data.changed(corpus=source) if named else before.data
     return msgspec.structs.replace(recipe, data=data, **described)
 
 

@@ -184,7 +184,7 @@ class Run(ABC):
     def _require_own(self, facts: dict[str, Any]) -> None:
         """Raise UserError where vocabulary or recipe of the folder are not those of the model with these facts."""
         file, recipe = self.path / MODEL, self.path / "recipe.toml"
-        trained = recorded_recipe(file, facts) or self.recipe  # earlier versions recorded none
+        trained = recorded_recipe(file, facts)
         reading = {"kind", *self.recipe.data.options.__struct_fields__}
         for key in changed_keys(trained, self.recipe):
             table, *rest = key.split(".")

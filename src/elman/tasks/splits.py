@@ -18,6 +18,7 @@ from elman.jobs import Advance
 from elman.network.model import LanguageModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
 from elman.tasks.run import Run
+from elman.tasks.samples import Sample
 from elman.tasks.task import Size, Task, copy_weights, require_no_random_windows, write_results
 
 
@@ -106,7 +107,7 @@ class SplitTask(Task):
         return found
 
     @abstractmethod
-    def samples(self, run: Any, count: int) -> list[dict[str, Any]]:
+    def samples(self, run: Any, count: int) -> list[Sample]:
         """The rows of samples.json; `count`: how many are drawn, where they are."""
 
 

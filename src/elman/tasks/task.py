@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 import msgspec
 import torch
 
-from elman.config.network import Lookup
 from elman.config.recipe import Recipe
 from elman.config.training import Training
 from elman.data.parts import WHOLE, Part
@@ -19,6 +18,7 @@ from elman.evaluation.perplexity import Score
 from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
 from elman.jobs import Advance
+from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.input_gate import is_of_gate
 from elman.tasks.run import Inputs, Run
@@ -62,14 +62,14 @@ class Task(ABC):
     @classmethod
     def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
         """The recipe on other data."""
-        return msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, corpus=source))
+        return msgspec.structs.replace(recipe, data=recipe.data.changed(corpus=source))
 
     def recorded_recipe(self) -> Recipe:
         """The recipe as its run folder holds it: it names the data, so that it can be trained again by itself."""
         return self._naming(self.source)
 
     def _naming(self, corpus: str | None) -> Recipe:
-        data = msgspec.structs.replace(self.recipe.data, corpus=corpus, digest=self.digest)
+        data = self.recipe.data.changed(corpus=corpus, digest=self.digest)
         return msgspec.structs.replace(self.recipe, data=data)
 
     def build(self) -> LanguageModel:
@@ -141,7 +141,7 @@ def write_results(out: Path, evaluated: Callable[[str], Result], more: Callable[
     """
     results = [msgspec.structs.replace(evaluated(name), model="best") for name in ("valid", "test")]
     for name, value in more().items():
-        write_json(out / name, value)
+        write_json(out / name, msgspec.to_builtins(value))
     write_json(out / RESULTS, [one.as_dict() for one in results])
     return results
 

@@ -16,8 +16,7 @@ import torch
 
 from elman.config.inference import CacheRule, Rule
 from elman.errors import UserError
-from elman.evaluation.cache import NeuralCache
-from elman.evaluation.dynamic import Statistics
+from elman.evaluation.dynamic import NeuralCache, Statistics
 from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import processes

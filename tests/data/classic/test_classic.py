@@ -13,6 +13,7 @@ from elman.data.classic.grammars import LETTERS, embedded_reber, reber
 from elman.data.classic.mackey_glass import foresee, mackey_glass
 from elman.data.classic.memory import PLANS, adding, copying, movement, plan_sequences, recall, temporal_xor
 from elman.errors import UserError
+from support.pairwise import every_value
 
 
 def rng(seed=0):
@@ -28,8 +29,7 @@ def strings(sample, alphabet):
         yield "".join(alphabet[index] for index in ids)
 
 
-@pytest.mark.parametrize("name", TASKS)
-@pytest.mark.parametrize("span", [4, 9])
+@every_value(name=TASKS, span=[4, 9])
 def test_every_classic_task_draws_what_it_declares(name, span):
     task = classic_task(name)
     batch, allowed = task.draw(rng(), 7, span)

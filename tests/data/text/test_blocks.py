@@ -7,8 +7,7 @@ import pytest
 
 from elman.config.text import TextOptions
 from elman.data.text import block_reading, preparation
-from elman.data.text.block_reading import BlockReader
-from elman.data.text.blocks import blocks, read
+from elman.data.text.block_reading import BlockReader, blocks
 from elman.data.text.files import Files
 from elman.data.text.passages import passages
 from elman.data.text.sources import Section
@@ -44,31 +43,40 @@ def text(seed: int, *, long: bool) -> str:
     return "first\n" + "\n".join(lines) + draw.choice(["", "\n"])
 
 
+def section_of(path, options):
+    return Section(Files.of(path, exact=options.eos == "exact"))
+
+
+def found_in(cut, section, options):
+    reader = BlockReader(section, options)
+    return [tuple(one)[:6] for block in cut for one in reader.passages(block)]
+
+
+def found_at_once(path, options):
+    return [tuple(one)[:6] for one in passages(read_lines(path, options=options), options)]
+
+
 @pytest.mark.parametrize("reading", READINGS)
-@pytest.mark.parametrize(("size", "long"), [(7, False), (40, False), (100_000, True)])
+@pytest.mark.parametrize(("size", "long"), [(7, False), (40, False), (70_000, True)])
 def test_the_passages_of_blocks_are_those_of_the_text(tmp_path, reading, size, long):
     options, path = READINGS[reading], tmp_path / "text.txt"
     for seed in range(3 if long else 20):
         path.write_text(text(seed, long=long))
-        section = Section(Files.of(path))
+        section = section_of(path, options)
         cut = list(blocks(section, options, size=size))
-        assert b"".join(block.data for block in cut) == path.read_bytes()
+        assert b"".join(block.data for block in cut) == b"".join(section.files.blocks())
         assert len(cut) > 1
-        found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
-        assert found == [tuple(one)[:6] for one in passages(read_lines(path, options=options), options)]
-        half = cut[len(cut) // 2]
-        assert next(iter(blocks(section, options, half.start, size))).start == half.start
+        assert found_in(cut, section, options) == found_at_once(path, options)
 
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_blank_parts_of_a_long_line(tmp_path, reading):
     options, path = READINGS[reading], tmp_path / "text.txt"
     path.write_text(f"a\n\n{GAP}\n\nb\n{GAP}")
-    section = Section(Files.of(path))
+    section = section_of(path, options)
     cut = list(blocks(section, options, size=70_000))
-    found = [tuple(one)[:6] for block in cut for one in read(block, section, options)]
-    assert found == [tuple(one)[:6] for one in passages(read_lines(path, options=options), options)]
-    assert any(block.edges for block in cut)
+    assert found_in(cut, section, options) == found_at_once(path, options)
+    assert any(block.cuts for block in cut)
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
@@ -103,7 +111,7 @@ def test_several_processes_find_what_one_finds(tmp_path, monkeypatch):
     reader = BlockReader(section, options)
     cut = list(blocks(section, options, size=10_000))
     alone = [reader.count(block) for block in cut]
-    together = list(block_reading._by_all(iter(cut), "count", (section, options, None), 2))
+    together = list(block_reading._by_all(iter(cut), "count", reader, 2))
     assert [found for _, found in together] == alone
     assert [stop for stop, _ in together] == list(itertools.accumulate(len(block.data) for block in cut))
 

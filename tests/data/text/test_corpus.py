@@ -131,7 +131,7 @@ def test_unreadable_files_of_a_corpus_are_named(corpus_folder, cache, data, prob
     path = corpus_folder / f"{split}.txt"
     path.write_bytes(data)
     assert message(corpus_folder).startswith(f"{path}: {problem}")
-    assert not list(cache.rglob(".*"))
+    assert not list(cache.rglob("*.tmp"))
 
 
 def test_one_token_vocabulary(corpus_folder):

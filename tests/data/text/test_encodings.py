@@ -62,17 +62,16 @@ SHORT = {
     "我們喜歡學習新的東西,因為這很有意思。\n": ["big5"],
     "나는 학교에 갔습니다. 오늘은 날씨가 매우 좋습니다.\n": ["cp949"],
     "Все счастливые семьи похожи друг на друга.\n": ["cp1251", "koi8_r", "cp866"],
-    "L'été dernier, nous étions à la plage; c'était très agréable.\n": ["cp1252", "mac_roman", "cp850"],
+    "L'été dernier, nous étions à la plage; c'était très agréable.\n": ["cp1252", "mac_roman"],
     "Über den Wäldern hängt Nebel, und größere Vögel fliegen südwärts.\n": ["cp1252"],
     "Zażółć gęślą jaźń. Wszystkie szczęśliwe rodziny są do siebie podobne.\n": ["cp1250", "iso8859_2"],
 }
 
 
 @pytest.mark.parametrize(("text", "codec"), [(text, codec) for text, codecs in SHORT.items() for codec in codecs])
-def test_a_short_text_is_told_by_what_is_usual(text, codec):
+def test_the_encoding_of_a_short_text_is_among_those_that_are_named(text, codec):
     data = text.encode(codec)
-    proposal = propose(lambda: [data])
-    assert data.decode("mac_roman" if proposal.iconv == "MACINTOSH" else proposal.iconv) == text
+    assert text in [data.decode(one) for one in propose(lambda: [data], data)]
 
 
 def test_a_folder_may_mix_encodings(tmp_path):
@@ -134,8 +133,8 @@ def test_the_proposal_and_its_command(tmp_path, text, codec, shown, iconv):
     path.write_bytes(b"plain ASCII first\n" + text.encode(codec) if "16" not in codec else text.encode(codec))
     line = refused(path, tmp_path)
     assert re.match(rf"{re.escape(str(path))}: not UTF-8 at byte \d+ \(0x..\); it looks like ", line)
-    assert f"it looks like {shown} with confidence " in line
-    command = line.partition("; convert it with: ")[2]
+    assert f"it looks like {shown}" in line
+    command = line.partition("convert it with: ")[2]
     assert command == f"iconv -f {iconv} -t UTF-8 '{path}' > '{path}.utf8'"
     if shutil.which("iconv"):
         subprocess.run(["sh", "-c", command], check=True)
@@ -158,7 +157,7 @@ def test_utf_16_without_a_mark(tmp_path, codec, name):
     path = tmp_path / "notes.txt"
     path.write_bytes(CAT.encode(codec))
     line = refused(path, tmp_path)
-    assert line.startswith(f"{path}: not UTF-8 (every second byte is NUL); it looks like {name} with ")
+    assert line.startswith(f"{path}: not UTF-8 (every second byte is NUL); it looks like {name}; convert it with: ")
     with pytest.raises(UserError, match=f"iconv -f {name} -t UTF-8"):
         read_text(path)
 
@@ -179,16 +178,25 @@ def test_nothing_plausible(tmp_path):
 
 
 def test_a_proposal_decodes_the_whole_text():
-    late = [("é" * 30 + "\n").encode("cp1252")] * 2000 + [b"\x81\x8d\n"]
-    proposal = propose(lambda: late)
-    assert proposal is None or proposal.iconv != "CP1252"
+    late = ["le café était fermé\n".encode("cp1252")] * 2000 + [b"\x81\x8d\n"]
+    assert "cp1252" in propose(lambda: late[:-1], late[0])
+    assert "cp1252" not in propose(lambda: late, late[0])
 
 
-def test_characters_across_blocks(monkeypatch):
+def test_characters_across_blocks():
     data = JAPANESE.encode("cp932")
-    monkeypatch.setattr(encodings, "BLOCK", 7)
-    proposal = propose(lambda: (data[start : start + 7] for start in range(0, len(data), 7)))
-    assert proposal.iconv == "CP932"
+    found = encodings.refusal(lambda: (data[at : at + 7] for at in range(0, len(data), 7)), "a.txt", "not UTF-8")
+    assert "iconv -f CP932 " in str(found)
+
+
+def test_likely_encodings_are_named_beside_the_first(tmp_path):
+    """Hebrew: the detector's first reading decodes the text too, to wrong letters."""
+    path = tmp_path / "hebrew.txt"
+    path.write_bytes("כל המשפחות המאושרות דומות זו לזו.\n".encode("cp1255") * 80)
+    line = refused(path, tmp_path)
+    assert "CP1255 (Windows-1255)" in line.partition(";")[2]
+    assert " or " in line
+    assert "; if it is the first, convert it with: iconv -f " in line
 
 
 def test_texts_that_were_misread(tmp_path, capsys):
@@ -227,7 +235,7 @@ def test_utf_16_by_its_nuls(head, found):
 
 def test_the_command_for_standard_input_and_archives(tmp_path):
     line = str(encodings.refusal(lambda: [ENGLISH.encode("cp1252")], encodings.STANDARD_INPUT, "not UTF-8"))
-    assert line.endswith("; convert it with: iconv -f CP1252 -t UTF-8")
+    assert line.endswith("convert it with: iconv -f CP1252 -t UTF-8")
     line = str(encodings.refusal(lambda: [ENGLISH.encode("cp1252")], "nbest.gz", "not UTF-8"))
     assert shlex.split(line.partition("with: ")[2])[:3] == ["gzip", "-dc", "nbest.gz"]
 

@@ -1,5 +1,6 @@
 """A text in many files, compressed or not, is the text in one plain file."""
 
+import functools
 import gzip
 import sys
 
@@ -8,14 +9,14 @@ import pytest
 
 from elman.config.text import TextOptions
 from elman.data.kinds import look
-from elman.data.text import block_reading, preparation, word_counts
-from elman.data.text import cache as store
+from elman.data.text import block_reading, word_counts
 from elman.data.text.corpus import open_corpus
 from elman.data.text.files import Files
 from elman.data.text.sources import find_sections
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
+from support.pairwise import every_value
 
 TRAIN = "training-monolingual.tokenized.shuffled/news.en-{:05d}-of-00100"
 HELD_OUT = "heldout-monolingual.tokenized.shuffled/news.en.heldout-{:05d}-of-00050"
@@ -70,8 +71,7 @@ def test_what_is_encoded_once_serves_every_form_of_the_text(benchmark, monkeypat
     same(open_corpus(folder, WORDS), whole)
 
 
-@pytest.mark.parametrize("eos", ["line", "paragraph", "none"])
-@pytest.mark.parametrize("layout", ["shards", "pattern", "folders", "numbered splits"])
+@every_value(eos=["line", "paragraph", "none"], layout=["shards", "pattern", "folders", "numbered splits"])
 def test_other_layouts(tmp_path, layout, eos):
     options, joined = TextOptions(eos=eos, valid_fraction=0.2, test_fraction=0.2), tmp_path / "joined.txt"
     text = TEXT.replace("of w16 ", "of w16\n\n")
@@ -102,7 +102,7 @@ def test_other_layouts(tmp_path, layout, eos):
 def test_a_file_without_a_line_end_ends_its_line(tmp_path):
     for number, text in enumerate(["a b", "\ufeffc\n", "d"]):
         write(tmp_path / "all" / f"{number}.txt", text)
-    files = Files(tuple(sorted((tmp_path / "all").iterdir())))
+    files = Files(tuple(sorted((tmp_path / "all").iterdir())), exact=True)
     assert b"".join(files.blocks()) == b"a b\nc\nd"
     assert files.size == 7
     with files.reading(5) as file:
@@ -144,74 +144,10 @@ def test_counts_that_do_not_fit_are_those_of_the_whole_text(tmp_path, monkeypatc
     path.write_text(TEXT + "once\ttwice \\n\n" + "".join(f"x{n} x{n % 50}\n" for n in range(400)))
     whole = open_corpus(path, options, cache=tmp_path / "a").vocabulary
     monkeypatch.setattr(word_counts, "WORDS", 20)
-    monkeypatch.setattr(block_reading, "blocks", lambda *a: _small(*a))
+    monkeypatch.setattr(block_reading, "blocks", functools.partial(block_reading.blocks, size=100))
     found = open_corpus(path, options, cache=tmp_path / "b").vocabulary
     assert found == whole
-    assert not list((tmp_path / "b").rglob("counting"))
-
-
-_blocks = block_reading.blocks
-
-
-def _small(section, options, start=None):
-    return _blocks(section, options, start, 100)
-
-
-def test_counting_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
-    path = tmp_path / "text.txt"
-    path.write_text(TEXT)
-    whole = open_corpus(path, WORDS, cache=tmp_path / "a")
-    monkeypatch.setattr(word_counts, "WORDS", 10)
-    read = []
-
-    def killed(section, options, start=None):
-        for block in _small(section, options, start):
-            if len(read) == 7:
-                read.append(None)
-                raise KeyboardInterrupt
-            read.append(block.start)
-            yield block
-
-    monkeypatch.setattr(block_reading, "blocks", killed)
-    with pytest.raises(KeyboardInterrupt):
-        open_corpus(path, WORDS, cache=tmp_path / "b")
-    same(open_corpus(path, WORDS, cache=tmp_path / "b"), whole)
-    assert read[8] > 0  # it did not begin again
-
-
-def test_encoding_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
-    path = tmp_path / "text.txt"
-    path.write_text(TEXT)
-    whole = open_corpus(path, WORDS)
-    section = find_sections(path, WORDS)["train"]
-    monkeypatch.setattr(preparation, "MARK", 300)
-    starts = []
-
-    def killed(section, options, start=None):
-        starts.append(start)
-        for number, block in enumerate(_small(section, options, start)):
-            if len(starts) == 1 and number == 6:
-                raise KeyboardInterrupt
-            yield block
-
-    monkeypatch.setattr(block_reading, "blocks", killed)
-    target = tmp_path / "train.int32"
-    ask = (section, "", whole.vocabulary, WORDS, target, None)
-    with pytest.raises(KeyboardInterrupt):
-        preparation.encode(*ask)
-    found = preparation.encode(*ask)
-    assert starts[0] == 0 < starts[1]
-    assert np.array_equal(np.fromfile(target, "<i4"), whole.split("train").tokens)
-    assert found.characters == whole.split("train").characters
-    assert sorted(path.name for path in tmp_path.glob("train.*")) == ["train.int32"]
-    begun, journal = tmp_path / "train.int32.begun", tmp_path / "train.int32.json"
-    starts.clear()
-    with pytest.raises(KeyboardInterrupt):
-        preparation.encode(*ask)
-    begun.write_bytes(b"\0" * begun.stat().st_size)
-    preparation.encode(*ask)
-    assert starts == [0, 0]  # what was left is not what was written
-    assert not journal.exists()
+    assert not list((tmp_path / "b").rglob("*counting*"))
 
 
 def test_the_number_of_processes(monkeypatch):
@@ -229,17 +165,13 @@ def test_all_processes_together_fill_the_cache_once(benchmark, tmp_path, monkeyp
     monkeypatch.setenv(block_reading.JOBS, "2")
     monkeypatch.setattr(block_reading, "LEAST", 1000)  # the training text alone
     same(open_corpus(folder, WORDS, cache=tmp_path / "a"), open_corpus(plain, WORDS, cache=tmp_path / "b"))
-    with store.alone(tmp_path / "a"):
-        pass
-    assert not list((tmp_path / "a").rglob(".lock"))
+    assert not list((tmp_path / "a").rglob("*.tmp"))
 
 
 def test_counts_are_added_up_by_hand(tmp_path):
-    counts = WordCounts(tmp_path / "counting", words=2, size=10)
-    counts.add({"b": 1, "a": 2}, 4)
-    counts.add({"a": 1, "c\t": 1}, 20)
-    counts.add({"b": 5}, 24)
-    assert WordCounts(tmp_path / "counting").stop == 20
+    counts = WordCounts(tmp_path, most=2)
+    for some in ({"b": 1, "a": 2}, {"a": 1, "c\t": 1}, {"b": 5}):
+        counts.add(some)
     total, rare = counts.total(2, None)
     assert list(total.items()) == [("b", 6), ("a", 3)]
     assert rare == (1, 1)

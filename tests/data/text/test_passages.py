@@ -12,6 +12,7 @@ from elman.data.text.tokeniser import detokenise, split_raw
 from elman.data.text.utf8 import Line, read_lines
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
+from support.pairwise import every_value
 
 WORDS = TextOptions()
 RAW = TextOptions(tokenisation="raw")
@@ -92,8 +93,7 @@ def test_crlf_mark_and_missing_last_break(tmp_path):
     assert [passage.words for passage in of_file(path, characters)] == [["a", " ", "b", EOS], ["c", " ", EOS]]
 
 
-@pytest.mark.parametrize("end", ["", " ", "\n", " \n"])
-@pytest.mark.parametrize("length", [(1 << 16) - 2, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 5 << 15])
+@every_value(end=["", " ", "\n", " \n"], length=[(1 << 16) - 2, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 5 << 15])
 def test_very_long_line(tmp_path, length, end):
     path = tmp_path / "long.txt"
     text = ("word " * (length // 5 + 1))[: length - len(end)].replace(" w ", " v ") + end

@@ -3,20 +3,18 @@
 from collections import Counter
 from itertools import islice
 
-import pytest
-
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
 from elman.data.text.reading import TextReader
 from elman.data.text.shards import shard_of
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
+from support.pairwise import every_value
 
 VOCABULARY = Vocabulary.from_counts(Counter({"a": 3, "b": 2, "<eos>": 2}), add_unk=True)
 
 
-@pytest.mark.parametrize("eos", ["line", "paragraph", "none"])
-@pytest.mark.parametrize("blank", ["", " ", "\u3000", "\u2028", "《あ》"])
+@every_value(eos=["line", "paragraph", "none"], blank=["", " ", "\u3000", "\u2028", "《あ》"])
 def test_lines_that_are_blank_as_they_are_read_belong_to_what_precedes_them(tmp_path, blank, eos):
     """White space of other scripts, and lines of which nothing is left without ruby."""
     options = TextOptions(tokenisation="raw", eos=eos, ruby="remove")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import msgspec
 import numpy as np
@@ -261,15 +260,6 @@ def test_the_report_has_the_piano_rolls_of_the_samples(trained, tmp_path):
     text = re.sub(r"<style.*?</style>|<pre.*?</pre>", "", page, flags=re.DOTALL)
     assert "erplexity" not in text
     assert MusicData.reporting.definition in page
-
-
-def test_the_page_draws_the_rolls_of_earlier_runs(trained, tmp_path):
-    run = tmp_path / "run"
-    shutil.copytree(trained, run)
-    (run / "samples.json").write_text('[{"text": "sample-0.mid", "seed": 0, "roll": [[60], [60, 64]]}]')
-    page = write_report([run], tmp_path / "page.html").read_text()
-    assert "sample-0.mid, 2 steps to the right" in page
-    assert "E4, steps 1 to 1" in page
 
 
 def test_notes_begin_at_their_frequencies_where_the_recipe_asks(data, tmp_path):

@@ -20,7 +20,7 @@ from elman.kinds.pairs.run import PairRun
 from elman.kinds.pairs.task import PairTask
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
-from elman.reproduce.tokens import NATS, TOKENS, run_by_block
+from elman.study.measures import NATS, TOKENS, run_by_block
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_run
 from elman.tasks.text.run import TextRun

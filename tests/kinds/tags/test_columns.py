@@ -9,6 +9,7 @@ from elman.kinds.tags.columns import TaggedSentence, read_columns, read_lines
 from elman.kinds.tags.looks import in_columns, recognised
 from elman.kinds.tags.record import TagOptions
 from support import tagged
+from support.pairwise import every_value
 
 CHUNKS = """-DOCSTART- -X- -X-
 
@@ -49,8 +50,7 @@ def test_conllu():
     assert read(UD, form="conllu", tag_column=4)[0].tags == ["V", "P", "N"]
 
 
-@pytest.mark.parametrize("between", ["\t", " ", "  ", " \t"])
-@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n"])
+@every_value(between=["\t", " ", "  ", " \t"], end=["", "\n", "\n\n", "\r\n"])
 def test_blanks_tabs_and_ends_of_files(between, end):
     pairs = tagged.sentences(5)
     text = tagged.in_columns(pairs, between) + end

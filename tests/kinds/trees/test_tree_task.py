@@ -10,7 +10,7 @@ import elman
 from elman import config
 from elman.cli import main
 from elman.errors import UserError
-from elman.evaluation.brackets import tree_measures
+from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import result_of
 from elman.kinds.pairs.trees import bracketed, leaves, read_tree, read_trees
 from elman.kinds.trees.corpus import open_trees

@@ -13,6 +13,7 @@ from elman.learning.projections.projector import ByEigh, BySVD
 from elman.learning.projections.subspace import BySubspace
 from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import build_core
+from support.pairwise import every_value
 
 SIZE = 64
 
@@ -88,8 +89,7 @@ ADVERSARIES = (wander, spikes, creep, climb, turn, huge)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", [0.2, 0.8, 1.4])
-@pytest.mark.parametrize("adversary", ADVERSARIES)
+@every_value(delta=[0.2, 0.8, 1.4], adversary=ADVERSARIES)
 def test_thousands_of_steps_never_leave_the_set(adversary, delta):
     """sigma_1 <= 2 - delta + 1e-4 after each of 5,400 steps in all at n = 64, from an orthogonal matrix."""
     torch.manual_seed(5)

@@ -1,5 +1,6 @@
 """LSTM, GRU and highway sequence functions against plain loops: values, final states and every gradient."""
 
+from functools import partial
 from unittest.mock import patch
 
 import pytest
@@ -12,6 +13,7 @@ from elman.network.cells import fast_gru, fast_highway, fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.precision import products_in
 from support import networks
+from support.pairwise import every_pair
 from support.pretended import CUDA, Pretended
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-4}
@@ -28,7 +30,7 @@ def loop_lstm(weights: Weights, xs: Tensor, state):
     h, c = state
     outputs = []
     for x in xs:
-        z = linear(x, weights.input, weights.input_bias) + linear(h, weights.hidden, weights.hidden_bias)
+        z = linear(x, weights.weight_ih, weights.bias_ih) + linear(h, weights.weight_hh, weights.bias_hh)
         i, f, g, o = z.chunk(4, -1)
         c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
         h = torch.sigmoid(o) * torch.tanh(c)
@@ -40,8 +42,8 @@ def loop_gru_after(weights: Weights, xs: Tensor, state):
     (h,) = state
     outputs = []
     for x in xs:
-        x_r, x_z, x_n = linear(x, weights.input, weights.input_bias).chunk(3, -1)
-        h_r, h_z, h_n = linear(h, weights.hidden, weights.hidden_bias).chunk(3, -1)
+        x_r, x_z, x_n = linear(x, weights.weight_ih, weights.bias_ih).chunk(3, -1)
+        h_r, h_z, h_n = linear(h, weights.weight_hh, weights.bias_hh).chunk(3, -1)
         z = torch.sigmoid(x_z + h_z)
         h = z * h + (1 - z) * torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
         outputs.append(h)
@@ -50,12 +52,12 @@ def loop_gru_after(weights: Weights, xs: Tensor, state):
 
 def loop_gru_before(weights: Weights, xs: Tensor, state):
     (h,) = state
-    u_r, u_z, u_n = weights.hidden.chunk(3)
-    zero = torch.zeros_like(weights.hidden[:, 0])
-    b_r, b_z, b_n = (zero if weights.hidden_bias is None else weights.hidden_bias).chunk(3)
+    u_r, u_z, u_n = weights.weight_hh.chunk(3)
+    zero = torch.zeros_like(weights.weight_hh[:, 0])
+    b_r, b_z, b_n = (zero if weights.bias_hh is None else weights.bias_hh).chunk(3)
     outputs = []
     for x in xs:
-        x_r, x_z, x_n = linear(x, weights.input, weights.input_bias).chunk(3, -1)
+        x_r, x_z, x_n = linear(x, weights.weight_ih, weights.bias_ih).chunk(3, -1)
         r, z = torch.sigmoid(x_r + linear(h, u_r, b_r)), torch.sigmoid(x_z + linear(h, u_z, b_z))
         h = z * h + (1 - z) * torch.tanh(x_n + linear(r * h, u_n, b_n))
         outputs.append(h)
@@ -66,7 +68,7 @@ def loop_highway(weights: Weights, xs: Tensor, state):
     (s,) = state
     outputs = []
     for x in xs:
-        z = linear(x, weights.input, weights.input_bias) + linear(s, weights.hidden, weights.hidden_bias)
+        z = linear(x, weights.weight_ih, weights.bias_ih) + linear(s, weights.weight_hh, weights.bias_hh)
         h, t = z.chunk(2, -1)
         s = torch.tanh(h) * torch.sigmoid(t) + s * (1 - torch.sigmoid(t))
         outputs.append(s)
@@ -89,7 +91,7 @@ PAIRS = {
     "gru, reset after": (fast_gru.gru_reset_after, loop_gru_after, 3, 1),
     "hoisted gru, reset after": (hoisted_gru, loop_gru_after, 3, 1),
     "gru, reset before": (fast_gru.gru_reset_before, loop_gru_before, 3, 1),
-    "highway": (fast_highway.highway(1, coupled=True), loop_highway, 2, 1),
+    "highway": (partial(fast_highway.highway, depth=1, coupled=True), loop_highway, 2, 1),
 }
 
 
@@ -111,7 +113,7 @@ def results(function, weights, xs, state, *, final_only=False):
     generator = torch.Generator().manual_seed(1)
     used = last if final_only else (outputs, *last)
     loss = sum((t * torch.randn(t.shape, generator=generator, dtype=t.dtype)).sum() for t in used)
-    leaves = [t for t in (*weights, xs, *state) if isinstance(t, torch.Tensor)]
+    leaves = (*weights.tensors().values(), xs, *state)
     return (outputs, *last, *torch.autograd.grad(loss, leaves))
 
 
@@ -120,10 +122,7 @@ def assert_same(found, expected, dtype):
         torch.testing.assert_close(one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("biases", [0, 1, 2])
-@pytest.mark.parametrize("dtype", TOLERANCE)
+@every_pair(name=PAIRS, shape=SHAPES, biases=[0, 1, 2], dtype=TOLERANCE)
 def test_values_final_states_and_gradients_are_those_of_the_loop(name, shape, biases, dtype):
     fast, loop, gates, slots = PAIRS[name]
     arguments = problem(shape, gates, slots, biases, dtype)
@@ -138,9 +137,7 @@ def test_gradient_through_the_final_state_alone(name):
     assert_same(found, expected, torch.float64)
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("num_steps", [1, 7])
+@every_pair(name=PAIRS, dtype=TOLERANCE, num_steps=[1, 7])
 def test_without_gradients_the_values_are_the_same(name, dtype, num_steps):
     fast, loop, gates, slots = PAIRS[name]
     weights, xs, state = problem((num_steps, 3, 5, 4), gates, slots, 2, dtype)
@@ -162,7 +159,7 @@ def test_fast_cells_have_the_gradients_of_finite_differences(name):
         outputs, last = fast(Weights(w_x, w_h, b_x, b_h), xs, state)
         return (outputs, *last)
 
-    assert torch.autograd.gradcheck(function, (*weights[:4], xs, *state))
+    assert torch.autograd.gradcheck(function, (*weights.tensors().values(), xs, *state))
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -171,12 +168,12 @@ def test_strided_inputs_and_gradients(name):
     fast, loop, gates, slots = PAIRS[name]
     dtype = torch.float32
     weights, xs, state = problem((5, 6, 8, 8), gates, slots, 1, dtype)
-    mask = (torch.rand(weights.hidden.shape, generator=torch.Generator().manual_seed(0)) > 0.5) * 2.0
+    mask = (torch.rand(weights.weight_hh.shape, generator=torch.Generator().manual_seed(0)) > 0.5) * 2.0
 
     def gradients(function):
-        masked = weights._replace(input=weights.input[:, ::2], hidden=weights.hidden * mask)
+        masked = weights.replaced(weight_ih=weights.weight_ih[:, ::2], weight_hh=weights.weight_hh * mask)
         outputs, _ = function(masked, xs.transpose(0, 1)[:, :5, ::2], tuple(s[[0] * 5] for s in state))
-        return torch.autograd.grad(outputs.sum(), (*weights[:3], xs, *state))
+        return torch.autograd.grad(outputs.sum(), (*weights.tensors().values(), xs, *state))
 
     assert_same(gradients(fast), gradients(loop), dtype)
 
@@ -186,8 +183,8 @@ def test_backward_may_be_called_twice(name):
     fast, _, gates, slots = PAIRS[name]
     weights, xs, state = problem((4, 2, 3, 4), gates, slots, 2)
     loss = fast(weights, xs, state)[0].square().sum()
-    first = torch.autograd.grad(loss, (weights.hidden, xs), retain_graph=True)
-    for one, other in zip(first, torch.autograd.grad(loss, (weights.hidden, xs)), strict=True):
+    first = torch.autograd.grad(loss, (weights.weight_hh, xs), retain_graph=True)
+    for one, other in zip(first, torch.autograd.grad(loss, (weights.weight_hh, xs)), strict=True):
         assert one.equal(other)
 
 
@@ -210,12 +207,6 @@ def test_without_onednn_nothing_changes(name):
     expected = results(loop, *arguments)
     with torch.backends.mkldnn.flags(enabled=False):
         assert_same(results(fast, *arguments), expected, torch.float32)
-
-
-def test_lstm_refuses_peepholes():
-    weights, xs, state = problem((2, 1, 2, 3), 4, 2, 2)
-    with pytest.raises(AssertionError, match="peephole"):
-        fast_lstm.lstm(weights._replace(peephole=torch.zeros(3, 3)), xs, state)
 
 
 def test_one_step_never_goes_to_the_library():

@@ -5,8 +5,7 @@ import torch
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.build import build_cell
-from elman.network.cells.cell import Weights, unroll
+from elman.network.cells.cell import unroll
 from elman.network.precision import products_in
 from support import networks
 
@@ -21,22 +20,21 @@ FORMS = {
 
 def problem(name, dtype=torch.float32, shape=(7, 6, 5, 8)):
     """The cell, its weights, inputs [T, B, I] and state, as leaves."""
-    cell, (steps, rows, inputs, size) = build_cell(FORMS[name]), shape
+    cell, (steps, rows, inputs, size) = FORMS[name], shape
 
     def leaf(tensor):
         return tensor.detach().to(dtype).requires_grad_()
 
     weights = networks.weights(cell, inputs, size)
-    moved = (None if part is None else leaf(part) for part in weights[:5])
-    extra = tuple(leaf(part) for part in weights.extra)
+    moved = {name: leaf(part) for name, part in weights.tensors().items()}
     state = tuple(leaf(part) for part in networks.state(cell, rows, size))
-    return cell, Weights(*moved, extra), leaf(torch.randn(steps, rows, inputs)), state
+    return cell, weights.replaced(**moved), leaf(torch.randn(steps, rows, inputs)), state
 
 
 def gradients(run, weights, xs, state):
     outputs, after = run(weights, xs, state)
     pull = torch.linspace(-1, 1, outputs.numel(), dtype=outputs.dtype).view_as(outputs)
-    leaves = (*weights[:4], *weights.extra, xs, *state)
+    leaves = (*weights.tensors().values(), xs, *state)
     used = (pull * outputs).sum() + sum(part.square().sum() for part in after)
     return [outputs, *after, *torch.autograd.grad(used, leaves)]
 
@@ -46,8 +44,8 @@ def gradients(run, weights, xs, state):
 def test_products_of_onednn_give_the_loop(name, exact, monkeypatch):
     monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0)
     cell, weights, xs, state = problem(name)
-    weights = weights._replace(exact=exact)
-    found = gradients(cell.sequence, weights, xs, state)
+    weights = weights.replaced(exact=exact)
+    found = gradients(cell.scan, weights, xs, state)
     expected = gradients(lambda *given: unroll(cell.step, *given), weights, xs, state)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
@@ -56,28 +54,28 @@ def test_products_of_onednn_give_the_loop(name, exact, monkeypatch):
 @pytest.mark.parametrize("name", FORMS)
 def test_without_gradients_the_values_are_the_same(name):
     cell, weights, xs, state = problem(name, torch.float64)
-    outputs, after = cell.sequence(weights, xs, state)
+    outputs, after = cell.scan(weights, xs, state)
     kept = [part.clone() for part in state]
     with torch.no_grad():
-        found, last = cell.sequence(weights, xs, state)
+        found, last = cell.scan(weights, xs, state)
     for one, other in zip((found, *last, *state), (outputs, *after, *kept), strict=True):
         assert torch.equal(one, other)
 
 
 def test_any_split_into_windows_gives_the_same_outputs():
     cell, weights, xs, state = problem("five rounds of rank 3", torch.float64)
-    whole, _ = cell.sequence(weights, xs, state)
+    whole, _ = cell.scan(weights, xs, state)
     pieces = []
     for window in xs.split([1, 4, 2]):
-        outputs, state = cell.sequence(weights, window, state)
+        outputs, state = cell.scan(weights, window, state)
         pieces.append(outputs)
     torch.testing.assert_close(torch.cat(pieces), whole)
 
 
 def test_backward_may_be_called_twice():
     cell, weights, xs, state = problem("four rounds, capped")
-    loss = cell.sequence(weights, xs, state)[0].square().sum()
-    wanted = (weights.input, *weights.extra, xs)
+    loss = cell.scan(weights, xs, state)[0].square().sum()
+    wanted = (*weights.tensors().values(), xs)
     first = torch.autograd.grad(loss, wanted, retain_graph=True)
     for one, other in zip(first, torch.autograd.grad(loss, wanted), strict=True):
         assert torch.equal(one, other)
@@ -94,9 +92,11 @@ def test_in_bf16_the_products_of_inputs_stay_exact_in_a_first_layer(name, monkey
         with torch.no_grad():
             expected, _ = unroll(cell.step, weights, xs, state)
             with products_in("bf16"):
-                return (cell.sequence(weights, xs, state)[0] - expected).abs().max().item()
+                return (cell.scan(weights, xs, state)[0] - expected).abs().max().item()
 
-    assert 1e-4 < difference(weights._replace(exact=True)) < 0.05
-    none = weights._replace(hidden=0 * weights.hidden, extra=tuple(0 * part for part in weights.extra))
-    assert difference(none._replace(exact=True)) < 1e-5
+    assert 1e-4 < difference(weights.replaced(exact=True)) < 0.05
+    none = weights.replaced(
+        **{name: 0 * part for name, part in weights.tensors().items() if name[0] in "qr" or name == "weight_hh"}
+    )
+    assert difference(none.replaced(exact=True)) < 1e-5
     assert difference(none) > 1e-4

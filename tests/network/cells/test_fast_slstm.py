@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from elman import config
-from elman.network.cells import xlstm
 from elman.network.cells.cell import Weights, unroll
+from support.pairwise import every_pair
 
 KINDS = [(1, "sigmoid"), (2, "sigmoid"), (2, "exponential")]
 TOLERANCE = {torch.float64: 1e-11, torch.float32: 2e-4}
@@ -24,7 +24,16 @@ def problem(heads, biases, dtype, begun):
     started = torch.tensor([begun, begun, True, False, begun]).unsqueeze(1).to(dtype)
     h, c, m = (normal(5, size) * started for _ in range(3))
     n = (normal(5, size).abs() + 0.1) * started
-    leaves = [weights.input, weights.hidden, *filter(lambda one: one is not None, bias), normal(7, 5, 4), h, c, n, m]
+    leaves = [
+        weights.weight_ih,
+        weights.weight_hh,
+        *filter(lambda one: one is not None, bias),
+        normal(7, 5, 4),
+        h,
+        c,
+        n,
+        m,
+    ]
     return weights, [leaf.requires_grad_() for leaf in leaves]
 
 
@@ -38,16 +47,14 @@ def outcome(sequence, weights, leaves, used):
     return [*every, *torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("biases", [0, 1, 2])
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("begun", [True, False])
-@pytest.mark.parametrize("used", [(0,), (0, 1, 2, 3, 4), (2,), (3,), (4,)], ids=str)
+@every_pair(
+    kind=KINDS, biases=[0, 1, 2], dtype=TOLERANCE, begun=[True, False], used=[(0,), (0, 1, 2, 3, 4), (2,), (3,), (4,)]
+)
 def test_values_states_and_gradients_are_those_of_the_loop(kind, biases, dtype, begun, used):
     heads, forget = kind
-    cell = xlstm.build_slstm(config.SLSTM(heads=heads, forget=forget))
+    cell = config.SLSTM(heads=heads, forget=forget)
     weights, leaves = problem(heads, biases, dtype, begun)
-    found = outcome(cell.sequence, weights, leaves, used)
+    found = outcome(cell.scan, weights, leaves, used)
     expected = outcome(lambda *given: unroll(cell.step, *given), weights, leaves, used)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
@@ -56,16 +63,16 @@ def test_values_states_and_gradients_are_those_of_the_loop(kind, biases, dtype, 
 def test_it_has_first_derivatives_only():
     weights, leaves = problem(2, 2, torch.float64, begun=True)
     xs, *state = leaves[-5:]
-    outputs, _ = xlstm.build_slstm(config.SLSTM(heads=2)).sequence(weights, xs, tuple(state))
+    outputs, _ = config.SLSTM(heads=2).scan(weights, xs, tuple(state))
     with pytest.raises(RuntimeError, match="first derivatives only"):
         torch.autograd.grad(outputs.sum(), xs, create_graph=True)
 
 
 def test_a_gradient_of_one_number_and_a_second_backward_pass():
-    cell = xlstm.build_slstm(config.SLSTM(heads=2))
+    cell = config.SLSTM(heads=2)
     weights, leaves = problem(2, 2, torch.float64, begun=True)
     xs, state = leaves[-5].transpose(0, 1)[:, :3], tuple(part[:3] for part in leaves[-4:])
-    loss = cell.sequence(weights, xs, state)[0].sum()
+    loss = cell.scan(weights, xs, state)[0].sum()
     first = torch.autograd.grad(loss, leaves, retain_graph=True)
     assert all(one.equal(other) for one, other in zip(first, torch.autograd.grad(loss, leaves), strict=True))
     expected = torch.autograd.grad(unroll(cell.step, weights, xs, state)[0].sum(), leaves)
@@ -74,12 +81,12 @@ def test_a_gradient_of_one_number_and_a_second_backward_pass():
 
 
 def test_any_split_into_windows_gives_the_same_outputs():
-    cell = xlstm.build_slstm(config.SLSTM(heads=2))
+    cell = config.SLSTM(heads=2)
     weights, leaves = problem(2, 2, torch.float64, begun=False)
     xs, *state = leaves[-5:]
-    whole, _ = cell.sequence(weights, xs, tuple(state))
+    whole, _ = cell.scan(weights, xs, tuple(state))
     pieces = []
     for window in xs.split([1, 4, 2]):
-        outputs, state = cell.sequence(weights, window, tuple(state))
+        outputs, state = cell.scan(weights, window, tuple(state))
         pieces.append(outputs)
     torch.testing.assert_close(torch.cat(pieces), whole)

@@ -79,9 +79,9 @@ def test_cells_with_matrices_are_the_loop(name, called):
     def results(run):
         outputs, after = run(w, xs, state)
         loss = (pull * outputs).sum() + sum(part.sin().sum() for part in after)
-        return [outputs, *after, *torch.autograd.grad(loss, [xs, w.input])]
+        return [outputs, *after, *torch.autograd.grad(loss, [xs, w.weight_ih])]
 
-    found = results(cell.sequence)
+    found = results(cell.scan)
     assert called == [KERNELS[name]]
     for one, other in zip(found, results(lambda *given: unroll(cell.step, *given)), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)

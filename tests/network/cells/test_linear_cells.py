@@ -1,6 +1,7 @@
 """The diagonal and linear cells against NumPy transcriptions; how they begin; what they refuse."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,55 +10,65 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.network.cells import minimal_linear, rg_lru
-from elman.network.cells.build import build_cell
+from elman.network.cells import rg_lru
 from elman.network.cells.cell import unroll
-from elman.network.cells.lru import eigenvalues
+from elman.network.cells.lru import _lambda as eigenvalues
 from elman.network.cores.layer import Layer
 from reference import recurrences as reference
 from support import networks
+from support.pairwise import every_pair
 
 INPUTS, SIZE, STEPS = 3, 4, 6
 
 
 def arrays(w):
-    extra = [part.detach().numpy() for part in w.extra or ()]
-    bias = np.zeros(len(w.input)) if w.input_bias is None else w.input_bias.detach().numpy()
-    return w.input.detach().numpy(), bias, w.hidden.detach().numpy(), extra
+    """The arrays by their names, and `b`, zeros where there is no bias."""
+    named = SimpleNamespace(**{name: part.detach().numpy() for name, part in w.tensors().items()})
+    named.b = np.zeros(len(w.weight_ih)) if w.bias_ih is None else w.bias_ih.detach().numpy()
+    return named
 
 
 def min_gru(w, record, x, h):
-    (W_z, W_h), (b_z, b_h) = (np.split(part, 2) for part in arrays(w)[:2])
+    (W_z, W_h), (b_z, b_h) = (np.split(part, 2) for part in (arrays(w).weight_ih, arrays(w).b))
     return reference.min_gru(W_z, b_z, W_h, b_h, x, h)
 
 
 def min_lstm(w, record, x, h):
-    gates = zip(*(np.split(part, 3) for part in arrays(w)[:2]), strict=True)
+    gates = zip(*(np.split(part, 3) for part in (arrays(w).weight_ih, arrays(w).b)), strict=True)
     return reference.min_lstm(*(part for gate in gates for part in gate), x, h)
 
 
 def qrnn(w, record, x, _, c, x_before=None):
-    W, b, _, extra = arrays(w)
-    now, before = np.split(W, 3), np.split(extra[0] if extra else 0 * W, 3)
+    a = arrays(w)
+    W, b = a.weight_ih, a.b
+    now, before = np.split(W, 3), np.split(a.weight_before if record.window == 2 else 0 * W, 3)
     found = reference.qrnn(now, before, np.split(b, 3), x, x if x_before is None else x_before, c)
     return found if x_before is None else (*found, x)
 
 
 def sru(w, record, x, _, c):
-    W, b, (v_f, v_r), extra = arrays(w)
-    skip = x @ extra[0].T if extra else x
+    a = arrays(w)
+    W, b, (v_f, v_r) = a.weight_ih, a.b, a.v
+    skip = x @ a.skip.T if hasattr(a, "skip") else x
     return reference.sru(*np.split(W, 3), *np.split(b, 3), v_f, v_r, skip, record.highway_bias, x, c)
 
 
 def lru(w, record, x, _, re, im):
-    D, b, (nu, theta, gamma), (b_re, b_im, c_re, c_im) = arrays(w)
+    a = arrays(w)
+    D, b, (nu, theta, gamma), b_re, b_im, c_re, c_im = a.weight_ih, a.b, a.eigenvalues, a.B_re, a.B_im, a.C_re, a.C_im
     h, s = reference.lru(nu, theta, gamma, b_re + 1j * b_im, c_re + 1j * c_im, D, b, x, re + 1j * im)
     return h, s.real, s.imag
 
 
 def griffin(w, record, x, _, s, begun, before):
-    (W_u, W_g), (b_u, b_g) = (np.split(part, 2) for part in arrays(w)[:2])
-    _, _, (lam,), (kernel, bias, (W_r, W_i), (b_r, b_i), out, out_bias) = arrays(w)
+    a = arrays(w)
+    (W_u, W_g), (b_u, b_g), (W_r, W_i), (b_r, b_i) = (
+        np.split(a.weight_ih, 2),
+        np.split(a.b, 2),
+        a.gate_weight,
+        a.gate_bias,
+    )
+    lam, kernel, bias, out, out_bias = a.Lambda, a.conv_weight, a.conv_bias, a.out_weight, a.out_bias
     window = np.concatenate([before, (x @ W_u.T + b_u)[:, None]], axis=1)
     u = reference.convolution(kernel, window.transpose(1, 0, 2)) + bias
     first = not begun.any()
@@ -77,9 +88,7 @@ TRANSCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize("inputs", [INPUTS, SIZE])
-@pytest.mark.parametrize("biases", [0, 1])
-@pytest.mark.parametrize("name", TRANSCRIPTIONS)
+@every_pair(inputs=[INPUTS, SIZE], biases=[0, 1], name=TRANSCRIPTIONS)
 def test_step_and_sequence_are_the_papers_equations(name, biases, inputs):
     """From the first state, and again from the one that was reached."""
     cell, record = networks.CELLS[name], networks.CELL_RECORDS[name]
@@ -88,7 +97,7 @@ def test_step_and_sequence_are_the_papers_equations(name, biases, inputs):
     expected = tuple(part.numpy() for part in state)
     for _ in range(2):
         xs = torch.randn(STEPS, 2, inputs, dtype=torch.float64)
-        found = [(cell.sequence(w, xs, state)), unroll(cell.step, w, xs, state)]
+        found = [(cell.scan(w, xs, state)), unroll(cell.step, w, xs, state)]
         outputs = []
         for x in xs.numpy():
             expected = TRANSCRIPTIONS[name](w, record, x, *expected)
@@ -103,14 +112,14 @@ def test_step_and_sequence_are_the_papers_equations(name, biases, inputs):
 def test_gates_that_are_closed_in_floating_point_share_what_they_should():
     """With f = i = 0 in float32 the shares are still those of their ratio."""
     sums = torch.tensor([[-200.0, -201.0, 3.0]])
-    a, b = minimal_linear.lstm(sums)
+    a, b = config.MinLSTM().factors(sums)
     assert a.item() == pytest.approx(math.e / (1 + math.e), rel=1e-5)
     assert b.item() == pytest.approx(3.5 / (1 + math.e), rel=1e-5)
 
 
 def initialised(record, size, inputs=5):
     torch.manual_seed(0)
-    layer = Layer(build_cell(record), inputs, size)
+    layer = Layer(record, inputs, size)
     layer.initialise(config.Initialisation())
     return layer
 
@@ -125,20 +134,20 @@ def test_eigenvalues_begin_between_the_radii():
     assert modulus.square().mean().item() == pytest.approx((0.36 + 0.81) / 2, rel=0.01)
     assert phase.min() >= 0
     assert phase.max().item() == pytest.approx(0.5, abs=0.01)
-    gamma = layer.weight_hh[2].exp().detach()
+    gamma = layer.eigenvalues[2].exp().detach()
     torch.testing.assert_close(gamma, (1 - modulus.square()).sqrt(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_whole_disc_begins_finite():
     layer = initialised(config.LRU(), 5000)
-    assert layer.weight_hh.isfinite().all()
+    assert layer.eigenvalues.isfinite().all()
     xs = torch.randn(3, 2, 5)
     assert layer(xs, layer.begin(2))[0].isfinite().all()
 
 
 def test_the_gate_of_griffin_begins_between_its_bounds():
     layer = initialised(config.RGLRU(heads=2), 3000)
-    kept = (-8 * torch.nn.functional.softplus(layer.weight_hh)).exp().detach()
+    kept = (-8 * torch.nn.functional.softplus(layer.Lambda)).exp().detach()
     assert kept.min() + 1e-5 >= 0.9
     assert kept.max() <= 0.999 + 1e-5
     assert kept.mean().item() == pytest.approx(0.9495, abs=0.002)
@@ -161,16 +170,15 @@ def test_the_first_input_of_a_sequence_enters_whole():
     reached = networks.state(cell, rows=1)
     both = tuple(torch.cat(pair) for pair in zip(fresh, reached, strict=True))
     xs = torch.randn(4, 2, INPUTS, dtype=torch.float64)
-    together = cell.sequence(w, xs, both)[0]
-    torch.testing.assert_close(together[:, :1], cell.sequence(w, xs[:, :1], fresh)[0])
-    torch.testing.assert_close(together[:, 1:], cell.sequence(w, xs[:, 1:], reached)[0])
+    together = cell.scan(w, xs, both)[0]
+    torch.testing.assert_close(together[:, :1], cell.scan(w, xs[:, :1], fresh)[0])
+    torch.testing.assert_close(together[:, 1:], cell.scan(w, xs[:, 1:], reached)[0])
 
 
 @pytest.mark.parametrize(
     ("stack", "told"),
     [
         ({"cell": config.RGLRU(heads=3), "sizes": (4,)}, "heads = 3 does not divide a layer of 4"),
-        ({"cell": config.LRU(radius=(0.9, 0.5)), "sizes": (4,)}, "the smaller one first"),
         ({"cell": config.MinGRU(), "sizes": (4,), "weight_drop": 0.5}, "the cell min-gru has none; set it to 0$"),
         (
             {"cell": config.QRNN(), "sizes": (4,), "recurrent_dropout": 0.5},
@@ -184,8 +192,17 @@ def test_what_a_cell_cannot_do_is_one_line(stack, told):
         build_model(config.Model(encoder=config.Lookup(size=3), core=config.Stack(**stack)), 7)
 
 
-@pytest.mark.parametrize("name", [name for name, cell in networks.CELLS.items() if cell.masks is None])
-def test_what_is_offered_instead_of_recurrent_dropout_is_accepted(name):
+def test_radii_that_are_not_in_order_are_one_line():
+    with pytest.raises(ValueError, match="the smaller one first"):
+        config.LRU(radius=(0.9, 0.5))
+
+
+def test_what_is_offered_instead_of_recurrent_dropout_is_accepted():
+    for name in (name for name, cell in networks.CELLS.items() if cell.masks is None):
+        require_offer(name)
+
+
+def require_offer(name):
     def built(**settings):
         stack = config.Stack(cell=networks.CELL_RECORDS[name], sizes=(4,), biases=1, **settings)
         return build_model(config.Model(encoder=config.Lookup(size=4), core=stack), 7)
@@ -198,7 +215,7 @@ def test_what_is_offered_instead_of_recurrent_dropout_is_accepted(name):
 
 
 def test_layers_without_recurrent_weights_have_none():
-    layer = Layer(build_cell(config.MinGRU()), 3, 4)
+    layer = Layer(config.MinGRU(), 3, 4)
     assert layer.weight_hh is None
     assert {name for name, _ in layer.named_parameters()} == {"weight_ih", "bias_ih"}
-    assert Layer(build_cell(config.MinGRU()), 3, 4, biases=0).bias_ih is None
+    assert Layer(config.MinGRU(), 3, 4, biases=0).bias_ih is None

@@ -1,5 +1,7 @@
 """sLSTM and the cells with matrices as states against NumPy transcriptions, and their chunked forms."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,6 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.network.cells import chunked as chunked_form
-from elman.network.cells.build import build_cell
 from elman.network.cells.cell import unroll
 from elman.network.cells.chunked import chunked
 from elman.network.cores.layer import Layer
@@ -18,9 +19,10 @@ INPUTS, SIZE, STEPS = 3, 4, 6
 
 
 def arrays(w):
-    extra = [part.detach().numpy() for part in w.extra or ()]
-    bias = np.zeros(len(w.input)) if w.input_bias is None else w.input_bias.detach().numpy()
-    return w.input.detach().numpy(), bias, w.hidden.detach().numpy(), extra
+    """The arrays by their names, and `b`, zeros where there is no bias."""
+    named = SimpleNamespace(**{name: part.detach().numpy() for name, part in w.tensors().items()})
+    named.b = np.zeros(len(w.weight_ih)) if w.bias_ih is None else w.bias_ih.detach().numpy()
+    return named
 
 
 def heads_of(x, heads):
@@ -36,8 +38,9 @@ def each_head(formula, *parts):
 
 def slstm(w, record, x, h, c, n, m):
     """The unscaled c and n are those of the state times e^m."""
-    W, b, R, _ = arrays(w)
-    d = 0 * b if w.hidden_bias is None else w.hidden_bias.detach().numpy()
+    a = arrays(w)
+    W, b, R = a.weight_ih, a.b, a.weight_hh
+    d = 0 * b if w.bias_hh is None else w.bias_hh.detach().numpy()
     R = R.reshape(4, record.heads, SIZE // record.heads, -1)
     gates = [part + reference.blocks(block, h) for part, block in zip(np.split(x @ W.T + b + d, 4, 1), R, strict=True)]
     h, c, n = reference.slstm(*gates, record.forget == "exponential", c * np.exp(m), n * np.exp(m))
@@ -48,20 +51,19 @@ def slstm(w, record, x, h, c, n, m):
 
 
 def mlstm(w, record, x, _, C, n, m, *before):
-    W, b, _, (W_if, b_if, *scale) = arrays(w)
-    heads = record.heads
+    a = arrays(w)
+    W, b, W_if, b_if, heads = a.weight_ih, a.b, a.if_weight, a.if_bias, record.heads
     q, k, v, o = np.split(x @ W.T + b, 4, axis=1)
     if before:
-        *scale, kernel, bias = scale
-        mixed, after = convolved(kernel, x, before[0], bias)
+        mixed, after = convolved(a.conv_weight, x, before[0], a.conv_bias)
         q, k = np.split(mixed @ W[: 2 * SIZE].T + b[: 2 * SIZE], 2, axis=1)
         before = (after,)
     i, f = np.split(x @ W_if.T + b_if, 2, axis=1)
     q, k, v = (heads_of(part, heads) for part in (q, k, v))
     size = np.exp(m)[..., None]
     h, C, n = each_head(reference.mlstm_head, q, k, v, i, f, C.swapaxes(2, 3) * size[..., None], n * size)
-    if scale:
-        h = reference.norm(h) * heads_of(scale[0][None], heads)
+    if record.head_norm:
+        h = reference.norm(h) * heads_of(a.norm_weight[None], heads)
     m = np.maximum(reference.log_sigm(f) + m, i)
     size = np.exp(-m)[..., None]
     return reference.sigm(o) * h.reshape(len(x), -1), C.swapaxes(2, 3) * size[..., None], n * size, m, *before
@@ -73,7 +75,9 @@ def convolved(kernel, now, before, bias=0.0):
 
 
 def mamba2(w, record, x, _, S, before):
-    W, b, (dt_bias, A_log, skip), (W_bcd, kernel, bias, scale, out) = arrays(w)
+    a = arrays(w)
+    W, b, dt_bias, A_log, skip, W_bcd = a.weight_ih, a.b, a.dt_bias, a.A_log, a.D, a.bcdt_proj
+    kernel, bias, scale, out = a.conv_weight, a.conv_bias, a.norm_weight, a.out_proj
     heads, n, rows = record.heads, record.states, len(x)
     u, z = np.split(x @ W.T + b, 2, axis=1)
     bcd = x @ W_bcd.T
@@ -87,7 +91,8 @@ def mamba2(w, record, x, _, S, before):
 
 
 def deltanet(w, record, x, _, S, before):
-    W, b, hidden, (W_g, kernel, scale, out) = arrays(w)
+    a = arrays(w)
+    W, b, W_g, kernel, scale, out = a.weight_ih, a.b, a.ba_proj, a.conv_weight, a.norm_weight, a.out_proj
     heads, rows = record.heads, len(x)
     sums = x @ W.T + b
     mixed, before = convolved(kernel, sums[:, : 3 * SIZE], before)
@@ -95,15 +100,17 @@ def deltanet(w, record, x, _, S, before):
     q, k = (part / np.sqrt((part**2).sum(-1, keepdims=True) + 1e-6) for part in (q, k))
     gates = x @ W_g.T
     beta = reference.sigm(gates[:, :heads]) * (2 if record.negative_eigenvalues else 1)
-    g = -np.exp(hidden[0]) * reference.softplus(gates[:, heads:] + hidden[1]) if record.gated else 0 * beta
+    g = -np.exp(a.A_log) * reference.softplus(gates[:, heads:] + a.dt_bias) if record.gated else 0 * beta
     y, S = each_head(reference.delta_head, q, k, v, beta, g, S.swapaxes(2, 3))
     y = (reference.rms_norm(y) * scale).reshape(rows, -1) * reference.silu(sums[:, 3 * SIZE :])
     return y @ out.T, S.swapaxes(2, 3), before
 
 
 def rwkv7(w, record, x, _, before, S):
-    W, b, (xi, alpha, rho), extra = arrays(w)
-    means, u_w, v_w, d, u_a, v_a, a_0, u_g, v_g, (scale, shift), out = extra
+    n = arrays(w)
+    W, b, xi, alpha, rho, means = n.weight_ih, n.b, n.k_k, n.k_a, n.r_k, n.mix
+    u_w, v_w, d, u_a, v_a, a_0, u_g, v_g = n.w1, n.w2, n.w0, n.a1, n.a2, n.a0, n.g1, n.g2
+    scale, shift, out = n.ln_weight, n.ln_bias, n.out_proj
     heads, rows = record.heads, len(x)
     x_r, x_w, x_k, x_v, x_a, x_g = (x + (before - x) * mean for mean in means)
     r, k, v = (
@@ -124,7 +131,8 @@ def rwkv7(w, record, x, _, before, S):
 
 def local_attention(w, record, x, _, keys, values, there):
     """The times of what is kept are counted from the present, 0."""
-    W, b, _, (out,) = arrays(w)
+    named = arrays(w)
+    W, b, out = named.weight_ih, named.b, named.out_proj
     q, k, v = np.split(x @ W.T + b, 3, axis=1)
     keys, values = np.concatenate([keys, k[:, None]], axis=1), np.concatenate([values, v[:, None]], axis=1)
     there = np.concatenate([there, np.ones((len(x), 1))], axis=1)
@@ -156,17 +164,21 @@ def first_state(cell, inputs=INPUTS, rows=2, dtype=torch.float64):
     return tuple(torch.zeros(rows, *shape, dtype=dtype) for shape in cell.shapes(inputs, SIZE))
 
 
-@pytest.mark.parametrize("biases", [0, 1, 2])
 @pytest.mark.parametrize("name", TRANSCRIPTIONS)
-def test_step_and_sequence_are_the_papers_equations(name, biases):
+def test_step_and_sequence_are_the_papers_equations(name):
     """From the first state, and again from the one that was reached."""
+    for biases in (0, 1, 2):
+        assert_equations(name, biases)
+
+
+def assert_equations(name, biases):
     cell, record = networks.CELLS[name], networks.CELL_RECORDS[name]
     w = networks.weights(cell, biases=biases)
     state = first_state(cell)
     expected = tuple(part.numpy() for part in state)
     for _ in range(2):
         xs = torch.randn(STEPS, 2, INPUTS, dtype=torch.float64)
-        found = [cell.sequence(w, xs, state), unroll(cell.step, w, xs, state)]
+        found = [cell.scan(w, xs, state), unroll(cell.step, w, xs, state)]
         outputs = []
         for x in xs.numpy():
             expected = TRANSCRIPTIONS[name](w, record, x, *expected)
@@ -185,8 +197,7 @@ def test_chunks_of_a_long_sequence_are_the_loop(name, monkeypatch):
     cell = networks.CELLS[name]
     w, state = networks.weights(cell), networks.state(cell)
     xs = torch.randn(37, 2, INPUTS, dtype=torch.float64, requires_grad=True)
-    arrays = [part for part in (*w, *w.extra) if isinstance(part, torch.Tensor) and part.numel()]
-    inputs = [xs, *state, *arrays]
+    inputs = [xs, *state, *w.tensors().values()]
     pull = torch.randn(37, 2, SIZE, dtype=torch.float64)
 
     def results(run):
@@ -195,7 +206,7 @@ def test_chunks_of_a_long_sequence_are_the_loop(name, monkeypatch):
         gradients = torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
         return [outputs, *after, *gradients]
 
-    for one, other in zip(results(cell.sequence), results(lambda *given: unroll(cell.step, *given)), strict=True):
+    for one, other in zip(results(cell.scan), results(lambda *given: unroll(cell.step, *given)), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10 * max(1.0, other.abs().max().item()))
 
 
@@ -235,9 +246,9 @@ def test_gates_far_from_zero_give_finite_outputs_and_gradients(name, size):
     layer = Layer(networks.CELLS[name], INPUTS, SIZE)
     layer.initialise(config.Initialisation())
     with torch.no_grad():
-        bias = layer.extra[1][: len(layer.extra[1]) // 2] if name.startswith("mlstm") else layer.bias_ih[:SIZE]
+        bias = layer.if_bias[: len(layer.if_bias) // 2] if name.startswith("mlstm") else layer.bias_ih[:SIZE]
         bias.fill_(size)
-    for run in (layer.cell.sequence, lambda *given: unroll(layer.cell.step, *given)):
+    for run in (layer.cell.scan, lambda *given: unroll(layer.cell.step, *given)):
         layer.zero_grad()
         outputs, after = run(layer.weights(), torch.randn(20, 2, INPUTS), layer.begin(2))
         outputs.square().sum().backward()
@@ -254,26 +265,26 @@ def test_outputs_do_not_depend_on_the_stabiliser():
         shift = 0.7
         by = torch.tensor(-shift).double().exp()
         scaled = (h, c * by ** powers[1], n * by ** powers[2], m + shift)
-        torch.testing.assert_close(cell.sequence(w, xs, scaled)[0], cell.sequence(w, xs, (h, c, n, m))[0])
+        torch.testing.assert_close(cell.scan(w, xs, scaled)[0], cell.scan(w, xs, (h, c, n, m))[0])
 
 
 def test_they_begin_as_published():
     torch.manual_seed(0)
     made = {}
     for name, record in {"mlstm": config.MLSTM(), "mamba2": config.Mamba2(heads=64), "rwkv7": config.RWKV7()}.items():
-        made[name] = Layer(build_cell(record), 32, 64)
+        made[name] = Layer(record, 32, 64)
         made[name].initialise(config.Initialisation())
-    assert made["mlstm"].extra[1][4:].tolist() == [3.0, 4.0, 5.0, 6.0]
-    assert not made["mlstm"].extra[0].any()
-    dt_bias, a_log, skip = made["mamba2"].weight_hh.detach()
-    step = torch.nn.functional.softplus(dt_bias)
+    assert made["mlstm"].if_bias[4:].tolist() == [3.0, 4.0, 5.0, 6.0]
+    assert not made["mlstm"].if_weight.any()
+    a_log, skip = made["mamba2"].A_log, made["mamba2"].D
+    step = torch.nn.functional.softplus(made["mamba2"].dt_bias)
     assert step.min() >= 0.001 * 0.999
     assert step.max() <= 0.1 * 1.001
     assert a_log.exp().min() >= 1
     assert a_log.exp().max() <= 16
     assert skip.eq(1).all()
-    assert made["rwkv7"].extra[0][0, 0] == 1
-    assert made["rwkv7"].extra[0][0, -1] == 0
+    assert made["rwkv7"].mix[0, 0] == 1
+    assert made["rwkv7"].mix[0, -1] == 0
 
 
 HEADS = config.SLSTM, config.MLSTM, config.DeltaNet, config.RWKV7, config.Mamba2, config.LocalAttention
@@ -282,7 +293,7 @@ HEADS = config.SLSTM, config.MLSTM, config.DeltaNet, config.RWKV7, config.Mamba2
 @pytest.mark.parametrize("record", HEADS)
 def test_heads_that_do_not_divide_a_layer_are_one_line(record):
     with pytest.raises(UserError, match=r"model\.core\.cell\.heads = 3 does not divide a layer of (4|8) numbers"):
-        Layer(build_cell(record(heads=3)), INPUTS, 4)
+        Layer(record(heads=3), INPUTS, 4)
 
 
 def test_attention_forgets_what_is_older_than_its_window():
@@ -292,7 +303,7 @@ def test_attention_forgets_what_is_older_than_its_window():
     xs = torch.randn(10, 2, INPUTS, dtype=torch.float64)
     other = xs.clone()
     other[2] += 1.0
-    change = (cell.sequence(w, xs, state)[0] - cell.sequence(w, other, state)[0]).abs().amax((1, 2))
+    change = (cell.scan(w, xs, state)[0] - cell.scan(w, other, state)[0]).abs().amax((1, 2))
     assert change[2 : 2 + window].gt(1e-3).all()
     assert not change[:2].any()
     assert not change[2 + window :].any()
@@ -309,8 +320,7 @@ def test_attention_forgets_what_is_older_than_its_window():
 )
 def test_the_kernel_of_a_convolution_begins_so_that_variance_is_kept(record):
     torch.manual_seed(1)
-    layer = Layer(build_cell(record), 64, 64)
+    layer = Layer(record, 64, 64)
     layer.initialise(config.Initialisation())
-    kernels = [array for array in layer.extra if array.ndim == 2 and array.shape[1] == 16 and len(array) >= 64]
-    assert len(kernels) == 1
-    assert kernels[0].std().item() == pytest.approx(1 / 4, rel=0.05)
+    assert layer.conv_weight.shape[1] == 16
+    assert layer.conv_weight.std().item() == pytest.approx(1 / 4, rel=0.05)

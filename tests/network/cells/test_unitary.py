@@ -9,16 +9,13 @@ import torch
 from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.network.cells.unitary import UNITARY, evolve, fill, mod_relu, permutation
+from elman.network.cells.unitary import Unitary, evolve, mod_relu, permutation
 from elman.network.cores.layer import Layer
 from reference import cells as reference
-from support import networks
 
 
 def recurrent(n, dtype=torch.float64):
-    hidden = torch.empty(8, n, dtype=dtype)
-    fill(hidden)
-    return hidden
+    return torch.empty(3, n, dtype=dtype).uniform_(-math.pi, math.pi), torch.empty(4, n, dtype=dtype).uniform_(-1, 1)
 
 
 def as_complex(*shape):
@@ -28,18 +25,18 @@ def as_complex(*shape):
 @pytest.mark.parametrize("n", [1, 2, 7, 64])
 def test_the_recurrent_map_is_unitary(n):
     """||W h|| = ||h||, W* W = I, and the matrix is that of the paper's factors."""
-    hidden, h = recurrent(n), as_complex(5, n)
-    torch.testing.assert_close(evolve(hidden, h).abs().square().sum(1), h.abs().square().sum(1), rtol=1e-13, atol=0)
-    matrix = evolve(hidden, torch.eye(n, dtype=torch.complex128)).t().numpy()
+    (theta, v), h = recurrent(n), as_complex(5, n)
+    torch.testing.assert_close(evolve(theta, v, h).abs().square().sum(1), h.abs().square().sum(1), rtol=1e-13, atol=0)
+    matrix = evolve(theta, v, torch.eye(n, dtype=torch.complex128)).t().numpy()
     np.testing.assert_allclose(matrix.conj().T @ matrix, np.eye(n), atol=1e-13)
-    theta, v = hidden[:3].numpy(), hidden[3:7].numpy()
+    theta, v = theta.numpy(), v.numpy()
     expected = reference.unitary_matrix(theta, v[0] + 1j * v[1], v[2] + 1j * v[3], permutation(n))
     np.testing.assert_allclose(matrix, expected, atol=1e-13)
 
 
 def test_neither_states_nor_gradients_fade_in_a_thousand_steps():
     """With b = 0 and no input every state and every gradient has the norm of the first, 1e-10 of it at most apart."""
-    layer = Layer(UNITARY, 1, 12, biases=0).double()
+    layer = Layer(Unitary(), 1, 12, biases=0).double()
     layer.initialise(config.Initialisation())
     with torch.no_grad():
         layer.weight_ih.zero_()
@@ -64,9 +61,9 @@ def test_mod_relu_turns_off_what_is_small_and_keeps_the_angle():
 
 
 def test_it_begins_as_in_the_paper():
-    layer = Layer(UNITARY, 3, 2000)
+    layer = Layer(Unitary(), 3, 2000)
     layer.initialise(config.Initialisation())
-    angles, reflections, b = layer.weight_hh.detach().split((3, 4, 1))
+    angles, reflections, b = layer.theta, layer.reflections, layer.threshold
     for part, bound in ((angles, math.pi), (reflections, 1.0)):
         assert part.abs().max() <= bound
         assert part.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
@@ -80,9 +77,7 @@ def test_the_permutation_is_one_and_always_the_same():
 
 def test_what_it_cannot_do_is_one_line():
     with pytest.raises(UserError, match="complex units of two numbers each, and 5 is odd"):
-        Layer(UNITARY, 3, 5)
+        Layer(Unitary(), 3, 5)
     record = config.Stack(sizes=(4,), cell=config.Unitary(), weight_drop=0.1)
     with pytest.raises(UserError, match="the cell unitary has none"):
         build_model(config.Model(encoder=config.Lookup(size=3), core=record), 7)
-    layer = networks.CELLS["unitary"]
-    assert layer.structured.shape(6) == (8, 3)

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch.nn import init
 
-from elman.network.cells.gru import GRU_RESET_BEFORE
+from elman.network.cells.gru import GRU
 from elman.network.cores.attentive import Additive, AttentiveCore, Dot, General, attend, fed_size
 from elman.network.cores.layer import Layer
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import StackCore
 from reference import attention as paper
 from reference.cells import Gate, gru_reset_before
 
@@ -71,8 +71,8 @@ def test_nothing_is_looked_at_where_there_is_nothing():
 
 
 def core_of(feed, kind):
-    layer = Layer(GRU_RESET_BEFORE, 2 + fed_size(feed, M, A), D, biases=1)
-    return drawn(AttentiveCore(Stack([layer]), kind, M, A, feed=feed)).eval()
+    layer = Layer(GRU(reset="before"), 2 + fed_size(feed, M, A), D, biases=1)
+    return drawn(AttentiveCore(StackCore([layer]), kind, M, A, feed=feed)).eval()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -132,8 +132,8 @@ def test_the_symbols_alone_go_through_the_fused_path_and_the_loop_alike():
 @pytest.mark.parametrize("feed", ["output", "context"])
 def test_dropout_of_a_decoder_is_between_the_layers_before_the_output_and_on_what_is_fed(feed, monkeypatch):
     """Step by step with given masks: the second layer, the attention layer and the next step read masked values."""
-    cells = [Layer(GRU_RESET_BEFORE, inputs, D, biases=1) for inputs in (2 + fed_size(feed, M, A), D)]
-    core = drawn(AttentiveCore(Stack(cells), Dot(), M, A, feed=feed))
+    cells = [Layer(GRU(reset="before"), inputs, D, biases=1) for inputs in (2 + fed_size(feed, M, A), D)]
+    core = drawn(AttentiveCore(StackCore(cells), Dot(), M, A, feed=feed))
     masks = [2.0 * torch.randint(2, (4, 1, size)).double() for size in (D, D, A)]
     monkeypatch.setattr(core.stack, "masks", lambda x: masks[:2])
     monkeypatch.setattr(core.output_dropout, "mask", lambda x, size: masks[2])

@@ -10,7 +10,7 @@ from elman import config
 from elman.network.build import build_model
 from elman.network.cells.cell import unroll
 from elman.network.cores.core import Surroundings
-from elman.network.cores.reservoir import Reservoir
+from elman.network.cores.reservoir import ReservoirCore
 from reference import cells as reference
 from support import networks
 
@@ -138,7 +138,7 @@ def test_jordan_drops_the_same_units_at_every_step():
 
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_a_reservoir_is_jaegers(leak):
-    core = Reservoir(config.Reservoir(size=20, leak=leak, bias_scale=0.5), Surroundings(3)).double().draw()
+    core = ReservoirCore(config.Reservoir(size=20, leak=leak, bias_scale=0.5), Surroundings(3)).double().draw()
     x = torch.randn(STEPS, 2, 3, dtype=torch.float64)
     trace, _ = core(x, core.begin(2))
     s = np.zeros((2, 20))
@@ -149,7 +149,7 @@ def test_a_reservoir_is_jaegers(leak):
 
 def test_a_reservoir_has_the_radius_and_the_density_that_were_asked_for():
     core = (
-        Reservoir(config.Reservoir(size=200, radius=1.1, density=0.05, input_scale=0.3), Surroundings(3))
+        ReservoirCore(config.Reservoir(size=200, radius=1.1, density=0.05, input_scale=0.3), Surroundings(3))
         .double()
         .draw()
     )
@@ -157,9 +157,8 @@ def test_a_reservoir_has_the_radius_and_the_density_that_were_asked_for():
     assert (core.weight_hh != 0).double().mean().item() == pytest.approx(0.05, rel=0.1)
     assert 0.25 < core.weight_ih.abs().max() <= 0.3
     assert not core.bias.any()
-    twins = [
-        Reservoir(config.Reservoir(size=20), Surroundings(3)).draw(torch.Generator().manual_seed(4)) for _ in range(2)
-    ]
+    record = config.Reservoir(size=20)
+    twins = [record.build(Surroundings(3)).draw(torch.Generator().manual_seed(4)) for _ in range(2)]
     assert torch.equal(twins[0].weight_hh, twins[1].weight_hh)
 
 

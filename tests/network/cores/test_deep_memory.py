@@ -7,7 +7,7 @@ import torch
 
 from elman import config
 from elman.data.batches import Source
-from elman.network.cores.deep_memory import MemoryLayer
+from elman.network.cores.deep_memory import DeepMemory
 from elman.network.cores.layer import Layer
 from elman.network.cores.padding import Padding
 from reference import deep_memory as paper
@@ -22,7 +22,7 @@ BELOW, SIZE, LENGTH = 3, 4, 5
 def layer_of(read, write, cell=None):
     torch.manual_seed(0)
     record = config.MemoryLayer(size=SIZE, read=read, write=write, score_size=6)
-    layer = MemoryLayer(record, cell or config.LSTM(), BELOW, locked=True).double()
+    layer = DeepMemory(record, cell or config.LSTM(), BELOW, locked=True).double()
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter)
     return layer
@@ -110,7 +110,7 @@ def test_padding_never_changes_a_probability(reads, writes):
 
 
 def test_dropout_acts_on_the_memory_alone():
-    layer = MemoryLayer(config.MemoryLayer(size=SIZE, output_dropout=0.5), config.LSTM(), BELOW, locked=True).train()
+    layer = DeepMemory(config.MemoryLayer(size=SIZE, output_dropout=0.5), config.LSTM(), BELOW, locked=True).train()
     layer.initialise(config.Initialisation())
     memory, state = read(layer, torch.randn(LENGTH, 2, BELOW))
     assert memory.eq(0).all(0).any()

@@ -1,11 +1,12 @@
 """Which form of its cell a layer takes."""
 
+from itertools import product
+
 import pytest
 import torch
 
 from elman import config
 from elman.network import matmul
-from elman.network.cells.cell import Cell
 from elman.network.cores.layer import Layer
 from elman.network.precision import products_in
 from support import networks
@@ -20,7 +21,7 @@ def layer(inputs=4, units=4):
     def step(weights, x, state):
         return (torch.ones_like(x),)
 
-    return Layer(Cell(1, 1, step, gives(2.0), "toy"), inputs, units)
+    return Layer(networks.toy(step, gives(2.0)), inputs, units)
 
 
 @pytest.mark.parametrize(
@@ -54,18 +55,16 @@ def test_the_larger_of_both_products_decides(monkeypatch, inputs, units, expecte
     assert outputs.eq(expected).all()
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("gradients", [True, False])
 @pytest.mark.parametrize("name", networks.CELLS)
-def test_under_autocast_a_layer_computes_in_the_type_of_its_weights(name, gradients, kind):
+def test_under_autocast_a_layer_computes_in_the_type_of_its_weights(name):
     """Also over vectors and from a state of another type, as embeddings under autocast may be."""
-    torch.manual_seed(3)
     made = Layer(networks.CELLS[name], 4, 4)
     made.initialise(config.Initialisation())
-    xs = torch.randn(3, 2, 4).to(kind)
-    state = tuple(torch.randn_like(part).abs().to(kind) for part in made.begin(2))
-    with torch.set_grad_enabled(gradients):
-        expected, after = made(xs.float(), tuple(part.float() for part in state))
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            outputs, reached = made(xs, state)
-    torch.testing.assert_close((outputs, *reached), (expected, *after), rtol=0, atol=0)
+    for kind, gradients in product((torch.float32, torch.bfloat16), (True, False)):
+        xs = torch.randn(3, 2, 4).to(kind)
+        state = tuple(torch.randn_like(part).abs().to(kind) for part in made.begin(2))
+        with torch.set_grad_enabled(gradients):
+            expected, after = made(xs.float(), tuple(part.float() for part in state))
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                outputs, reached = made(xs, state)
+        torch.testing.assert_close((outputs, *reached), (expected, *after), rtol=0, atol=0)

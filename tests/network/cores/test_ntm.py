@@ -17,7 +17,7 @@ from elman.network.build import build_model
 from elman.network.cores import addressing
 from elman.network.cores.addressing import Heads, addressed, by_content, sharpened, shifted, written
 from elman.network.cores.core import Surroundings
-from elman.network.cores.ntm import EMPTY, TuringMachine
+from elman.network.cores.ntm import EMPTY, TuringMachineCore
 from reference import memory as reference
 from reference.cells import Gate, lstm
 from support.networks import randomise
@@ -34,7 +34,7 @@ def array(tensor):
 
 
 def machine(**options):
-    return randomise(TuringMachine(config.TuringMachine(**options), Surroundings(INPUTS)))
+    return randomise(TuringMachineCore(config.TuringMachine(**options), Surroundings(INPUTS)))
 
 
 def heads_of(o, readers, writers, width, shifts):

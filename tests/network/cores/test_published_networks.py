@@ -9,7 +9,7 @@ from elman.data.batches import Source
 from elman.network.build import build_model
 from elman.network.cores.source import SourceReader
 from elman.network.encoders.encoder import Inputs
-from elman.network.encoders.values import Values
+from elman.network.encoders.values import ValuesEncoder
 from reference import networks as reference
 from reference.cells import Gate
 from support import networks as small
@@ -68,7 +68,7 @@ def test_skip_connections_are_melis(input_gate):
 
 def test_both_directions_are_schusters_and_paliwals():
     record = config.Reader(stack=config.Stack(sizes=(4,), cell=config.Elman()))
-    reader = small.randomise(SourceReader(record, Values(config.Values(), Inputs(3)), locked=True)).eval()
+    reader = small.randomise(SourceReader(record, ValuesEncoder(config.Values(), Inputs(3)), locked=True)).eval()
     xs = torch.randn(STEPS, ROWS, 3, dtype=torch.float64)
     memory = reader(Source(xs, torch.ones(STEPS, ROWS, dtype=torch.bool))).memory
     (forward,), (backward,) = (split(layer) for layer in reader.layers[0])

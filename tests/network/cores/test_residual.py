@@ -9,6 +9,7 @@ from elman.network.cores.core import build_core
 from reference import residual as reference
 from reference.recurrences import convolution
 from support import networks
+from support.pairwise import every_pair, every_value
 
 STEPS, ROWS = 5, 2
 
@@ -27,10 +28,7 @@ def normalised(norm, x):
     return (reference.rms_norm if len(parts) == 1 else reference.layer_norm)(x, *parts)
 
 
-@pytest.mark.parametrize("inputs", [3, 4])
-@pytest.mark.parametrize("feed_forward", ["none", "mlp", "glu"])
-@pytest.mark.parametrize("norm", ["rms", "layer"])
-@pytest.mark.parametrize("reach", [None, 3])
+@every_pair(inputs=[3, 4], feed_forward=["none", "mlp", "glu"], norm=["rms", "layer"], reach=[None, 3])
 def test_blocks_are_those_of_the_equations(norm, feed_forward, inputs, reach):
     """With the cell's own outputs, which its transcription covers."""
     made = core(inputs, norm=norm, feed_forward=feed_forward, expansion=1.5, convolution=reach)
@@ -60,8 +58,7 @@ def test_blocks_are_those_of_the_equations(norm, feed_forward, inputs, reach):
     assert made.dims == (inputs, 4, 4)
 
 
-@pytest.mark.parametrize("reach", [None, 3])
-@pytest.mark.parametrize("name", networks.CELL_RECORDS)
+@every_value(name=networks.CELL_RECORDS, reach=[None, 3])
 def test_any_cell_is_carried_over_windows(name, reach):
     made = core(cell=networks.CELL_RECORDS[name], convolution=reach)
     x = torch.randn(STEPS, ROWS, 3, dtype=torch.float64)

@@ -17,6 +17,7 @@ from elman.network.encoders.spelling import Alphabet
 from elman.network.precision import products_in
 from reference import spelling
 from support import networks
+from support.pairwise import every_value
 
 WORDS = ("the", "<eos>", "a", "<unk>", "internationalisation", "unk", "eos", "cat", "naïve", "日本", "act", "cats", "o")
 WIDTHS, FILTERS = (1, 2, 5), (3, 4, 6)
@@ -183,8 +184,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("contexts", [config.Single(), config.Mixture(heads={0: 1, 1: 2, 2: 1}, size=4)])
-@pytest.mark.parametrize("choice", CHOICES)
+@every_value(contexts=[config.Single(), config.Mixture(heads={0: 1, 1: 2, 2: 1}, size=4)], choice=CHOICES)
 def test_every_output_reads_spelling(choice, contexts):
     torch.manual_seed(0)
     model = char_model(output=config.Output(contexts=contexts, choice=CHOICES[choice])).eval()

@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 from elman.network.output.activation import ACTIVATIONS, Activation, log_g, log_probs, shares, slope
-from elman.network.output.flat import Flat
+from elman.network.output.flat import FlatChoice
 from reference import outputs as reference
 
 
 def flat(z, activation, **options):
     """A choice whose logits for the context 1 are z."""
-    return Flat(nn.Parameter(z.view(-1, 1).clone()), activation, bias=False, **options)
+    return FlatChoice(nn.Parameter(z.view(-1, 1).clone()), activation, bias=False, **options)
 
 
 def log_probs_of(choice):
@@ -114,7 +114,7 @@ def test_a_shift_changes_every_activation_but_softmax(activation):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_rank_of_the_log_output_matrix(activation):
     """Softmax is bound to rank D + 1, the bottleneck of Yang et al. 2018; a non-linear log g is not."""
-    choice = Flat(nn.Parameter(torch.randn(30, 2).double()), activation, bias=False)
+    choice = FlatChoice(nn.Parameter(torch.randn(30, 2).double()), activation, bias=False)
     contexts = torch.randn(40, 1, 2, dtype=torch.float64)
     singular = torch.linalg.svdvals(choice.log_probs(contexts).squeeze(1).detach())
     rank = (singular > 1e-10 * singular[0]).sum()

@@ -1,7 +1,5 @@
 """The contract of every choice, alone and inside mixtures, and each against its paper in NumPy."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
@@ -14,19 +12,18 @@ from elman.decoding.sampling import draw
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.network.build import build_model
-from elman.network.output.adaptive import Adaptive
+from elman.network.output.adaptive import AdaptiveChoice
 from elman.network.output.choice import Surroundings, unigram
 from reference import choices as reference
 from support import networks
+from support.pairwise import every_pair, every_value
 from support.parameters import slow_except
 
 STEPS, ROWS, WORDS = 3, 2, len(networks.COUNTS)
 
-everywhere = pytest.mark.parametrize(("choice", "contexts"), list(product(networks.CHOICES, networks.CONTEXTS)))
+everywhere = every_value(choice=networks.CHOICES, contexts=networks.CONTEXTS)
 each = pytest.mark.parametrize("choice", networks.CHOICES)
-activations = pytest.mark.parametrize(
-    "activation", slow_except(("softmax",), ("softmax", "sigsoftmax", "sigmoid", "spherical", "taylor"))
-)
+ACTIVATIONS = slow_except(("softmax",), ("softmax", "sigsoftmax", "sigmoid", "spherical", "taylor"))
 
 
 def given(choice, contexts, activation="softmax"):
@@ -47,8 +44,7 @@ def forms(choice):
         yield
 
 
-@everywhere
-@activations
+@every_pair(choice=networks.CHOICES, contexts=networks.CONTEXTS, activation=ACTIVATIONS)
 def test_sums_to_one_and_log_prob_is_the_gathered_log_probs(choice, contexts, activation):
     model, trace, target = given(choice, contexts, activation)
     log_probs = model.output.log_probs(trace)
@@ -65,8 +61,11 @@ def test_sums_to_one_and_log_prob_is_the_gathered_log_probs(choice, contexts, ac
                 assert not nll.requires_grad
 
 
-@everywhere
-@pytest.mark.parametrize("activation", slow_except(("sigsoftmax",), ("softmax", "sigsoftmax", "relu", "taylor")))
+@every_pair(
+    choice=networks.CHOICES,
+    contexts=networks.CONTEXTS,
+    activation=slow_except(("sigsoftmax",), ("softmax", "sigsoftmax", "relu", "taylor")),
+)
 def test_fast_choices_are_the_plain_ones(choice, contexts, activation):
     """The gradient of every parameter; the plain form's are torch's own."""
     model, _, target = given(choice, contexts, activation)
@@ -83,7 +82,7 @@ def test_fast_choices_are_the_plain_ones(choice, contexts, activation):
 
 
 @pytest.mark.slow
-@everywhere
+@every_pair(choice=networks.CHOICES, contexts=networks.CONTEXTS)
 def test_gradients_are_those_of_finite_differences(choice, contexts):
     model, trace, target = given(choice, contexts, "sigsoftmax")
     trace = trace._replace(levels=tuple(level[:2].detach().requires_grad_() for level in trace.levels))
@@ -101,8 +100,7 @@ def test_gradients_are_those_of_finite_differences(choice, contexts):
     assert torch.autograd.gradcheck(direct, inputs, fast_mode=True)
 
 
-@each
-@pytest.mark.parametrize("contexts", ["single", "doc"])
+@every_value(choice=networks.CHOICES, contexts=("single", "doc"))
 def test_symbols_are_drawn_as_often_as_they_are_probable(choice, contexts):
     """Pearson's statistic stays within five standard deviations of what it is for the true distribution."""
     model, draws = networks.choice_model(choice, contexts).eval(), 20_000
@@ -136,8 +134,7 @@ def test_float32_is_float64_rounded(choice, contexts):
         torch.testing.assert_close(rounded.double(), exact, rtol=1e-4, atol=1e-4)
 
 
-@each
-@pytest.mark.parametrize("contexts", ["single", "doc"])
+@every_value(choice=networks.CHOICES, contexts=("doc", "single"))
 def test_extreme_logits_stay_finite(choice, contexts):
     model, trace, target = given(choice, contexts)
     with torch.no_grad():
@@ -199,7 +196,7 @@ def printed(choice, model, x, activation):
 @pytest.mark.parametrize(
     "choice", [name for name in networks.CHOICES if name not in ("mixtape-8-tied", "mixtape-2-wide")]
 )
-@activations
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_choice_is_the_papers_distribution(choice, activation):
     model = networks.choice_model(choice, activation=activation)
     x = torch.randn(5, 1, 4, dtype=torch.float64)
@@ -219,7 +216,7 @@ def test_the_gates_of_a_word_sum_to_one(choice):
 def test_adaptive_softmax_is_torchs():
     """With the same matrices, torch.nn.AdaptiveLogSoftmaxWithLoss says the same."""
     theirs = nn.AdaptiveLogSoftmaxWithLoss(8, 60, [10, 30], div_value=2.0).double()
-    ours = Adaptive(config.Adaptive(cutoffs=(10, 30), div_value=2.0), Surroundings(8, 60)).double()
+    ours = AdaptiveChoice(config.Adaptive(cutoffs=(10, 30), div_value=2.0), Surroundings(8, 60)).double()
     with torch.no_grad():
         ours.head.copy_(theirs.head.weight)
         for tail, (down, up) in enumerate(theirs.tail):

@@ -28,8 +28,12 @@ def made(kind, num_words, num_clusters):
 
 
 @pytest.mark.parametrize("kind", ["frequency", "even", "one word only", "random", "similarity", "the same vector"])
-@pytest.mark.parametrize(("num_words", "num_clusters"), [(2, 2), (13, 4), (13, 12), (13, 13), (1000, 32), (997, 2)])
-def test_every_word_has_one_cluster_and_none_is_large(kind, num_words, num_clusters):
+def test_every_word_has_one_cluster_and_none_is_large(kind):
+    for num_words, num_clusters in ((2, 2), (13, 4), (13, 12), (13, 13), (1000, 32), (997, 2)):
+        assert_shared_out(kind, num_words, num_clusters)
+
+
+def assert_shared_out(kind, num_words, num_clusters):
     order, starts = made(kind, num_words, num_clusters)
     sizes = np.diff(starts)
     assert sorted(order) == list(range(num_words))

@@ -1,7 +1,6 @@
 """Contexts: single, mixture of softmaxes, direct output connection."""
 
 import numpy as np
-import pytest
 import torch
 
 from elman import config
@@ -9,6 +8,7 @@ from elman.network.cores.core import Trace
 from elman.network.output.contexts import build_contexts
 from reference import outputs as reference
 from support import networks
+from support.pairwise import every_pair
 from support.parameters import OUTPUT_FUNCTIONS
 
 DIMS = (3, 5, 4)
@@ -26,9 +26,9 @@ def test_single_is_the_top_with_weight_one():
     assert torch.equal(log_prior, torch.zeros(6, 2, 1))
 
 
-@pytest.mark.parametrize("prior", OUTPUT_FUNCTIONS)
-@pytest.mark.parametrize("linear", [False, True])
-@pytest.mark.parametrize("heads", [{2: 3}, {0: 1, 1: 2, 2: 2}, {2: 2, 0: 1}, {1: 1, 2: 0}])
+@every_pair(
+    prior=OUTPUT_FUNCTIONS, linear=[False, True], heads=[{2: 3}, {0: 1, 1: 2, 2: 2}, {2: 2, 0: 1}, {1: 1, 2: 0}]
+)
 def test_mixture_is_the_papers(heads, linear, prior):
     """Components are ordered by level, whatever the recipe's order; the last level gives the prior."""
     record = config.Mixture(heads=heads, size=7, linear=linear, prior="same")

@@ -8,6 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman.network.output import fast_mixture, mixture_products
 from elman.network.output.activation import ACTIVATIONS, log_g
+from support.pairwise import every_pair
 from support.parameters import OUTPUT_FUNCTIONS
 
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5}
@@ -42,21 +43,29 @@ def gradients(function, arguments, activation):
     return total, each, torch.autograd.grad(1.7 * total, leaves)
 
 
-@pytest.fixture(params=[1, 4 * 11 * 8, 6 * 11 * 8, 1 << 20], ids=["one", "some", "more", "all"])
+CHUNKS = [1, 4 * 11 * 8, 6 * 11 * 8, 1 << 20]
+"""Bytes of chunks of one position, of sizes that divide N or do not, and of all positions."""
+
+
+@pytest.fixture
 def chunk(request, monkeypatch):
-    """Chunks of one position, of sizes that divide N or do not, and of all positions."""
     monkeypatch.setattr(mixture_products, "CHUNK_BYTES", {"cpu": request.param})
     monkeypatch.setattr(mixture_products, "CHUNK_ROWS", 1)
     monkeypatch.setattr(mixture_products, "BLOCK_BYTES", min(request.param, 3 * 5 * 8))
 
 
-@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize(
-    ("n", "k", "bias", "prior"),
-    [(7, 1, True, False), (7, 1, False, True), (7, 3, True, True), (6, 2, False, True), (1, 4, True, True)],
+def in_chunks(**options):
+    """Every pair of the options and of sizes of chunks."""
+    return every_pair(**options, chunk=CHUNKS).with_args(indirect=["chunk"])
+
+
+@in_chunks(
+    activation=OUTPUT_FUNCTIONS,
+    dtype=TOLERANCE,
+    sizes=[(7, 1, True, False), (7, 1, False, True), (7, 3, True, True), (6, 2, False, True), (1, 4, True, True)],
 )
-def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, n, k, bias, prior, chunk):
+def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, sizes, chunk):
+    n, k, bias, prior = sizes
     arguments = problem(n, k, dtype=dtype, bias=bias, prior=prior)
     total, each, expected = gradients(plain, arguments, activation)
     fused_total, fused_each, found = gradients(fast_mixture.mixture_nll, arguments, activation)
@@ -68,7 +77,7 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
         torch.testing.assert_close(one, other, **tolerance)
 
 
-@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
+@in_chunks(activation=OUTPUT_FUNCTIONS)
 def test_log_prob_and_nll_without_gradients_are_the_same_values(activation, chunk):
     arguments = problem()
     total, each = plain(*arguments, activation)
@@ -92,9 +101,7 @@ def test_the_fast_mixture_has_the_gradients_of_finite_differences(activation):
     assert torch.autograd.gradcheck(function, leaves)
 
 
-@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("offset", [-1e4, 0.0, 1e4])
+@every_pair(activation=OUTPUT_FUNCTIONS, dtype=TOLERANCE, offset=[-1e4, 0.0, 1e4])
 def test_extreme_logits_are_as_exact_as_the_plain_formula(activation, dtype, offset):
     arguments = problem(n=5, k=2, v=6, dtype=dtype)
     with torch.no_grad():

@@ -11,6 +11,7 @@ from elman.network.encoders.encoder import build_encoder
 from elman.network.output import fast_tails
 from elman.network.output.activation import log_g
 from elman.network.output.choice import build_choice, zipf
+from support.pairwise import every_pair
 from support.parameters import OUTPUT_FUNCTIONS
 
 MEMBERS = (slice(2, 5), torch.tensor([7, 0, 1, 9]), slice(5, 6))
@@ -36,10 +37,7 @@ def problem(dtype=torch.float64, bias=True, scale=1.0):
     return [leaf if leaf is None else leaf.requires_grad_() for leaf in leaves], y
 
 
-@pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("scale", [1.0, 1e4])
+@every_pair(activation=OUTPUT_FUNCTIONS, dtype=TOLERANCE, bias=[True, False], scale=[1.0, 1e4])
 def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, bias, scale):
     leaves, y = problem(dtype, bias, scale)
     upstream = torch.rand(9, dtype=dtype)

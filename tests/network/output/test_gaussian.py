@@ -12,15 +12,17 @@ from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.output.choice import Surroundings
-from elman.network.output.gaussian import Gaussian, GaussianMixture, Rescaled
+from elman.network.output.density import Rescaled
+from elman.network.output.gaussian import GaussianChoice
+from elman.network.output.gaussian_mixture import GaussianMixtureChoice
 from reference import densities as reference
 from support import networks
 
 WIDTH, FLOOR = 3, 0.05
 CHOICES = {
-    "unit": lambda columns: Gaussian(config.Gaussian(variance="unit"), Surroundings(WIDTH, columns)),
-    "learned": lambda columns: Gaussian(config.Gaussian(floor=FLOOR), Surroundings(WIDTH, columns)),
-    "mixture": lambda columns: GaussianMixture(
+    "unit": lambda columns: GaussianChoice(config.Gaussian(variance="unit"), Surroundings(WIDTH, columns)),
+    "learned": lambda columns: GaussianChoice(config.Gaussian(floor=FLOOR), Surroundings(WIDTH, columns)),
+    "mixture": lambda columns: GaussianMixtureChoice(
         config.GaussianMixture(components=3, floor=FLOOR), Surroundings(WIDTH, columns)
     ),
 }

@@ -8,15 +8,16 @@ import torch
 
 from elman import config
 from elman.errors import UserError
+from elman.network.output.bernoulli import BernoulliChoice
 from elman.network.output.choice import Choice, Surroundings, log_odds_of_notes
-from elman.network.output.notes import NADE, Bernoulli
+from elman.network.output.nade import NADEChoice
 from reference import frames as reference
 from support import networks
 
 PITCHES, WIDTH = 4, 3
 CHOICES = {
-    "bernoulli": lambda: Bernoulli(config.Bernoulli(), Surroundings(WIDTH, PITCHES)),
-    "nade": lambda: NADE(config.NADE(size=5), Surroundings(WIDTH, PITCHES)),
+    "bernoulli": lambda: BernoulliChoice(config.Bernoulli(), Surroundings(WIDTH, PITCHES)),
+    "nade": lambda: NADEChoice(config.NADE(size=5), Surroundings(WIDTH, PITCHES)),
 }
 ALL_FRAMES = torch.tensor(list(itertools.product([0, 1], repeat=PITCHES)), dtype=torch.uint8)
 
@@ -30,7 +31,7 @@ def build(name):
 def transcribed(choice, frame, context):
     """The probability of a frame by the papers' equations."""
     arrays = {key: value.detach().numpy() for key, value in choice.named_parameters()}
-    if isinstance(choice, Bernoulli):
+    if isinstance(choice, BernoulliChoice):
         return reference.bernoulli(frame, arrays["weight"], arrays["bias"], context)
     return reference.rnn_nade(
         frame, arrays["given"], arrays["weight"], arrays["visible.bias"], arrays["visible.weight"],
@@ -145,6 +146,6 @@ def test_contexts_of_zeros_give_every_note_its_log_odds(name):
 
 
 def test_notes_without_biases_cannot_begin_at_their_log_odds():
-    choice = Bernoulli(config.Bernoulli(bias=False), Surroundings(WIDTH, PITCHES))
+    choice = BernoulliChoice(config.Bernoulli(bias=False), Surroundings(WIDTH, PITCHES))
     with pytest.raises(UserError, match="output_bias"):
         choice.begin_at(torch.zeros(PITCHES))

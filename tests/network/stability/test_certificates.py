@@ -8,7 +8,7 @@ import torch
 
 from elman.network.cores.layer import Layer
 from elman.network.cores.plain import plain_step
-from elman.network.cores.stack import Stack
+from elman.network.cores.stack import StackCore
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import gates_of, origin, slope_of
 from elman.network.stability.fixed_point import largest_exponent
@@ -33,7 +33,7 @@ def jacobian(layer, x, state):
     weights = fixed_point.double_weights(layer)
 
     def step(flat):
-        return torch.cat(layer.cell.step(weights, x, flat.view(layer.cell.slots, 1, SIZE).unbind(0)), dim=1)[0]
+        return torch.cat(layer.cell.step(weights, x, flat.view(len(layer.shapes), 1, SIZE).unbind(0)), dim=1)[0]
 
     return torch.autograd.functional.jacobian(step, torch.cat(state, dim=1)[0])
 
@@ -51,8 +51,8 @@ def test_tier_0_keeps_the_origin_stable(name):
     x = torch.zeros(1, INPUTS, dtype=torch.float64)
     for _ in range(200):
         layer = random_layer(name, float(torch.rand(()) + 0.1), biases=0)
-        (certificate,) = origin(Stack([layer]))
-        zero = tuple(torch.zeros(1, SIZE, dtype=torch.float64) for _ in range(layer.cell.slots))
+        (certificate,) = origin(StackCore([layer]))
+        zero = tuple(torch.zeros(1, SIZE, dtype=torch.float64) for _ in range(len(layer.shapes)))
         if certificate.holds:
             certified += 1
             assert radius(jacobian(layer, x, zero)) < 1
@@ -189,13 +189,13 @@ def test_tier_2_of_a_stack_brings_the_states_of_all_its_layers_together(name):
     for _ in range(8):
         lower, upper = random_layer(name, 0.04, bias=0.2), random_layer(name, 0.04, bias=0.2, inputs=SIZE)
         words = torch.randn(WORDS, INPUTS, dtype=torch.float64)
-        found = incremental.incremental(Stack([lower, upper]), partial(incremental.exact_range, words))
+        found = incremental.incremental(StackCore([lower, upper]), partial(incremental.exact_range, words))
         if max(line.value for line in found) >= 0.9:
             continue
         certified += 1
-        advance = plain_step(Stack([lower, upper]))
+        advance = plain_step(StackCore([lower, upper]))
         a, b = (
-            tuple(tuple(2 * torch.rand(lower.cell.slots, 8, SIZE, dtype=torch.float64) - 1) for _ in range(2))
+            tuple(tuple(2 * torch.rand(len(lower.shapes), 8, SIZE, dtype=torch.float64) - 1) for _ in range(2))
             for _ in range(2)
         )
         for _ in range(250):
@@ -215,7 +215,7 @@ def test_the_exponent_of_a_linear_system_is_known():
         basis = torch.randn(SIZE, SIZE, dtype=torch.float64)
         layer.weight_hh.copy_(basis @ torch.diag(torch.tensor([0.9, 0.4, 0.3, 0.2, 0.1]).double()) @ basis.inverse())
     silence = torch.zeros(200, 2, INPUTS, dtype=torch.float64)
-    assert largest_exponent(Stack([layer]), silence) == pytest.approx(math.log(0.9), abs=1e-3)
+    assert largest_exponent(StackCore([layer]), silence) == pytest.approx(math.log(0.9), abs=1e-3)
 
 
 @pytest.mark.slow
@@ -226,5 +226,5 @@ def test_the_exponent_is_not_above_what_tier_2_proves():
         words = torch.randn(WORDS, INPUTS, dtype=torch.float64)
         rate = incremental.contraction(*range_of(layer, words)).rate.item()
         assert rate < 1
-        found = largest_exponent(Stack([layer]), words[torch.randint(WORDS, (150, 4))])
+        found = largest_exponent(StackCore([layer]), words[torch.randint(WORDS, (150, 4))])
         assert found <= math.log(rate) + 1e-3

@@ -16,7 +16,7 @@ from elman.network.stability.retention import largest_of, retained, stream_of
 from support import networks
 
 WORDS = 9
-LINEAR = [name for name, cell in networks.CELLS.items() if cell.retention is not None]
+LINEAR = [name for name, cell in networks.CELLS.items() if cell.linear]
 
 
 def model(cell, core=None, scale=0.5):
@@ -75,7 +75,7 @@ def test_the_values_are_those_of_the_formulas():
         z = z + layer.bias_hh[:4].detach()
     assert certify(made, WORDS)[0].value == pytest.approx((1 - z.sigmoid()).max().item(), rel=1e-12)
     made = model(config.LRU())
-    nu = made.core.layers[0].weight_hh[0].detach()
+    nu = made.core.layers[0].eigenvalues[0].detach()
     assert certify(made, WORDS)[0].value == pytest.approx((-nu.exp()).exp().max().item(), rel=1e-12)
 
 
@@ -132,7 +132,7 @@ def test_exponent_and_decay_of_any_cell(cell):
     assert math.isfinite(largest_exponent(core, torch.randn(60, 2, 3).double(), warm_up=20))
     assert state_decay(core, trials=3, steps=20).isfinite().all()
     if cell == "lru":
-        modulus = (-core.layers[0].weight_hh[0].exp()).exp().max().item()
+        modulus = (-core.layers[0].eigenvalues[0].exp()).exp().max().item()
         found = largest_exponent(core, torch.randn(400, 2, 3).double(), warm_up=200)
         assert found == pytest.approx(math.log(modulus), abs=0.02)
 
@@ -143,5 +143,5 @@ def test_the_first_step_has_no_input_before_it():
     layer = made.core.layers[0]
     with torch.no_grad():
         made.encoder.weight.fill_(1.0)
-        layer.extra[0].fill_(-1.0)
+        layer.weight_before.fill_(-1.0)
     assert certify(made, WORDS)[0].value == pytest.approx(0.5)

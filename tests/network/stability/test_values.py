@@ -10,7 +10,7 @@ from elman import config
 from elman.analysis.stability import certify
 from elman.network.build import build_model
 from elman.network.cores.layer import Layer
-from elman.network.cores.stack import Stack, candidate_hidden
+from elman.network.cores.stack import StackCore, candidate_hidden
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of, origin
 from reference import stability as reference
@@ -74,7 +74,7 @@ def test_tier_2_of_a_second_layer_reads_the_largest_outputs_of_the_first(name):
     lower, upper = random_layer(name, 0.3), networks.randomise(Layer(networks.CELLS[name], SIZE, 2), 0.3)
     words = torch.randn(6, INPUTS, dtype=torch.float64)
     one, other = incremental.incremental(
-        Stack([lower, upper]), lambda weight, bias: incremental.exact_range(words, weight, bias)
+        StackCore([lower, upper]), lambda weight, bias: incremental.exact_range(words, weight, bias)
     )
     reach = incremental.exact_range(words, lower.weight_ih.detach(), lower.bias_ih.detach())
     first = incremental.contraction(gates_of(lower), reach)
@@ -133,7 +133,7 @@ def test_a_single_unit_with_positive_weights_is_stable_exactly_where_tier_1_hold
     layer, x, state = one_unit(name, factor)
 
     def step(flat):
-        slots = flat.view(layer.cell.slots, 1, 1).unbind(0)
+        slots = flat.view(len(layer.shapes), 1, 1).unbind(0)
         return torch.cat(layer.cell.step(fixed_point.double_weights(layer), x, slots), dim=1)[0]
 
     at = torch.cat(state, dim=1)[0]
@@ -150,22 +150,22 @@ def test_a_single_unit_with_positive_weights_is_stable_exactly_where_tier_1_hold
 )
 def test_the_limit_of_tier_0_is_one_over_the_slope(name, limit):
     layer = random_layer(name, 0.5)
-    (found,) = origin(Stack([layer]))
+    (found,) = origin(StackCore([layer]))
     assert found.limit == limit
     with torch.no_grad():
         candidate_hidden(layer).copy_(torch.diag(torch.tensor([limit, 0.1, 0.2, 0.3])))
-    (at_the_limit,) = origin(Stack([layer]))
+    (at_the_limit,) = origin(StackCore([layer]))
     assert not at_the_limit.holds
     with torch.no_grad():
         candidate_hidden(layer).mul_(1 - 1e-9)
-    (below,) = origin(Stack([layer]))
+    (below,) = origin(StackCore([layer]))
     assert below.holds
 
 
 def test_the_sigmoid_has_no_tier_0_and_one_fixed_point_where_tier_1_holds():
     """Without input and biases h = 0 goes to 1/2; below sigma_1 = 4 all states come to one other fixed point."""
     layer = random_layer("elman-sigmoid", 0.5)
-    stack = Stack([layer])
+    stack = StackCore([layer])
     assert origin(stack) == []
     with torch.no_grad():
         layer.weight_hh.mul_(3.9 / torch.linalg.matrix_norm(layer.weight_hh, 2))
@@ -206,7 +206,7 @@ def test_the_exponent_leaves_out_the_steps_in_which_tangents_align():
         layer.bias_ih.zero_()
         layer.bias_hh.zero_()
     words = torch.cat([torch.ones(10, 2, 1), torch.zeros(300, 2, 1)]).double()
-    found = fixed_point.largest_exponent(Stack([layer]), words, warm_up=60)
+    found = fixed_point.largest_exponent(StackCore([layer]), words, warm_up=60)
     assert found == pytest.approx(math.log(0.5), abs=1e-9)
 
 
@@ -234,6 +234,6 @@ def test_an_lstm_that_forgets_nothing_has_no_certificate_of_tier_1():
     with torch.no_grad():
         layer.weight_hh.fill_(1.0)
         layer.bias_hh.copy_(torch.tensor([-1e8, 1e8, 0.0, 0.0]).repeat_interleave(SIZE))
-    (found,) = fixed_point.fixed_point_certificates(Stack([layer]))
+    (found,) = fixed_point.fixed_point_certificates(StackCore([layer]))
     assert math.isnan(found.value)
     assert not found.holds

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from elman import config
+from elman.config.parts import members
 from elman.network.trees.traversal import by_height, one_by_one
 from reference import trees as reference
 from support.tree_networks import COMPOSITIONS, composition_of, nested, random_trees
@@ -43,7 +44,7 @@ def transcribed(name, made):
 
 
 def test_every_composition_of_the_recipes_is_tested():
-    assert {type(record) for record in COMPOSITIONS.values()} == set(config.Composition.__args__)
+    assert {type(record) for record in COMPOSITIONS.values()} == set(members(config.Composition).values())
     assert {msgspec.inspect.type_info(type(one)).tag for one in COMPOSITIONS.values()} == set(COMPOSITIONS)
 
 

@@ -9,6 +9,7 @@ from elman.data.text.utf8 import Line
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 from elman.tasks.text.comparison import Word, Words, require_same_words, shared, without_open_end, words_of
+from support.pairwise import every_pair
 
 LINES = [" \n", " Don't  stop, he said; \n", "\n", " well-beloved 3.14 o'er. \n"]
 RAW = TextOptions(tokenisation="raw")
@@ -19,9 +20,7 @@ def read(options):
     return tokens, words_of(tokens, LINES, options)
 
 
-@pytest.mark.parametrize("eos", ["line", "paragraph", "none"])
-@pytest.mark.parametrize("kind", ["words", "raw", "characters", "bytes"])
-@pytest.mark.parametrize("lowercase", [False, True])
+@every_pair(eos=["line", "paragraph", "none"], kind=["words", "raw", "characters", "bytes"], lowercase=[False, True])
 def test_every_kind_of_tokens_makes_up_the_same_words(kind, eos, lowercase):
     tokens, words = read(TextOptions(tokenisation=kind, eos=eos, lowercase=lowercase))
     written = "".join(LINES).split()

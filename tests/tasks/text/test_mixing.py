@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from elman.data.hypotheses import Hypothesis
-from elman.evaluation.edits import edit_distance
+from elman.evaluation.measures import edit_distance
 from elman.tasks.text.rescoring import Grid, Mix, Trial, ranked
 
 WORDS = ("a", "b", "c")

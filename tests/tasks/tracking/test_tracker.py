@@ -10,9 +10,9 @@ from elman.cli import main
 from elman.errors import UserError, notice
 from elman.learning.progress import Progress
 from elman.tasks.experiment import Experiment
-from elman.tasks.tracking import trackers as tracking
+from elman.tasks.tracking import tracker
 from elman.tasks.tracking.tracker import STATE, TrackedRun, Tracker, closing
-from elman.tasks.tracking.trackers import names_of, tracked
+from elman.tasks.tracking.trackers import TRACKERS, names_of, tracked
 from support import text_runs
 from support.interruption import StopAt
 
@@ -21,7 +21,6 @@ CALLS = []
 
 class Fake(Tracker):
     name: ClassVar[str] = "fake"
-    package: ClassVar[str] = "json"
 
     def _open(self, known, step):
         self.call("open", known, step)
@@ -48,7 +47,6 @@ class Fake(Tracker):
 
 class Missing(Fake):
     name: ClassVar[str] = "missing"
-    package: ClassVar[str] = "a_package_that_is_not_there"
 
 
 class Failing(Fake):
@@ -63,12 +61,9 @@ class Failing(Fake):
 
 @pytest.fixture(autouse=True)
 def fakes(monkeypatch):
-    names = {kind.name: f"{__name__}:{kind.__name__}" for kind in (Fake, Missing, Failing)}
-    kinds = {kind.name: kind for kind in (Fake, Missing, Failing)}
-    for name, place in names.items():
-        monkeypatch.setitem(tracking.TRACKERS, name, place)
-    own = tracking._tracker
-    monkeypatch.setattr(tracking, "_tracker", lambda name: kinds[name] if name in kinds else own(name))
+    monkeypatch.setattr(tracker, "find_spec", lambda name: None if "missing" in name else name)
+    for kind in (Fake, Missing, Failing):
+        monkeypatch.setitem(TRACKERS, kind.name, kind)
     monkeypatch.delenv("ELMAN_TRACK", raising=False)
     notice.cache_clear()
     CALLS.clear()
@@ -193,7 +188,7 @@ def test_names():
         UserError, match=r"--track wandv: no such tracker \(did you mean wandb\?\); choose among tensor"
     ):
         names_of("wandv")
-    with pytest.raises(UserError, match=r"--track missing needs the package a_package.*pip install 'elman\[missing\]'"):
+    with pytest.raises(UserError, match=r"--track missing needs the package missing: pip install 'elman\[missing\]'"):
         names_of("fake,missing")
 
 

@@ -85,8 +85,8 @@ def test_tensorboard_drops_what_is_trained_again(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     from elman.learning.progress import Progress
-    from elman.tasks.tracking.tensorboard import TensorBoard
     from elman.tasks.tracking.tracker import TrackedRun
+    from elman.tasks.tracking.trackers import TensorBoard
 
     for begin, steps, value in ((0, range(1, 9), 1.0), (5, range(6, 11), 2.0)):
         tracker = TensorBoard(TrackedRun(tmp_path, text_runs.recipe(), {}))
@@ -170,8 +170,8 @@ def test_mlflow(stopped_and_resumed, tmp_path):
 def test_mlflow_keeps_what_a_resumed_run_changes_and_begins_a_new_run_where_the_store_lacks_it(tmp_path, capsys):
     mlflow = pytest.importorskip("mlflow", reason="elman[mlflow] is not installed")
     from elman.learning.progress import Progress
-    from elman.tasks.tracking.mlflow import MLflow
     from elman.tasks.tracking.tracker import TrackedRun
+    from elman.tasks.tracking.trackers import MLflow
 
     for epochs in (2, 4):
         tracker = MLflow(TrackedRun(tmp_path, text_runs.recipe(epochs=epochs), {}))

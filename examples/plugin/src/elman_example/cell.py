@@ -1,31 +1,25 @@
 """The independently recurrent network (Li, Li, Cook, Zhu & Gao 2018, CVPR): every unit hears itself alone."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
 
-from elman.config.cells import Cell as CellPart
-from elman.network.cells.cell import Cell, LayerState, Structured, Weights
+from elman.network.cells.cell import Array, Driven, LayerState, Weights
 
 
-class Independent(CellPart, frozen=True, tag="independent"):
+class Independent(Driven, frozen=True, tag="independent"):
     """h' = relu(W x + u * h + b), with one recurrent weight u per unit; `largest`: u begins between 0 and this."""
 
-    builder: ClassVar[str] = "elman_example.cell:build"
     largest: float = 1.0
+    gates = ("n",)
+    masks = None
+    has_matrices = False
 
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The recurrent weights."""
+        return {"u": Array((size,), lambda u: u.uniform_(0, self.largest), recurrent=True)}
 
-def build(record: Independent) -> Cell:
-    """The cell of a recipe."""
-
-    def fill(weight: Tensor) -> None:
-        weight.uniform_(0, record.largest)
-
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with the drive W x + b."""
         (h,) = state
-        heard = weights.hidden * h if weights.hidden_bias is None else weights.hidden * h + weights.hidden_bias
-        return (torch.relu(linear(x, weights.input, weights.input_bias) + heard),)
-
-    return Cell(1, 1, step, name="independent", masks=None, structured=Structured(lambda units: (1, units), fill))
+        heard = w.u * h if w.bias_hh is None else w.u * h + w.bias_hh
+        return (torch.relu(drive + heard),)

@@ -137,7 +137,7 @@ def locate(name: str, cache: Path) -> Path:
 
     Raises UserError where it has to be prepared first, or is not text.
     """
-    entry = info(name)
+    entry, folder = info(name), cache / "corpora" / name
     if entry.kind in ("music", "series", "pairs"):
         raise UserError(f"{name}: this is a corpus of {entry.kind}, not text; give a corpus of words or characters")
     if entry.kind == "minimal pairs":
@@ -145,14 +145,12 @@ def locate(name: str, cache: Path) -> Path:
             f"{name}: these are minimal pairs, not text; they are for:"
             f" {command('minimal-pairs', 'RUN', '--pairs', name)}"
         )
-    folder = cache / "corpora" / name
-    if entry.package is not None and not (folder / "corpus.json").is_file():
-        WRITERS[name]([], folder)
-        return folder
     if not entry.downloads and entry.package is None:
         return prepare(name, folder)
     if not (folder / "corpus.json").is_file():
-        raise _not_prepared(name, folder, "or give a folder that has it")
+        if entry.package is None:
+            raise _not_prepared(name, folder, "or give a folder that has it")
+        WRITERS[name]([], folder)
     return folder
 
 

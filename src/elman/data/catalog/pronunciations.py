@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -34,7 +35,7 @@ def read_dictionary(text: str, name: str, *, stress: bool = True) -> list[Pronun
     Raises UserError where a line is no entry, or there is none; `name` is that of the file.
     """
     found: dict[Pronunciation, None] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         if not line.strip() or line.startswith(";;;"):
             continue
         entry = _ENTRY.fullmatch(line)

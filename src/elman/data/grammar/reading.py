@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elman.data.grammar.rules import Alternative, Draft, Grammar, Part
+from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
@@ -37,7 +38,7 @@ def parse_grammar(text: str, name: str = "grammar") -> Grammar:
     Raises UserError where a line is wrong; the message names it and what is allowed.
     """
     reader = _Reader(name)
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(lines_of(text), start=1):
         if line.partition("#")[0].strip():
             reader.read(number, line.partition("#")[0].strip())
     return reader.grammar(text)

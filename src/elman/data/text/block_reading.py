@@ -1,23 +1,23 @@
-"""The blocks of a text, counted or numbered by all cores.
+"""A text in blocks of a megabyte, which all cores count or number.
 
-Blocks are cut so that each can be read apart (`elman.data.text.blocks`) and are returned in their order, so that the
-result is the same for any number of processes.
+Blocks are cut so that each can be read apart and together they give the passages of the whole text; what is found in
+them is returned in their order, so that the result is the same for any number of processes.
 """
 
+import io
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions
-from elman.data.text.blocks import Block, blocks, read
-from elman.data.text.passages import unseparated
+from elman.data.text.passages import Passage, is_blank, passages, unseparated
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
-from elman.data.text.utf8 import LONGEST, as_read
+from elman.data.text.utf8 import LONGEST, Line, as_read, empty, parts
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 from elman.jobs import processes
@@ -28,33 +28,93 @@ Progress = Callable[[str, int, int], None]
 JOBS = "ELMAN_JOBS"
 """The environment variable that sets the number of processes."""
 
+SIZE = 1 << 20
+"""Bytes of a block, at least."""
+
 LEAST = 1 << 25
 """Bytes of a text from which on other processes are started for it."""
 
 SUMS = ("characters", "num_bytes", "num_words", "unseparated")
 """Sums over passages, by name."""
 
-_PLAIN = ("words", "line", "none", "keep")
 
-FoundT = TypeVar("FoundT")
+class Block(NamedTuple):
+    """Bytes of a text from `start` on, which end before a line (or a part of one) that is not blank.
 
-
-def num_jobs() -> int:
-    """The number of processes that read a large text: that of ELMAN_JOBS, or one.
-
-    The command line sets the variable to `auto`, all cores. A program that imports elman would be run again from its
-    beginning by each process unless it is written for that (`if __name__ == "__main__"`), so there it is one.
-
-    Raises UserError where ELMAN_JOBS is neither `auto` nor a whole number.
+    Attributes:
+        data: the bytes.
+        start: the offset of the first of them in the text.
+        cuts: the sizes of the parts of lines in them and whether a line ends there; empty where every line is whole.
+        ends: whether the text ends with them.
     """
-    text = os.environ.get(JOBS, "1")
-    if text == "auto":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not text.isdecimal() or int(text) < 1:
-        raise UserError(
-            f"{JOBS} is {text!r}; set it to auto, or to the number of processes that read a text, such as 4"
-        )
-    return int(text)
+
+    data: bytes
+    start: int
+    cuts: tuple[tuple[int, bool], ...]
+    ends: bool
+
+    @property
+    def stop(self) -> int:
+        """The offset of the byte after them."""
+        return self.start + len(self.data)
+
+    def lines(self, section: Section, options: TextOptions) -> Iterator[Line]:
+        """The lines; raises UserError where the bytes are not UTF-8 and not read as `bytes`."""
+        at = 0
+        for size, ended in self.cuts or ((len(part), ended) for part, ended in parts(io.BytesIO(self.data))):
+            yield Line(as_read(self.data[at : at + size], section.files, self.start + at, options), ended)
+            at += size
+
+
+def blocks(section: Section, options: TextOptions, size: int = SIZE) -> Iterator[Block]:
+    """The blocks of a section: what a blank line means can depend on the line before it, so none begins with one.
+
+    Raises UserError where a file cannot be read, or the text is empty.
+    """
+    at, length, held, whole = section.start, 0, list[_Piece](), True
+
+    def block(*, ends: bool) -> Block:
+        cuts = () if whole else tuple(cut for piece in held for cut in piece.cuts())
+        return Block(b"".join(piece.data for piece in held), at, cuts, ends)
+
+    with section.files.reading(at) as file:
+        for piece in _pieces(file, section.end - at, size):
+            if length >= size and not is_blank(piece.data[: piece.data.find(b"\n") + 1] or piece.data, options):
+                yield block(ends=False)
+                at, length, held, whole = at + length, 0, [], held[-1].ended
+            held.append(piece)
+            whole = whole and piece.ended
+            length += len(piece.data)
+    if not at + length:
+        raise empty(section.files)
+    yield block(ends=True)
+
+
+class _Piece(NamedTuple):
+    """Some whole lines, or a line or a part of a long one, which `ended` there or not."""
+
+    data: bytes
+    ended: bool
+    lines: bool
+
+    def cuts(self) -> Iterator[tuple[int, bool]]:
+        if not self.lines:
+            return iter([(len(self.data), self.ended)])
+        return ((len(line), ended) for line, ended in parts(io.BytesIO(self.data)))
+
+
+def _pieces(file: BinaryIO, left: int, most: int) -> Iterator[_Piece]:
+    """The next bytes: whole lines together as far as they are at hand, which is faster than one by one."""
+    while left > 0 and (ahead := cast("io.BufferedReader", file).peek()[: min(left, most)]):
+        if edge := ahead.rfind(b"\n") + 1:
+            yield _Piece(file.read(edge), True, True)
+            left -= edge
+            continue
+        for data, ended in parts(file, left):
+            yield _Piece(data, ended, False)
+            left -= len(data)
+            if ended:
+                break
 
 
 class Numbered(NamedTuple):
@@ -76,7 +136,8 @@ class BlockReader:
 
     def __init__(self, section: Section, options: TextOptions, subwords: Subwords | None = None) -> None:
         self.section, self.options, self.subwords = section, options, subwords
-        self._at_once = (options.tokenisation, options.eos, options.normalisation, options.ruby) == _PLAIN
+        plain = (options.tokenisation, options.eos, options.normalisation, options.ruby)
+        self._at_once = plain == ("words", "line", "none", "keep")
 
     def count(self, block: Block) -> dict[str, int]:
         """How often each token occurs, in order of first appearance."""
@@ -89,12 +150,16 @@ class BlockReader:
         places = {word: place for place, word in enumerate(words)}
         return Numbered(words, np.fromiter(map(places.__getitem__, tokens), np.int32, len(tokens)), counts)
 
+    def passages(self, block: Block) -> Iterator[Passage]:
+        """The passages of a block."""
+        return passages(block.lines(self.section, self.options), self.options, self.subwords, ends=block.ends)
+
     def tokens(self, block: Block) -> tuple[list[str], dict[str, int]]:
         """The tokens of a block and the sums of its passages, by name."""
-        if self._at_once and not block.edges and max(map(len, block.data.split(b"\n"))) < LONGEST:
+        if self._at_once and not block.cuts and max(map(len, block.data.split(b"\n"))) < LONGEST:
             return self._whole(block)
         tokens, sums, lines = list[str](), [0, 0, 0, 0], 0
-        for passage in read(block, self.section, self.options, self.subwords):
+        for passage in self.passages(block):
             tokens += passage.words
             lines += 1
             for place, value in enumerate(passage[1:5]):
@@ -118,6 +183,37 @@ class BlockReader:
         return tokens, {**sums, "unseparated": unseparated(text), "lines": len(lines)}
 
 
+def num_jobs() -> int:
+    """The number of processes that read a large text: that of ELMAN_JOBS, or one.
+
+    The command line sets the variable to `auto`, all cores. A program that imports elman would be run again from its
+    beginning by each process unless it is written for that (`if __name__ == "__main__"`), so there it is one.
+
+    Raises UserError where ELMAN_JOBS is neither `auto` nor a whole number.
+    """
+    text = os.environ.get(JOBS, "1")
+    if text == "auto":
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise UserError(
+            f"{JOBS} is {text!r}; set it to auto, or to the number of processes that read a text, such as 4"
+        )
+    return int(text)
+
+
+def read_blocks(reader: BlockReader, method: str, what: str, progress: Progress | None) -> Iterator[Any]:
+    """What a method of the reader finds in each block, in order."""
+    section = reader.section
+    size, label = section.end - section.start, f"{what}: {section.files.short_name}"
+    jobs = num_jobs() if size >= LEAST else 1
+    cut, ask = blocks(section, reader.options), getattr(reader, method)
+    found = _by_all(cut, method, reader, jobs) if jobs > 1 else ((one.stop, ask(one)) for one in cut)
+    for stop, one in found:
+        if progress is not None:
+            progress(label, stop - section.start, size)
+        yield one
+
+
 _reader: BlockReader | None = None
 
 
@@ -130,31 +226,10 @@ def _work(method: str, block: Block) -> Any:
     return getattr(_reader, method)(block)
 
 
-def read_blocks(
-    reader: BlockReader, method: str, what: str, progress: Progress | None, start: int | None
-) -> Iterator[tuple[int, Any]]:
-    """What a method of the reader finds in each block, in order, and the byte where the block stops."""
-    section, options = reader.section, reader.options
-    total, label = section.end - section.start, f"{what}: {section.files.short_name}"
-    pieces = None if reader.subwords is None else reader.subwords.model
-    given = (section, options, pieces)
-    jobs = num_jobs() if section.end - (start or section.start) >= LEAST else 1
-    cut = blocks(section, options, start)
-    found = _by_all(cut, method, given, jobs) if jobs > 1 else _one_by_one(cut, getattr(reader, method))
-    for stop, one in found:
-        if progress is not None:
-            progress(label, stop - section.start, total)
-        yield stop, one
-
-
-def _one_by_one(cut: Iterator[Block], ask: Callable[[Block], FoundT]) -> Iterator[tuple[int, FoundT]]:
-    """What is found in each block, one after another."""
-    return ((block.stop, ask(block)) for block in cut)
-
-
-def _by_all(cut: Iterator[Block], method: str, given: tuple[Any, ...], jobs: int) -> Iterator[tuple[int, Any]]:
+def _by_all(cut: Iterator[Block], method: str, reader: BlockReader, jobs: int) -> Iterator[tuple[int, Any]]:
     """The same in several processes, each two blocks ahead at most."""
-    with processes(jobs, _begin, *given, option=JOBS) as executor:
+    pieces = None if reader.subwords is None else reader.subwords.model
+    with processes(jobs, _begin, reader.section, reader.options, pieces, option=JOBS) as executor:
         waiting = deque[tuple[int, Any]]()
         for block in cut:
             waiting.append((block.stop, executor.submit(_work, method, block)))

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
-from elman.data.text import cache as store
 from elman.data.text.block_reading import Progress
+from elman.data.text.cache import Counts, place
 from elman.data.text.files import plain_name
 from elman.data.text.passages import TokenCounts, stop_after
-from elman.data.text.preparation import Counts, encode
+from elman.data.text.preparation import encoded, vocabulary_of
 from elman.data.text.sources import Corpus, Found, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
@@ -27,7 +27,7 @@ from elman.files import cache_folder, sha256_lines
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `preparation.Counts`.
+    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `cache.Counts`.
 
     A model that reads spelling reads `inputs` [N] int32 instead of `tokens`, where that was asked for: there unknown
     words have numbers from V on, in the order of `unknown_words` (`elman.data.text.sentences.spelled_split`).
@@ -131,13 +131,11 @@ def open_corpus(
     if vocabulary is None:
         kept = cache / "vocabularies" / _key(parts, [identity(options)])
         sections = {name: section for name, (section, _) in parts.items()}
-        vocabulary, subwords = store.counted(path, sections, options, kept, progress)
+        vocabulary, subwords = vocabulary_of(path, sections, options, kept, progress)
     reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
     reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
-    folder = store.place(cache / "encoded" / _key(parts, reading))
-    records = store.load_record(folder)
-    if records is None:
-        records = _encode(parts, folder, vocabulary, options, progress, subwords)
+    folder = place(cache / "encoded" / _key(parts, reading))
+    records = encoded(parts, vocabulary, options, folder, progress, subwords)
     return TextCorpus(
         name=Path(plain_name(path)).stem if path.is_file() else path.resolve().name,
         source=str(source),
@@ -151,26 +149,6 @@ def open_corpus(
 def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> Found:
     """The split of this name; raises UserError where the text does not have it, which names `all` if it was cut."""
     return named(splits, name, source, f"; {ALL} is the whole text" if one_text(Path(source)) else "")
-
-
-def _encode(
-    parts: Parts,
-    folder: Path,
-    vocabulary: Vocabulary,
-    options: TextOptions,
-    progress: Progress | None,
-    subwords: Subwords | None,
-) -> dict[str, Counts]:
-    """Fill a folder of the cache, unless another process has done so meanwhile."""
-    with store.alone(folder):
-        if (found := store.load_record(folder)) is not None:
-            return found
-        records = {
-            name: encode(section, sha256, vocabulary, options, folder / f"{name}.int32", progress, subwords)
-            for name, (section, sha256) in parts.items()
-        }
-        store.save_record(folder, records)
-    return records
 
 
 def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> Parts:

@@ -1,6 +1,6 @@
 """The encoding of texts that are not UTF-8: known by a mark, or proposed with the command that converts the file.
 
-A byte order mark states UTF-16 or UTF-32, and such a text is decoded. Everything else that is not UTF-8 is refused:
+A byte order mark states UTF-16 or UTF-32, and such a text is decoded. Everything else that is not UTF-8 is refused;
 what `charset-normalizer` finds in the lines that are not ASCII is proposed, if it decodes the whole text.
 """
 
@@ -9,10 +9,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import NamedTuple
 
-from elman.data.text.files import BLOCK, Files
 from elman.errors import UserError, counted, notice
 
 Blocks = Callable[[], Iterable[bytes]]
@@ -26,57 +23,36 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-
-
-class _Encoding(NamedTuple):
-    iconv: str
-    known_as: str = ""
-    handicap: float = 0.1  # rarer encodings have to fit better
-
-
 _CANDIDATES = {
-    "utf_16_le": _Encoding("UTF-16LE", handicap=0),
-    "utf_16_be": _Encoding("UTF-16BE", handicap=0),
-    "cp932": _Encoding("CP932", "Shift_JIS", 0),
-    "euc_jp": _Encoding("EUC-JP", handicap=0),
-    "gb18030": _Encoding("GB18030", handicap=0),
-    "big5": _Encoding("BIG5", handicap=0),
-    "cp949": _Encoding("CP949", "EUC-KR", 0),
-    "cp1252": _Encoding("CP1252", "Windows-1252", 0),
-    "cp1250": _Encoding("CP1250", "Windows-1250", 0.05),
-    "cp1251": _Encoding("CP1251", "Windows-1251", 0.05),
-    "koi8_r": _Encoding("KOI8-R", handicap=0.05),
-    "mac_roman": _Encoding("MACINTOSH", "Mac OS Roman", 0.05),
-    "cp850": _Encoding("CP850", handicap=0.05),
-    "iso8859_2": _Encoding("ISO-8859-2", handicap=0.08),
-    "koi8_u": _Encoding("KOI8-U"),
-    "cp866": _Encoding("CP866"),
-    "cp1253": _Encoding("CP1253", "Windows-1253"),
-    "cp1254": _Encoding("CP1254", "Windows-1254"),
-    "cp1255": _Encoding("CP1255", "Windows-1255"),
-    "cp1256": _Encoding("CP1256", "Windows-1256"),
-    "cp1257": _Encoding("CP1257", "Windows-1257"),
-    "cp1258": _Encoding("CP1258", "Windows-1258"),
-    "cp874": _Encoding("CP874", "Thai"),
-    "cp437": _Encoding("CP437"),
+    "cp932": "CP932 (Shift_JIS)",
+    "euc_jp": "EUC-JP",
+    "gb18030": "GB18030",
+    "big5": "BIG5",
+    "cp949": "CP949 (EUC-KR)",
+    "cp1252": "CP1252 (Windows-1252)",
+    "cp1250": "CP1250 (Windows-1250)",
+    "cp1251": "CP1251 (Windows-1251)",
+    "koi8_r": "KOI8-R",
+    "mac_roman": "MACINTOSH (Mac OS Roman)",
+    "cp850": "CP850",
+    "iso8859_2": "ISO-8859-2",
+    "koi8_u": "KOI8-U",
+    "cp866": "CP866",
+    "cp1253": "CP1253 (Windows-1253)",
+    "cp1254": "CP1254 (Windows-1254)",
+    "cp1255": "CP1255 (Windows-1255)",
+    "cp1256": "CP1256 (Windows-1256)",
+    "cp1257": "CP1257 (Windows-1257)",
+    "cp1258": "CP1258 (Windows-1258)",
+    "cp874": "CP874 (Thai)",
+    "cp437": "CP437",
+    "utf_16_le": "UTF-16LE",
+    "utf_16_be": "UTF-16BE",
 }
-"""The encodings that are looked for, by the names of Python."""
+"""The encodings that are looked for, by the names of Python, common ones first: the name of iconv and a usual one."""
 
-_COMMON = {
-    "cp932": ("euc_jp", 0xCF),
-    "euc_jp": ("euc_jp", 0xCF),
-    "gb18030": ("gb2312", 0xD7),
-    "big5": ("big5", 0xC6),
-    "cp949": ("euc_kr", 0xC8),
-}
-"""Encodings of two bytes per character; in common use are the characters whose first byte is at most so in another."""
-
-_PUNCTUATION = "\u2018\u2019\u201c\u201d\u2013\u2014\u2026\u00ab\u00bb\u00bf\u00a1\u20ac\u00a3\u00a7\u00b0\u2116\u00a0"
-_KANA, _JAMO = range(0x3041, 0x3100), range(0x3131, 0x318F)
-
-_LEAST_KANA = 0.1
-_CLEAR = 0.05
-"""How much better the best encoding has to fit than another, so that the other is not named."""
+_NAMED = 4
+"""Encodings that a message names at most."""
 
 _FEW = 10
 """Fewer characters beyond ASCII than this are reported: they hardly distinguish encodings."""
@@ -85,24 +61,6 @@ _UNPACKED_BY = {".gz": "gzip", ".zst": "zstd"}
 _SAMPLE = 1 << 15
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
-
-
-class Proposal(NamedTuple):
-    """An encoding that decodes a whole text: the name for iconv, as a reader knows it, and how it fits (1 is best).
-
-    `characters` are those beyond ASCII by which it was judged.
-    """
-
-    iconv: str
-    shown: str
-    confidence: float
-    characters: int
-    other: str | None
-
-
-def blocks_of(path: Path) -> Blocks:
-    """The blocks of a file, unpacked where it is compressed."""
-    return Files.of(path).blocks
 
 
 def marked(head: bytes) -> str | None:
@@ -139,16 +97,17 @@ def decoded(blocks: Blocks, codec: str, name: str) -> Iterator[str]:
 
 
 def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
-    """The error for a text that is not UTF-8: the reason, the proposed encoding, and the command that converts it."""
-    found = propose(blocks)
-    if found is None:
+    """The error for a text that is not UTF-8: the reason, the likely encodings, and the command that converts it."""
+    sample = _sample(blocks)
+    likely = propose(blocks, sample)
+    if not likely:
         return UserError(f"{name}: {reason}, nor in any encoding that is known here; give a text file in UTF-8")
-    other = f", or {found.other}" if found.other else ""
-    few = ""
-    if 0 < found.characters < _FEW:
-        few = f", judged by only {counted(found.characters, 'character')} beyond ASCII"
-    looks = f"it looks like {found.shown} with confidence {found.confidence:.2f}{other}{few}"
-    return UserError(f"{name}: {reason}; {looks}; convert it with: {_conversion(found.iconv, name)}")
+    *others, last = (_CANDIDATES[codec] for codec in likely)
+    looks = f"it looks like {', '.join(others)} or {last}" if others else f"it looks like {last}"
+    beyond = sum(ord(character) > 127 for character in sample.decode(likely[0], "ignore"))
+    few = f", judged by only {counted(beyond, 'character')} beyond ASCII" if 0 < beyond < _FEW else ""
+    first, iconv = "if it is the first, " if others else "", _CANDIDATES[likely[0]].partition(" ")[0]
+    return UserError(f"{name}: {reason}; {looks}{few}; {first}convert it with: {_conversion(iconv, name)}")
 
 
 def _conversion(iconv: str, name: str) -> str:
@@ -161,78 +120,29 @@ def _conversion(iconv: str, name: str) -> str:
     return f"iconv -f {iconv} -t UTF-8 {file} > {target}"
 
 
-def propose(blocks: Blocks) -> Proposal | None:
-    """The most plausible encoding of those that decode the whole text without control characters; None: there is none.
+def propose(blocks: Blocks, sample: bytes) -> list[str]:
+    """The most likely encodings of those that decode the whole text without control characters, the likeliest first.
 
-    The detector's measures, disorder and the resemblance to a language, are compared after a handicap on encodings that
-    are rare and on characters that are not in common use; an encoding that fits nearly as well is named as the other
-    possibility.
+    They are ordered by the detector's measures, disorder and the resemblance to a language, in tenths, then common ones
+    first; of several that give the same characters the first is kept.
     """
     from charset_normalizer import from_bytes
 
-    sample = _sample(blocks)
-    detected = {
-        codec: (match.chaos - 0.1 * match.coherence, 1 - match.chaos)
-        for match in from_bytes(sample, cp_isolation=list(_CANDIDATES))
+    if (plain := unmarked(next(iter(blocks()), b""))) is not None:
+        return [plain]
+    order = list(_CANDIDATES)
+    ranked = sorted(
+        (int(10 * match.chaos), -round(match.coherence, 1), order.index(codec), codec)
+        for match in from_bytes(sample, cp_isolation=order)
         for codec in match.could_be_from_charset
         if codec in _CANDIDATES
-    }
-    if (plain := unmarked(next(iter(blocks()), b""))) is not None:
-        detected[plain] = (-1.0, 1.0)
-    found = list[tuple[float, str, float, str]]()
-    for codec in detected.keys() | _COMMON.keys():
-        fit, confidence = detected.get(codec, (0.1, 0.9))
-        text = sample.decode(codec, errors="replace")
-        usual = _usual(text, codec)
-        found.append((fit + _CANDIDATES[codec].handicap + 1 - usual, codec, confidence * usual, text))
-    found.sort()
-    fitting = (row for row in found if _decodes(blocks, row[1]))
-    best = next(fitting, None)
-    if best is None:
-        return None
-    other = next((row[1] for row in fitting if row[3] != best[3] and row[0] < best[0] + _CLEAR), None)
-    judged_by = sum(ord(character) > 127 for character in best[3])
-    return Proposal(_CANDIDATES[best[1]].iconv, _shown(best[1]), best[2], judged_by, other and _shown(other))
-
-
-def _usual(text: str, codec: str) -> float:
-    """The share of characters beyond ASCII that are in common use where they stand.
-
-    Those of a script without cases are so if a smaller set has them; Japanese has kana among them, and nothing else
-    has. Others are letters, but no capitals after small letters, and punctuation, but not within words.
-    """
-    places = [place for place, character in enumerate(text) if ord(character) > 127]
-    if not places:
-        return 1.0
-    if codec in _COMMON:
-        smaller, last = _COMMON[codec]
-        usual = [_is_common(text[place], smaller, last) for place in places]
-        kana = sum(ord(text[place]) in _KANA for place in places) / len(places)
-        expected = kana > _LEAST_KANA if smaller == "euc_jp" else kana < _LEAST_KANA
-        return sum(usual) / len(places) * (1.0 if expected else 0.5)
-    return sum(_is_usual(text[place - 1 : place] or " ", text[place : place + 2]) for place in places) / len(places)
-
-
-def _is_common(character: str, codec: str, last: int) -> bool:
-    try:
-        code = character.encode(codec)
-    except UnicodeEncodeError:
-        return False
-    return len(code) == 2 and 0xA1 <= code[0] <= last and ord(character) not in _JAMO
-
-
-def _is_usual(before: str, at: str) -> bool:
-    """Whether the first character of `at` can stand between the one before it and the one after it."""
-    character, after = at[0], at[1:] or " "
-    if character.isalpha():
-        return not (character.isupper() and before.islower())
-    within = before.isalpha() and after.isalpha()
-    return character in _PUNCTUATION and (not within or character in "\u2019\u2013\u2014")
-
-
-def _shown(codec: str) -> str:
-    iconv, known_as, _ = _CANDIDATES[codec]
-    return f"{iconv} ({known_as})" if known_as else iconv
+    )
+    found = dict[str, str]()
+    for *_, codec in ranked:
+        text = sample.decode(codec, "replace")
+        if len(found) < _NAMED and text not in found and _decodes(blocks, codec):
+            found[text] = codec
+    return list(found.values())
 
 
 def _sample(blocks: Blocks) -> bytes:
@@ -240,15 +150,13 @@ def _sample(blocks: Blocks) -> bytes:
     sample, rest = bytearray(), b""
     for block in blocks():
         *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            if not line.isascii():
+        for line in (*lines, *([rest] if len(rest) > _SAMPLE else [])):
+            if not line.isascii() and len(sample) <= _SAMPLE:
                 sample += line[:_SAMPLE] + b"\n"
-                if len(sample) > _SAMPLE:
-                    return bytes(sample)
-        rest = b"" if len(rest) > BLOCK else rest
-        if not sample and rest and not rest.isascii():
-            sample += rest[:_SAMPLE]
-    return bytes(sample + b"\n" + rest[:_SAMPLE]) if not rest.isascii() or not sample else bytes(sample)
+        rest = b"" if len(rest) > _SAMPLE else rest
+        if len(sample) > _SAMPLE:
+            break
+    return bytes(sample) if sample and rest.isascii() else bytes(sample + rest[:_SAMPLE])
 
 
 def _decodes(blocks: Blocks, codec: str, *, controls: bool = False) -> bool:
@@ -264,25 +172,24 @@ def _decodes(blocks: Blocks, codec: str, *, controls: bool = False) -> bool:
 
 def report_misread(blocks: Blocks, name: str) -> None:
     """A notice about NUL and the control characters U+0080 to U+009F of a text in UTF-8, which was decoded wrongly."""
-    counts, lines, first = {"NUL": 0, "C1": 0}, 1, 0
-    example, last = b"", b""
+    total, lines, first, example, last, converted = 0, 1, 0, b"", b"", False
     for block in blocks():
         data = last + block
         last = data[-1:] if data.endswith(b"\xc2") else b""
         data = data.removesuffix(b"\xc2") if last else data
         if b"\xc2" in data or b"\0" in data:
             for match in _MISREAD.finditer(data):
-                first, example = (first, example) if first else (lines + data.count(b"\n", 0, match.start()), match[0])
-                counts["NUL" if match[0] == b"\0" else "C1"] += 1
+                if not total:
+                    first, example = lines + data.count(b"\n", 0, match.start()), match[0]
+                total, converted = total + 1, converted or match[0] != b"\0"
         lines += data.count(b"\n")
-    total = sum(counts.values())
     if not total or not _decodes(blocks, "utf-8", controls=True):
         return  # in other encodings these bytes are parts of characters
-    shown = f"U+{ord(example.decode()):04X}"
     cause = "it is not text, or was UTF-16 once; look at the original file"
-    if counts["C1"]:
+    if converted:
         cause = (
             "Windows-1252 was probably read as Latin-1 when the text was converted; convert the original with"
             " iconv -f CP1252 -t UTF-8"
         )
+    shown = f"U+{ord(example.decode()):04X}"
     notice(f"{name}: {counted(total, 'control character')}, the first in line {first:,} ({shown}): {cause}")

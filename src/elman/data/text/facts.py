@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elman.data.lines import lines_of
 from elman.data.text.encodings import marked
 from elman.data.text.files import BLOCK, Files
 from elman.data.text.passages import has_words, remove_ruby, unseparated
@@ -62,9 +63,9 @@ def text_facts(source: Files | Path) -> TextFacts:
     """The facts of a text; raises UserError where there is no word in it."""
     files = Files.of(source)
     size = files.size
-    with files.reading() as file:
-        head = file.read(BLOCK)
-    whole = len(head) == size
+    with files.stored.reading() as file:
+        head = file.read(BLOCK).removeprefix(codecs.BOM_UTF8)
+    whole = len(head) >= size
     codec = marked(head) or "utf-8-sig"
     text = codecs.getincrementaldecoder(codec)(errors="replace").decode(head, final=whole)
     if not text.strip():
@@ -74,7 +75,7 @@ def text_facts(source: Files | Path) -> TextFacts:
 
 def facts_of(text: str, size: int, scale: float = 1.0) -> TextFacts:
     """The facts of a text of which this is the beginning, one part in `scale`."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = lines_of(text)
     kept = [line for line in lines if line.strip()]
     blocks = sum(bool(line.strip()) and not before.strip() for before, line in zip(["", *lines], lines, strict=False))
     words = has_words(unseparated(text), len(text))

@@ -26,18 +26,13 @@ def refusal(token: str, vocabulary: Vocabulary, options: TextOptions, place: str
     )
 
 
-def require_known(
-    tokens: Iterable[str], vocabulary: Vocabulary, options: TextOptions, section: Section, start: int | None = None
-) -> None:
-    """Demand that a vocabulary without `<unk>` has the tokens of a section, or of what follows `start` in it.
+def require_known(tokens: Iterable[str], vocabulary: Vocabulary, options: TextOptions, section: Section) -> None:
+    """Demand that a vocabulary without `<unk>` has tokens of a section.
 
     Raises UserError, which names the file and the line, where it lacks one.
     """
-    if vocabulary.unk is not None:
-        return
-    token = next((one for one in tokens if one not in vocabulary.ids), None)
-    if token is None:
-        return
-    lines = read_lines(section.files, section.start if start is None else start, section.stop, options)
-    stops = (passage.line.stop for passage in passages(lines, options) if token in passage.words)
-    raise refusal(token, vocabulary, options, section.files.place(next(stops) - 1))
+    token = next((one for one in tokens if one not in vocabulary.ids), None) if vocabulary.unk is None else None
+    if token is not None:
+        lines = read_lines(section.files, section.start, section.stop, options)
+        stops = (passage.line.stop for passage in passages(lines, options) if token in passage.words)
+        raise refusal(token, vocabulary, options, section.files.place(next(stops) - 1))

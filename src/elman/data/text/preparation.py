@@ -1,55 +1,85 @@
 """A text prepared: its words counted and its ids written, block by block, in constant memory.
 
-What was interrupted is continued where it ended.
+One process at a time prepares a text. What is written is complete or absent; a preparation that was killed begins
+again.
 """
 
-import contextlib
-import os
-import zlib
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from elman.config.text import TextOptions
+from elman.data.text import subwords as subword_models
 from elman.data.text.block_reading import SUMS, BlockReader, Progress, read_blocks
+from elman.data.text.cache import CONTENTS, Counts, contents, place, seal
 from elman.data.text.lacking import require_known
-from elman.data.text.passages import TokenCounts, first_token, only_blank_lines, passages
+from elman.data.text.passages import clean, first_token, only_blank_lines, passages
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
-from elman.data.text.utf8 import read_lines
+from elman.data.text.utf8 import BYTES, read_lines
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
-from elman.files import explain, write_atomic
+from elman.files import explain, replacing, temporary_folder, write_atomic
+from elman.jobs.locks import waiting_for
 
-MARK = 1 << 27
-"""Bytes of a text after which a file that is being written is marked as complete up to there."""
+_TABLE = "vocabulary.tsv"
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The counts of an encoded split, as the cache keeps them, and the digest of the source text.
+def vocabulary_of(
+    source: Path, sections: dict[str, Section], options: TextOptions, folder: Path, progress: Progress | None
+) -> tuple[Vocabulary, Subwords | None]:
+    """The vocabulary of a text, and the model of its subwords if there are any: read from `folder`, or made and kept.
 
-    Attributes:
-        unknown: how many of them the vocabulary lacks; an `<unk>` that is written in the text is known.
-        characters, num_bytes, num_words, unseparated: sums over the passages (`elman.data.text.passages.Passage`); with
-            many letters in clauses without spaces, `unseparated`, `num_words` is meaningless.
-        lines: how many lines were read (one longer than 64 KiB counts as several).
-        first: what the first token contributes to these counts.
+    The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not. Raises
+    UserError where the text or the sizes cannot be used.
     """
+    folder = place(folder)
+    if contents(folder) is None:
+        with waiting_for(folder / CONTENTS):
+            if contents(folder) is None:
+                return _make_vocabulary(source, sections, options, folder, progress)
+    subwords = subword_models.load(folder) if options.tokenisation == "subwords" else None
+    return Vocabulary.load(folder / _TABLE), subwords
 
-    tokens: int
-    unknown: int
-    characters: int
-    num_bytes: int
-    num_words: int
-    unseparated: int
-    lines: int
-    first: TokenCounts
-    sha256: str
+
+def _make_vocabulary(
+    source: Path, sections: dict[str, Section], options: TextOptions, folder: Path, progress: Progress | None
+) -> tuple[Vocabulary, Subwords | None]:
+    subwords = None
+    if options.tokenisation == "subwords":
+        subwords = subword_models.train(_cleaned(sections["train"], options), options.subwords)
+    least = 0 if options.open_vocabulary else options.min_count
+    try:
+        with temporary_folder(folder / "counting") as written:
+            tally = WordCounts(written)
+            for name in sections if options.vocabulary_from == "all" else ["train"]:
+                count_words(sections[name], options, tally, progress, subwords)
+            counts, rare = tally.total(least, options.max_vocabulary)
+    except OSError as error:
+        raise UserError(explain(folder / _TABLE, error)) from error
+    for piece in subwords.pieces if subwords is not None else BYTES if options.tokenisation == "bytes" else ():
+        if piece != "\n":  # it is <eos>, or a space
+            counts.setdefault(piece, 0)
+    rules = {"add_eos": options.eos != "none", "add_unk": options.tokenisation == "raw"}
+    try:
+        vocabulary = Vocabulary.from_counts(counts, least, options.max_vocabulary, **rules, rare=rare)
+    except UserError as error:
+        raise UserError(f"{source}: {error}") from None
+    if subwords is not None:
+        write_atomic(folder / subword_models.FILE, subwords.model)
+    vocabulary.save(folder / _TABLE)
+    seal(folder, [_TABLE, *([] if subwords is None else [subword_models.FILE])])
+    return vocabulary, subwords
+
+
+def _cleaned(section: Section, options: TextOptions) -> Iterator[str]:
+    """The lines of a section as subwords are found in them."""
+    for line in read_lines(section.files, section.start, section.stop, options):
+        text = clean(line.text, options).removesuffix("\n")
+        yield text.lower() if options.lowercase else text
 
 
 def count_words(
@@ -58,31 +88,37 @@ def count_words(
     counts: WordCounts,
     progress: Progress | None = None,
     subwords: Subwords | None = None,
-    start: int = 0,
 ) -> None:
-    """Add the words of a section to counts, which may have had some of it; `start`: bytes counted before the section.
-
-    Raises UserError where the text cannot be used.
-    """
-    already = None if counts.stop is None or counts.stop <= start else section.start + counts.stop - start
-    if already is not None and already >= section.end:
-        return
-    found = already is not None
-    reader = BlockReader(section, options, subwords)
-    for stop, tokens in read_blocks(reader, "count", "counting words", progress, already):
+    """Add the words of a section to counts; raises UserError where the text cannot be used."""
+    found = False
+    for tokens in read_blocks(BlockReader(section, options, subwords), "count", "counting words", progress):
         found = found or _has_words(tokens)
-        counts.add(tokens, start + stop - section.start)
+        counts.add(tokens)
     if not found:
         raise only_blank_lines(section.files, section.start, section.stop)
 
 
-class _Begun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How far a file of ids is complete: up to byte `stop` of its text, with these counts and this CRC-32."""
-
-    stop: int
-    crc: int = 0
-    has_words: bool = False
-    counts: dict[str, int] = {}
+def encoded(
+    sections: dict[str, tuple[Section, str]],
+    vocabulary: Vocabulary,
+    options: TextOptions,
+    folder: Path,
+    progress: Progress | None,
+    subwords: Subwords | None = None,
+) -> dict[str, Counts]:
+    """The counts of each section of a text, with the digest of its file, whose ids `folder` has as NAME.int32."""
+    found = contents(folder)
+    if found is not None:
+        return found.splits
+    with waiting_for(folder / CONTENTS):
+        if (found := contents(folder)) is not None:
+            return found.splits
+        counts = {
+            name: encode(section, sha256, vocabulary, options, folder / f"{name}.int32", progress, subwords)
+            for name, (section, sha256) in sections.items()
+        }
+        seal(folder, [f"{name}.int32" for name in counts], counts)
+    return counts
 
 
 def encode(
@@ -96,42 +132,20 @@ def encode(
 ) -> Counts:
     """Write the ids of a section to `path` as little-endian int32, completely or not at all.
 
-    What an interrupted call has written beside `path` is taken over, if it is as it was left.
-
     Raises UserError where the text is bad, the folder cannot be written, or a word is unknown and there is no `<unk>`.
     """
-    begun, journal = path.with_name(f"{path.name}.begun"), path.with_name(f"{path.name}.json")
+    counts, has_words = Counter[str](), False
     reader = BlockReader(section, options, subwords)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        state = _continued(begun, journal, section)
-        counts, marked = Counter(state.counts), state.stop
-        with begun.open("r+b" if state.stop > section.start else "wb") as file:
-            file.truncate(file.seek(4 * counts["tokens"]))
-            for stop, (words, numbers, sums) in read_blocks(reader, "number", "encoding", progress, state.stop):
-                require_known(words, vocabulary, options, section, state.stop)
-                ids = vocabulary.encode(words)[numbers]
-                lacks = np.fromiter((word not in vocabulary.ids for word in words), np.bool_, len(words))
-                counts.update(sums, tokens=len(ids), unknown=int(np.count_nonzero(lacks[numbers])))
-                data = ids.astype("<i4").tobytes()
-                file.write(data)
-                state.stop, state.crc = stop, zlib.crc32(data, state.crc)
-                state.has_words = state.has_words or _has_words(words)
-                if stop - marked >= MARK:
-                    _flush(file)
-                    state.counts, marked = dict(counts), stop
-                    write_atomic(journal, msgspec.json.encode(state))
-            _flush(file)
-        if not state.has_words:
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        for words, numbers, sums in read_blocks(reader, "number", "encoding", progress):
+            require_known(words, vocabulary, options, section)
+            ids = vocabulary.encode(words)
+            lacks = np.fromiter((word not in vocabulary.ids for word in words), np.bool_, len(words))
+            counts.update(sums, tokens=len(numbers), unknown=int(np.count_nonzero(lacks[numbers])))
+            file.write(ids[numbers].astype("<i4").tobytes())
+            has_words = has_words or _has_words(words)
+        if not has_words:
             raise only_blank_lines(section.files, section.start, section.stop)
-        begun.replace(path)
-        journal.unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(explain(path, error)) from error
-    except UserError:
-        for left in (begun, journal):
-            left.unlink(missing_ok=True)
-        raise
     lines = read_lines(section.files, section.start, section.stop, options)
     first = first_token(passages(lines, options, subwords), options, vocabulary)
     return Counts(**{name: counts[name] for name in ("tokens", "unknown", *SUMS, "lines")}, first=first, sha256=sha256)
@@ -140,21 +154,3 @@ def encode(
 def _has_words(tokens: Collection[str]) -> bool:
     """Whether different tokens are more than `<eos>`."""
     return len(tokens) > (EOS in tokens)
-
-
-def _continued(begun: Path, journal: Path, section: Section) -> _Begun:
-    """How far an interrupted call came; the beginning of the section where its file is not as it left it."""
-    with contextlib.suppress(OSError, msgspec.MsgspecError):
-        state = msgspec.json.decode(journal.read_bytes(), type=_Begun)
-        crc, left = 0, 4 * state.counts["tokens"]
-        with begun.open("rb") as file:
-            while left and (block := file.read(min(left, 1 << 20))):
-                crc, left = zlib.crc32(block, crc), left - len(block)
-        if not left and crc == state.crc:
-            return state
-    return _Begun(stop=section.start)
-
-
-def _flush(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())

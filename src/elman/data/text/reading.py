@@ -1,16 +1,16 @@
 """Text for a trained model: read sentence by sentence as the training text was, with its own spelling kept beside."""
 
 import functools
-import io
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions
+from elman.data.lines import with_breaks
 from elman.data.text.fitting import Fitting, Piece
 from elman.data.text.lacking import refusal, unit_of
 from elman.data.text.passages import Passage, passages
@@ -18,6 +18,8 @@ from elman.data.text.tally import Tally
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
 from elman.data.text.utf8 import Line
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
+
+ValueT = TypeVar("ValueT")
 
 KEPT_WORDS = 1 << 16
 """Words whose pieces are kept for the next time."""
@@ -67,16 +69,18 @@ class Sentence(NamedTuple):
     @property
     def tokens(self) -> list[str]:
         """The tokens as they stand in the text, [n]."""
-        if not self.left_out:
-            return self.pieces
-        return [piece for index, piece in enumerate(self.pieces) if index not in self.left_out]
+        return self._read_of(self.pieces)
 
     @property
     def unknown_tokens(self) -> list[bool]:
         """Whether the vocabulary lacks each token, [n]."""
+        return self._read_of(self.unknown)
+
+    def _read_of(self, values: list[ValueT]) -> list[ValueT]:
+        """The values of the pieces that are read."""
         if not self.left_out:
-            return self.unknown
-        return [flag for index, flag in enumerate(self.unknown) if index not in self.left_out]
+            return values
+        return [value for index, value in enumerate(values) if index not in self.left_out]
 
     @property
     def lacking(self) -> list[str]:
@@ -88,7 +92,7 @@ class Sentence(NamedTuple):
         if not self.left_out:
             return values
         found = np.full(len(self.pieces), np.nan, dtype=values.dtype)
-        found[[index for index in range(len(self.pieces)) if index not in self.left_out]] = values
+        found[self._read_of(list(range(len(self.pieces))))] = values
         return found
 
     def words(self, tokeniser: Tokeniser) -> Iterator[Word]:
@@ -148,7 +152,7 @@ class TextReader:
     def one(self, text: str, number: int = 1) -> Sentence:
         """A text as one sentence, whatever ends within it."""
         draft = _Draft()
-        for passage in self._passages(io.StringIO(text, newline="\n"), number):
+        for passage in self._passages(with_breaks(text, exact=self._options.eos == "exact"), number):
             self._read(passage, draft)
         return draft.sentence(self.vocabulary, self._options, number)
 

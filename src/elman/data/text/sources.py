@@ -94,7 +94,7 @@ def find_sections(
     """
 
     def read(paths: Sequence[Path]) -> Files:
-        return Files(tuple(map(as_utf8, paths)), marked=options.eos == "exact")
+        return Files(tuple(map(as_utf8, paths)), options.eos == "exact")
 
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}

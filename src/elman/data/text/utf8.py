@@ -5,15 +5,15 @@ a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be
 """
 
 import codecs
-import contextlib
-import io
+import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, NamedTuple, cast
+from typing import IO, NamedTuple
 
 from elman.config.text import TextOptions
-from elman.data.text.encodings import Blocks, blocks_of, decoded, marked, refusal, report_misread, unmarked
+from elman.data.lines import lines_of
+from elman.data.text.encodings import Blocks, decoded, marked, refusal, report_misread, unmarked
 from elman.data.text.files import Files
 from elman.errors import UserError
 from elman.files import replacing, sha256_file
@@ -25,7 +25,7 @@ MARK = "\ufeff"
 """The byte order mark."""
 
 LONGEST = 1 << 16
-_PLAIN = TextOptions()
+"""Bytes of a line beyond which it is read in parts."""
 
 
 def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
@@ -41,7 +41,7 @@ def decode(data: bytes, name: str) -> str:
 
     A notice reports another encoding than UTF-8, and control characters of a text that was decoded wrongly earlier.
 
-    Raises UserError where it has another encoding, with the one that it looks like.
+    Raises UserError where it has another encoding, with those that it looks like.
     """
     if codec := marked(data):
         return "".join(decoded(lambda: [data], codec, name))
@@ -60,12 +60,25 @@ def strict(data: bytes, name: str, offset: int = 0) -> str:
         raise refusal(lambda: [data], name, _place(data, error.start, offset)) from None
 
 
+def read_text(path: Path, advice: str = "give a text file") -> str:
+    """The text of a user's file without its byte order mark; raises UserError as `read_bytes` and `decode` do."""
+    return decode(read_bytes(path, advice), str(path)).removeprefix(MARK)
+
+
+def read_file_lines(path: Path, advice: str = "give a text file") -> list[str]:
+    """The lines of a user's file without their breaks; raises UserError as `read_text` does, and where it is blank."""
+    text = read_text(path, advice)
+    if not text.strip():
+        raise UserError(f"{path}: the file is empty; {advice}")
+    return lines_of(text)
+
+
 def as_utf8(path: Path, folder: Path) -> Path:
     """The file itself, or where it is marked as UTF-16 or UTF-32 a copy in UTF-8, which `folder` keeps.
 
     Notices are as for `decode`. Raises UserError where it is UTF-16 without a mark, or cannot be read.
     """
-    blocks = blocks_of(path)
+    blocks = Files.of(path, exact=True).blocks
     head = next(iter(blocks()), b"")
     if (codec := marked(head)) is None:
         _demand_no_utf16(head, blocks, str(path))
@@ -83,19 +96,17 @@ def checked(path: Path, folder: Path, options: TextOptions) -> Files:
 
     It is read once, in constant memory. Raises UserError where it is not UTF-8, or `as_utf8` does.
     """
-    files = Files.of(path)
     if options.tokenisation == "bytes":
-        return files
-    files = Files.of(as_utf8(path, folder))
-    decoder, at, rest = codecs.getincrementaldecoder("utf-8")(), 0, b""
-    for block in files.blocks():
+        return Files.of(path, exact=options.eos == "exact")
+    files = Files.of(as_utf8(path, folder), exact=options.eos == "exact")
+    decoder, at = codecs.getincrementaldecoder("utf-8")(), 0
+    for block in itertools.chain(files.stored.blocks(), [b""]):
+        start = at - len(decoder.getstate()[0])
         try:
-            decoder.decode(block)
+            decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            raise refusal(files.blocks, str(path), _place(error.object, error.start, at - len(rest))) from None
-        at, rest = at + len(block), decoder.getstate()[0]
-    if rest:
-        raise refusal(files.blocks, str(path), _place(rest, 0, at - len(rest)))
+            raise refusal(files.stored.blocks, str(path), _place(error.object, error.start, start)) from None
+        at += len(block)
     return files
 
 
@@ -106,11 +117,6 @@ def _demand_no_utf16(head: bytes, blocks: Blocks, name: str) -> None:
 
 def _place(data: bytes, place: int, offset: int) -> str:
     return f"not UTF-8 at byte {offset + place} (0x{data[place]:02x})"
-
-
-def read_text(path: Path, advice: str = "give a text file") -> str:
-    """The text of a user's file without its byte order mark; raises UserError as `read_bytes` and `decode` do."""
-    return decode(read_bytes(path, advice), str(path)).removeprefix(MARK)
 
 
 class Line(NamedTuple):
@@ -127,40 +133,28 @@ class Line(NamedTuple):
 
 
 def read_lines(
-    source: Files | Path, start: int = 0, stop: int | None = None, options: TextOptions = _PLAIN
+    source: Files | Path, start: int = 0, stop: int | None = None, options: TextOptions | None = None
 ) -> Iterator[Line]:
     """The lines of a UTF-8 text between two byte offsets (of line starts), in constant memory.
 
-    Lines end at a line feed, and a carriage return before it belongs to the break. A byte order mark is
-    skipped unless `eos` is `exact`. A line longer than 64 KiB is yielded in parts cut after a space.
+    Lines end as `elman.data.lines` says, but at line feeds alone where `eos` is `exact`, and there a byte order mark is
+    a part of the text. A line longer than 64 KiB is yielded in parts cut after a space.
 
     Raises UserError where a file cannot be read, has no bytes, or is not UTF-8 and not read as `bytes`.
     """
-    files = Files.of(source)
-    try:
-        with open_after_mark(files, start, options) as (file, offset):
-            end = math.inf if stop is None else stop
-            for data, ended in parts(file, end - offset):
-                yield Line(as_read(data, files, offset, options), ended, stop=offset + len(data))
-                offset += len(data)
-    except OSError as error:
-        raise UserError(f"{files.name}: cannot be read ({error.strerror}); give a text file") from None
-
-
-@contextlib.contextmanager
-def open_after_mark(files: Files, start: int, options: TextOptions) -> Iterator[tuple[BinaryIO, int]]:
-    """A text open at a byte, or after its byte order mark if that stands there, and the offset of that place.
-
-    Raises UserError where the text is empty.
-    """
+    options = options or TextOptions()
+    files, offset = Files.of(source, exact=options.eos == "exact"), start
     with files.reading(start) as file:
-        if start == 0:
-            first = cast("io.BufferedReader", file).peek(3)[:3]
-            if not first:
-                raise UserError(f"{files.name}: the file is empty; give a text of at least two different words")
-            if files.marked and options.eos != "exact" and first == codecs.BOM_UTF8:
-                start = len(file.read(3))
-        yield file, start
+        for data, ended in parts(file, math.inf if stop is None else stop - start):
+            yield Line(as_read(data, files, offset, options), ended, stop=offset + len(data))
+            offset += len(data)
+    if not offset:
+        raise empty(files)
+
+
+def empty(files: Files) -> UserError:
+    """The error for a text without bytes."""
+    return UserError(f"{files.name}: the file is empty; give a text of at least two different words")
 
 
 def parts(file: IO[bytes], size: float = math.inf) -> Iterator[tuple[bytes, bool]]:
@@ -187,7 +181,7 @@ def as_read(data: bytes, files: Files, offset: int, options: TextOptions) -> str
         for path in files.paths if len(files.paths) > 1 else ():
             for _ in read_lines(path, options=options):  # the file that it is in, and the place there
                 pass
-        raise refusal(files.blocks, files.name, _place(data, error.start, offset + files.lead)) from None
+        raise refusal(files.stored.blocks, files.name, _place(data, error.start, offset + files.lead)) from None
 
 
 def to_bytes(text: str) -> bytes:

@@ -59,7 +59,7 @@ class AlignedNGram:
 
     @property
     def order(self) -> int:
-        """The longest n-gram."""
+        """How many words the longest n-gram has."""
         return self._table.order
 
     def knowing(self, words: Sequence[str]) -> "AlignedNGram":
@@ -70,7 +70,7 @@ class AlignedNGram:
         return wider
 
     def log_prob(self, tokens: Ids, history: Ids | Sequence[int] = ()) -> Floats:
-        """As that of `BackoffTable`, of words of the vocabulary."""
+        """The log-probability (nats) of each word of the vocabulary in a text, [n]; `history` precedes the first."""
         before = np.asarray(history, dtype=np.int64)[max(0, len(history) - self.order + 1) :]
         words = np.concatenate([before, np.asarray(tokens, dtype=np.int64)])
         return self.score(words, words)[len(before) :]

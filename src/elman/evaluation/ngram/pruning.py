@@ -101,7 +101,7 @@ def _log_prob_of_contexts(table: BackoffTable) -> list[Floats]:
     return found
 
 
-def _at_least(mass: npt.NDArray[np.floating[Any]], least: float = 1e-12) -> Floats:
+def _at_least(mass: npt.NDArray[np.floating[Any]]) -> Floats:
     """Probability that is left for backing off, which rounding may have made 0 or negative."""
-    found: Floats = np.maximum(mass, least)
+    found: Floats = np.maximum(mass, 1e-12)
     return found

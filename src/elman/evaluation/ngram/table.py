@@ -55,7 +55,7 @@ class BackoffTable:
 
     @property
     def order(self) -> int:
-        """The longest n-gram."""
+        """How many words the longest n-gram has."""
         return len(self.levels)
 
     def log_prob(self, tokens: Ids, history: Ids | Sequence[int] = ()) -> Floats:

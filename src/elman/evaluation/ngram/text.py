@@ -1,4 +1,4 @@
-"""A text under an n-gram model: sentence by sentence, and in sums as KenLM's `query` and SRILM's `ngram -ppl` give."""
+"""A text under an n-gram model by sentence, by word, and in sums as of KenLM's `query` and SRILM's `ngram -ppl`."""
 
 import math
 from collections.abc import Generator, Iterable, Iterator
@@ -7,8 +7,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from elman.data.text.vocabulary import EOS
-from elman.evaluation.ngram.model import NGramModel
+from elman.data.text.reading import Sentence
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import EOS, UNK
+from elman.evaluation.ngram.model import BEGIN, END, NGramModel
 from elman.evaluation.ngram.table import Floats, Int64s
 from elman.objective import perplexity
 
@@ -94,39 +96,66 @@ class Tally:
     """The sums of sentences, added one by one."""
 
     def __init__(self) -> None:
-        self._sentences = self._tokens = self._unknown = self._impossible = self._known_tokens = self._ends = 0
-        self._all = self._known = 0.0
+        self._counts = np.zeros(6, np.int64)  # sentences, tokens, unknown, impossible, known, ends of sentences
+        self._nats = np.zeros(2)  # of all tokens that are possible, and of the known ones
 
     def add(self, scored: Scored) -> None:
-        """Add a sentence."""
+        """Add the words of a sentence to the sums."""
         possible = np.isfinite(scored.log_prob)
         known = possible & ~scored.unknown
-        self._sentences += 1
-        self._tokens += len(scored.words)
-        self._unknown += int(scored.unknown.sum())
-        self._impossible += int((~possible).sum())
-        self._ends += int(bool(scored.words) and scored.words[-1] == EOS and bool(possible[-1]))
-        self._all += float(scored.log_prob[possible].sum())
-        self._known += float(scored.log_prob[known].sum())
-        self._known_tokens += int(known.sum())
+        ends = bool(scored.words) and scored.words[-1] == EOS and possible[-1]
+        self._counts += [1, len(scored.words), scored.unknown.sum(), (~possible).sum(), known.sum(), ends]
+        self._nats += [scored.log_prob[possible].sum(), scored.log_prob[known].sum()]
 
     @property
     def totals(self) -> Totals:
-        """The sums."""
-        known = self._known_tokens
-        possible = self._tokens - self._impossible
+        """The sums so far, with their perplexities."""
+        sentences, tokens, unknown, impossible, known, ends = self._counts.tolist()
+        of_all, of_known = self._nats.tolist()
         return Totals(
-            sentences=self._sentences,
-            tokens=self._tokens,
-            unknown=self._unknown,
-            impossible=self._impossible,
-            log_prob=self._all,
-            known_log_prob=self._known,
-            perplexity=_perplexity(self._all, possible),
-            known_perplexity=_perplexity(self._known, known),
-            word_perplexity=_perplexity(self._known, known - self._ends),
+            sentences=sentences,
+            tokens=tokens,
+            unknown=unknown,
+            impossible=impossible,
+            log_prob=of_all,
+            known_log_prob=of_known,
+            perplexity=_perplexity(of_all, tokens - impossible),
+            known_perplexity=_perplexity(of_known, known),
+            word_perplexity=_perplexity(of_known, known - ends),
         )
 
 
 def _perplexity(log_prob: float, count: int) -> float | None:
     return perplexity(-log_prob / count) if count > 0 and math.isfinite(log_prob) else None
+
+
+class WordSurprisal(NamedTuple):
+    """-log2 p(word | the words before it in its sentence), None where it has none; whether the model lacks it."""
+
+    bits: float | None
+    unknown: bool
+
+
+def word_surprisals(
+    model: NGramModel, sentence: Sentence, tokeniser: Tokeniser, *, exclude: bool = False
+) -> Iterator[WordSurprisal]:
+    """The words of a sentence (`Sentence.words`) under a model, which reads them from the beginning of a sentence.
+
+    The model reads the tokens of the sentence, and the surprisal of a word is the sum over its tokens. Where tokens
+    spell the text, as characters and subwords do, it reads the words that white space separates, each as one. A word
+    that the model lacks has the probability of its `<unk>`, and none where there is no `<unk>` or with `exclude`; so
+    has one that is written `<s>` or `</s>`, which in the model are beginnings and ends of sentences.
+    """
+    words = list(sentence.words(tokeniser))
+    if tokeniser.options.spelt:
+        tokens, parts = [word.text for word in words], [slice(at, at + 1) for at in range(len(words))]
+    else:
+        tokens, parts = sentence.read, [word.read for word in words]
+    ids = model.encode(UNK if token in (BEGIN, END) else token for token in tokens)
+    log_prob, _ = model.score(ids)
+    for part in parts:
+        own = ids[part]
+        unknown = bool(((own == model.unk) | (own < 0)).any()) or not len(own)
+        bits = -float(log_prob[part].sum()) / math.log(2)
+        lacks = not len(own) or not np.isfinite(bits) or (unknown and exclude)
+        yield WordSurprisal(None if lacks else round(bits, 6), unknown)

@@ -24,5 +24,5 @@ class Unigram:
         return cls(np.bincount(within(tokens, vocabulary_size), minlength=vocabulary_size))
 
     def log_prob(self, tokens: Ids, history: Ids | Sequence[int] = ()) -> Floats:  # noqa: ARG002
-        """As that of `BackoffTable`, but the history does not matter."""
+        """The log-probability (nats) of each token, [n], whatever the history."""
         return self.log_probs[within(tokens, len(self.counts))]

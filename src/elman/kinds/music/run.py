@@ -14,7 +14,7 @@ from elman.errors import notice
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.kinds.music.corpus import MusicCorpus, Pieces, open_music
 from elman.kinds.music.pitches import Pitches, Roll
 from elman.kinds.music.windows import PieceWindows
@@ -92,7 +92,7 @@ class MusicRun(SplitRun):
         model, windows = self.model, PieceWindows(split.frames, split.lengths, options.streams or COLUMNS_READ, 70)
         generator = torch.Generator(model.device).manual_seed(0)
         total, count, hits, union = 0.0, 0, 0, 0
-        for done, (batch, _, trace) in enumerate(traces(model, windows), start=1):
+        for batch, _, trace in advancing(traces(model, windows), windows.num_windows, advance):
             assert batch.mask is not None
             total -= model.output.log_prob(trace, batch.targets)[batch.mask].cpu().double().sum().item()
             drawn = model.output.sample(trace, 1.0, generator)[batch.mask].bool()
@@ -100,8 +100,6 @@ class MusicRun(SplitRun):
             count += len(true)
             hits += int((drawn & true).sum())
             union += int((drawn | true).sum())
-            if advance is not None:
-                advance(done, windows.num_windows)
         return piece_result(Score(total, count), split, accuracy=hits / max(1, union), method="static")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:

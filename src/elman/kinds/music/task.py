@@ -1,9 +1,7 @@
 """The task of music: frames of notes, whole pieces."""
 
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import torch
 
 from elman.config.recipe import Recipe
@@ -19,6 +17,7 @@ from elman.kinds.music.tune import TEMPO
 from elman.kinds.music.windows import PieceWindows
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Chord, log_odds_of_notes
+from elman.tasks.samples import Sample
 from elman.tasks.splits import SplitTask
 from elman.tasks.task import Size, copy_weights, require_no_random_windows
 
@@ -73,15 +72,15 @@ class MusicTask(SplitTask):
         """Weights of a run on the same pitches with the same network."""
         copy_weights(model, MusicRun(folder), "the same model section and pitches")
 
-    def samples(self, run: MusicRun, count: int) -> list[dict[str, Any]]:
+    def samples(self, run: MusicRun, count: int) -> list[Sample]:
         """Tunes, which are also written as sample-SEED.mid."""
         samples = []
         for seed in range(count):
             roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
             write_midi(run.path / f"sample-{seed}.mid", roll, self.data.options)
             step = 60 / TEMPO / self.data.steps_per_quarter
-            figure = msgspec.to_builtins(PianoRoll(run.inputs.sounding(roll), step))
-            samples.append({"text": f"sample-{seed}.mid", "seed": seed, "temperature": 1.0, "figure": figure})
+            figure = PianoRoll(run.inputs.sounding(roll), step)
+            samples.append(Sample(text=f"sample-{seed}.mid", seed=seed, temperature=1.0, figure=figure))
         return samples
 
     def summary(self) -> list[str]:

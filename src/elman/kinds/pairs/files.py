@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+from elman.data.lines import lines_of
 from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, notice
@@ -139,7 +140,7 @@ HELD_OUT_TOO = "whose source is held out too"
 
 def _lines(path: Path) -> list[str]:
     text = read_text(path)
-    return text.removesuffix("\n").split("\n") if text.strip() else []
+    return lines_of(text) if text.strip() else []
 
 
 def _columns(path: Path) -> list[RawPair]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from elman.config.recipe import Recipe
 from elman.data.parts import WHOLE, Part
@@ -19,6 +18,7 @@ from elman.kinds.pairs.run import PairRun, Translation
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
+from elman.tasks.samples import Attention, Sample
 from elman.tasks.splits import WholeSequences
 from elman.tasks.task import Size
 
@@ -87,7 +87,7 @@ class PairTask(WholeSequences):
         ]
         return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
 
-    def samples(self, run: PairRun, count: int) -> list[dict[str, Any]]:  # noqa: ARG002 - the same for all
+    def samples(self, run: PairRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
         """Sources of the test split with the targets that were found."""
         pairs, limit, symbols = self.corpus.split("test"), self.data.max_source, self.corpus.symbols
         shown = [
@@ -98,11 +98,12 @@ class PairTask(WholeSequences):
         ][:SAMPLES]
         found = run.translate([pairs.source_text[place] for place in shown])
         return [
-            {
-                "prompt": pairs.source_text[place],
-                "reference": pairs.target_text[place],
-                **sample(best[0], attends=run.model.attends),
-            }
+            Sample(
+                prompt=pairs.source_text[place],
+                reference=pairs.target_text[place],
+                text=best[0].text,
+                attention=attention_of(best[0]) if run.model.attends else None,
+            )
             for place, best in zip(shown, found, strict=True)
         ]
 
@@ -112,10 +113,6 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
     write_atomic(path, "".join(f"{line}\n" for line in lines))
 
 
-def sample(found: Translation, *, attends: bool) -> dict[str, Any]:
-    """A target as samples.json holds it, with the attention of a model that has it."""
-    if not attends:
-        return {"text": found.text}
-    weights = found.attention.astype(float).round(3).tolist()
-    attention = {"source": found.source, "target": [*found.words, "<eos>"], "weights": weights}
-    return {"text": found.text, "attention": attention}
+def attention_of(found: Translation) -> Attention:
+    """Where each word of a target looked."""
+    return Attention(found.source, [*found.words, "<eos>"], found.attention.astype(float).round(3).tolist())

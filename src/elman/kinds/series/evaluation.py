@@ -15,11 +15,11 @@ import torch
 
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.kinds.series.corpus import Series, SeriesWindows
 from elman.kinds.series.table import Array
 from elman.network.model import LanguageModel
-from elman.network.output.gaussian import Density
+from elman.network.output.density import Density
 
 
 class Prediction(msgspec.Struct, frozen=True):
@@ -34,13 +34,11 @@ def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = Non
     """The mean and the log-density of every step of a series, given all steps before it."""
     choice, parts = model.output.choice, []
     assert isinstance(choice, Density)
-    for done, (batch, positions, trace) in enumerate(traces(model, windows), start=1):
+    for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):
         vectors, log_prior = model.output.contexts(trace)
         mean = (log_prior.exp().unsqueeze(-1) * choice.mean(vectors)).sum(-2)[batch.mask]
         log_density = model.output.log_prob(trace, batch.targets)[batch.mask]
         parts.append((positions[positions >= 0], mean.cpu().double(), log_density.cpu().double()))
-        if advance is not None:
-            advance(done, windows.num_windows)
     order, means, log_densities = (torch.cat(part) for part in zip(*parts, strict=True))
     index = order.argsort()
     return Prediction(means[index].numpy(), log_densities[index].numpy())

@@ -21,12 +21,15 @@ def claim(seen: Seen) -> Look | None:
 
 def _is_table(suffix: str, lines: Sequence[str]) -> bool:
     """Whether lines but the first are rows of equally many cells: all of them numbers, in .csv and .tsv one of them."""
-    rows = lines[1:] if len(lines) > 1 else lines
-    if not rows:
+    if not lines:
         return False
-    mark = max("\t;,", key=rows[0].count)
-    parted = rows[0].count(mark) > 0
-    cells = [next(csv.reader([row], delimiter=mark)) if parted else row.split() for row in rows]
+    second = lines[1] if len(lines) > 1 else lines[0]
+    mark = max("\t;,", key=second.count)
+    parted = second.count(mark) > 0
+    cells = list(csv.reader([f"{line}\n" for line in lines], delimiter=mark)) if parted else [*map(str.split, lines)]
+    if any("\n" in cell for cell in cells[-1]):
+        cells.pop()  # the head may end within it
+    cells = cells[1:] or cells
     if len({len(row) for row in cells}) != 1:
         return False
     numeric = [all(_is_number(cell) for cell in column) for column in zip(*cells, strict=True)]

@@ -18,7 +18,7 @@ from elman.kinds.series.table import Array, read_table
 from elman.network.build import build_model
 from elman.network.encoders.values import StandardisedValues
 from elman.network.model import LanguageModel
-from elman.network.output.gaussian import Density, Rescaled
+from elman.network.output.density import Density, Rescaled
 from elman.network.state import select
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 from elman.tasks.splits import SplitRun

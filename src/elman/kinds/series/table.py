@@ -1,6 +1,5 @@
 """Tables of numbers: CSV and TSV files with or without a header, and NumPy arrays, read as float64 [n, P]."""
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.archives import read_npy, read_npz
+from elman.data.tables import rows_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice
 
@@ -39,11 +39,7 @@ def read_table(path: Path, columns: Columns = None) -> Table:
 
 
 def _read_text_table(path: Path, columns: Columns) -> Table:
-    lines = [(number, line) for number, line in enumerate(read_text(path).splitlines(), start=1) if line.strip()]
-    if not lines:
-        raise UserError(f"{path}: empty; give a table with a row per step")
-    delimiter = _delimiter(lines[0][1])
-    rows = [(number, _cells(line, delimiter, path, number)) for number, line in lines]
+    rows = rows_of(read_text(path), path, "give a table with a row per step", _delimiter)
     first, width = rows[0][1], len(rows[0][1])
     for number, row in rows:
         if len(row) != width:
@@ -70,7 +66,7 @@ def _read_text_table(path: Path, columns: Columns) -> Table:
 
 
 def _delimiter(line: str) -> str | None:
-    """The delimiter of a table by its first line; None: white space.
+    """The delimiter of a table by its first row; None: white space.
 
     Tabs or semicolons between numbers are it, whatever commas the numbers have: those are decimal marks.
     """
@@ -80,13 +76,6 @@ def _delimiter(line: str) -> str | None:
     counts = {mark: line.count(mark) for mark in ("\t", ";", ",")}
     best = max(counts, key=lambda mark: counts[mark])
     return best if counts[best] else None
-
-
-def _cells(line: str, delimiter: str | None, path: Path, number: int) -> list[str]:
-    try:
-        return line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
-    except csv.Error as error:
-        raise UserError(f"{path}, line {number}: no row of a table ({error}); mend the line") from None
 
 
 def _names(path: Path, names: Sequence[str], chosen: Sequence[int]) -> tuple[str, ...]:

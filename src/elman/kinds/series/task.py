@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,6 +25,7 @@ from elman.kinds.series.evaluation import (
 )
 from elman.kinds.series.run import SeriesRun
 from elman.network.model import LanguageModel
+from elman.tasks.samples import Sample
 from elman.tasks.splits import SplitTask
 from elman.tasks.task import Size, copy_weights
 
@@ -118,7 +118,7 @@ class SeriesTask(SplitTask):
         units = "standardised by the training split" if self.data.standardise else "not standardised"
         return [*lines, f"columns {', '.join(self.inputs.names)} ({units})"]
 
-    def samples(self, run: SeriesRun, count: int) -> list[dict[str, Any]]:  # noqa: ARG002 - one for each column
+    def samples(self, run: SeriesRun, count: int) -> list[Sample]:  # noqa: ARG002 - one for each column
         """A row of samples.json per column, with the forecast that the report draws."""
         values = self.corpus.split("test").values
         shown, steps = min(SHOWN_STEPS, len(values)), min(FORECAST_STEPS, len(values) // 2)
@@ -131,5 +131,5 @@ class SeriesTask(SplitTask):
             truth, means = (part[-shown:, index].tolist() for part in (values, one_step))
             forecast = Forecast(name, len(values) - shown, truth, means, low, middle, high)
             text = f"{name}: the end of the test split; {steps} steps forecast from {FORECAST_SAMPLES} samples"
-            rows.append({"text": text, "figure": msgspec.to_builtins(forecast)})
+            rows.append(Sample(text=text, figure=forecast))
         return rows

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice
 from elman.kinds.tags.record import TagOptions
@@ -53,7 +54,7 @@ def read_columns(path: Path, options: TagOptions) -> list[TaggedSentence]:
 
     Where lines that begin with `#` have another number of columns they are taken for comments, which a notice reports.
     """
-    return read_lines(read_text(path).split("\n"), str(path), options)
+    return read_lines(lines_of(read_text(path)), str(path), options)
 
 
 def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[TaggedSentence]:

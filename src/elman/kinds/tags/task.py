@@ -1,15 +1,12 @@
 """The task of tags: the tag of every word of a sentence."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from elman.config.recipe import Recipe
 from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
 from elman.drawing.tags import TagDrawing
-from elman.evaluation.chunks import require_nervaluate
+from elman.evaluation.measures import require_nervaluate
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
 from elman.evaluation.tags import most_frequent, training_loss
@@ -17,6 +14,7 @@ from elman.kinds.tags.corpus import TagSymbols, open_tags
 from elman.kinds.tags.run import BASELINE, TagRun
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
+from elman.tasks.samples import Sample
 from elman.tasks.splits import WholeSequences, shown
 from elman.tasks.task import Size
 
@@ -60,12 +58,12 @@ class TagTask(WholeSequences):
         chunks = " (chunks)" if self.inputs.in_chunks else ""
         return [*lines, f"vocabulary {len(self.inputs.words):,}, tags {len(self.inputs) - 1:,}{chunks}"]
 
-    def samples(self, run: TagRun, count: int) -> list[dict[str, Any]]:  # noqa: ARG002 - the same for all
+    def samples(self, run: TagRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
         """Sentences of the test split with the tags that were found and the given ones."""
         split = self.corpus.split("test")
         places = shown(split.sentences, SAMPLES, longest=30)
         rows = []
         for place, found in zip(places, run.tag([split.sentences[place] for place in places]), strict=True):
             drawn = TagDrawing(found.words, found.tags, split.tags[place])
-            rows.append({"text": " ".join(found.words), "figure": msgspec.to_builtins(drawn)})
+            rows.append(Sample(text=" ".join(found.words), figure=drawn))
         return rows

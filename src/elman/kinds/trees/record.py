@@ -1,11 +1,10 @@
 """Trees as data: sentences with their constituents, labelled by the treebank's own categories."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from elman.config.data import Data
-from elman.config.network import Recursive
 from elman.config.parts import tag_of
 from elman.config.recipe import Recipe
 from elman.config.record import Positive, Record, Reporting
@@ -48,7 +47,7 @@ class TreeOptions(Record, frozen=True, kw_only=True):
 
 
 class TreeEvaluation(Record, frozen=True, kw_only=True):
-    """How trees are searched for when a parser is evaluated (`decoding/chart.py`, `decoding/merging.py`).
+    """How trees are searched for when a parser is evaluated (`decoding/parsing.py`, `decoding/parsing.py`).
 
     `max_words`: longer sentences are refused by `elman parse`; a chart takes time and memory by the cube of the length.
     Held-out trees are always read as a whole.
@@ -94,8 +93,7 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
 
     def check(self, recipe: Recipe) -> None:
         """Raise ValueError where parts of a network over trees do not belong together."""
-        core = recipe.model.core
-        assert isinstance(core, Recursive)
+        core: Any = recipe.model.core  # of the kind "recursive"
         if core.parser != (recipe.training.margin is not None):
             raise ValueError("model.core.parser = true and the table training.margin belong together; set both or none")
         if self.binary == "none" and (core.parser or tag_of(core.composition) != "child-sum-lstm"):

@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from elman.config.network import Recursive
 from elman.config.recipe import Recipe
 from elman.errors import UserError
-from elman.evaluation.brackets import tree_measures
 from elman.evaluation.labelling import reading
+from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimate, estimates
 from elman.evaluation.transduction import right_branching
@@ -22,6 +21,7 @@ from elman.kinds.pairs.trees import Node
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, open_trees
 from elman.kinds.trees.shape import NONE, Shape, tree_of
 from elman.network.build import build_model
+from elman.network.cores.recursive import Recursive
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions

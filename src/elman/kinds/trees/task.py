@@ -2,9 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from elman.data.by_length import WholeWindows
 from elman.data.parts import WHOLE, Part
@@ -19,6 +16,7 @@ from elman.kinds.trees.run import TreeRun
 from elman.kinds.trees.shape import tree_of
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
+from elman.tasks.samples import Sample
 from elman.tasks.splits import WholeSequences, shown
 from elman.tasks.task import Size
 
@@ -74,7 +72,7 @@ class TreeTask(WholeSequences):
         ]
         return [*lines, f"vocabulary {len(self.inputs.words):,}, labels {len(self.inputs):,}"]
 
-    def samples(self, run: TreeRun, count: int) -> list[dict[str, Any]]:  # noqa: ARG002 - the same for all
+    def samples(self, run: TreeRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
         """Trees of the test split: as the parser finds them, or with the labels that are given to their nodes."""
         split = self.corpus.split("test")
         limit = min(self.data.max_words, self.data.evaluation.max_words) if run.is_parser else self.data.max_words
@@ -88,5 +86,5 @@ class TreeTask(WholeSequences):
         rows = []
         for words, shape, tree in zip(sentences, shapes, found, strict=True):
             drawn = drawing_of(tree, tree_of(shape, words), words, given=not run.is_parser)
-            rows.append({"text": " ".join(words), "figure": msgspec.to_builtins(drawn)})
+            rows.append(Sample(text=" ".join(words), figure=drawn))
         return rows

@@ -1,68 +1,88 @@
-"""A recurrent cell is its equations: a pure function of weights, input and state."""
+"""A recurrent cell is its equations: a record whose fields are the keys of a recipe and whose `step` is the recurrence.
 
-from collections.abc import Callable
+B rows, T steps, I inputs, H units. The weights of a layer have names: `weight_ih` [G H, I] and `weight_hh` [G H, H], in
+G blocks of H rows, one per gate, `bias_ih` and `bias_hh` [G H] or None, and the further arrays of a cell by the names
+of its paper.
+"""
+
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman import config
+from elman.config.initialisation import Init
+from elman.config.parts import Part, tag_of
 from elman.network import matmul
 from elman.network.precision import products_in
-
-
-class Weights(NamedTuple):
-    """The arrays of one recurrent layer; G gates are stacked on the first axis.
-
-    Shapes: input [G*H, I], hidden [G*H, H] (or that of `Cell.structured`; no rows without recurrent weights), biases
-    [G*H] or None, peephole [3, H] (i, f, o) or None. `extra` holds the further arrays of a cell that has them; `mask`
-    [B, H] multiplies the state in the products (see `Cell.masks`). `exact` is whether products of `input` and the
-    inputs stay float32 where others are bf16 (`network/precision.py`).
-    """
-
-    input: Tensor
-    hidden: Tensor
-    input_bias: Tensor | None = None
-    hidden_bias: Tensor | None = None
-    peephole: Tensor | None = None
-    extra: tuple[Tensor, ...] | None = None
-    mask: Tensor | None = None
-    exact: bool = False
-
 
 LayerState: TypeAlias = tuple[Tensor, ...]
 """Tensors [B, ...], the first of which is the output h [B, H]; the others have the shapes of `Cell.shapes`."""
 
+Shape: TypeAlias = tuple[int, ...]
+
+
+class Weights:
+    """The arrays of one layer, by name.
+
+    `mask` [B, H] multiplies the state in the products (see `Cell.masks`). `exact` is whether products of the inputs
+    stay float32 where others are bf16 (`network/precision.py`).
+    """
+
+    def __init__(
+        self,
+        weight_ih: Tensor,
+        weight_hh: Tensor | None = None,
+        bias_ih: Tensor | None = None,
+        bias_hh: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        exact: bool = False,
+        **arrays: Tensor,
+    ) -> None:
+        self.weight_ih, self.bias_ih, self.bias_hh = weight_ih, bias_ih, bias_hh
+        self.mask, self.exact = mask, exact
+        self.__dict__.update(arrays, weight_hh=weight_hh)
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Tensor | None], *, exact: bool = False) -> "Weights":
+        """The weights with these arrays by name."""
+        made = cls.__new__(cls)
+        made.__dict__.update({"weight_hh": None, "bias_ih": None, "bias_hh": None, "mask": None}, **arrays, exact=exact)
+        return made
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The arrays that there are, by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Tensor) and name != "mask"}
+
+    def replaced(self, **changes: Any) -> "Weights":
+        """The same weights with other arrays, or with a mask."""
+        return Weights(**(vars(self) | changes))
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Tensor: ...
+
+
 Step: TypeAlias = Callable[[Weights, Tensor, LayerState], LayerState]
 """(weights, x [B, I], state) -> state."""
 
-Sequence: TypeAlias = Callable[[Weights, Tensor, LayerState], tuple[Tensor, LayerState]]
+Scan: TypeAlias = Callable[[Weights, Tensor, LayerState], tuple[Tensor, LayerState]]
 """(weights, xs [T, B, I], state) -> (outputs [T, B, H], state after the last step)."""
 
 
-class Structured(NamedTuple):
-    """Recurrent weights that are no stack of matrices [H, H]: their shape for H units, and how they begin."""
-
-    shape: Callable[[int], tuple[int, int]]
-    fill: Callable[[Tensor], None]
-
-
 class Array(NamedTuple):
-    """A further array of a cell: its shape, and how it begins; None: by the rule of the input weights."""
+    """A further array of a cell: its shape, and how it begins.
 
-    shape: tuple[int, ...]
-    start: config.Init | Callable[[Tensor], object] | None = None
+    `start` is a rule, what fills it in place, or the group of parameters whose rule it follows. An array that is
+    `recurrent` is filled with the recurrent weights, before the biases.
+    """
 
-
-Arrays: TypeAlias = Callable[[int, int], tuple[Array, ...]]
-"""(I, H) -> a cell's extra arrays."""
-
-Shape: TypeAlias = tuple[int, ...]
-
-Memory: TypeAlias = Callable[[int, int], tuple[Shape, ...]]
-"""(I, H) -> the shapes of the tensors of a cell's state without the batch, the first of which is (H,)."""
+    shape: Shape
+    start: Init | Callable[[Tensor], object] | Literal["input", "bias"] = "input"
+    recurrent: bool = False
 
 
 class Gate(NamedTuple):
@@ -84,86 +104,134 @@ class Retention(NamedTuple):
     factor: Callable[[Tensor, Tensor], Tensor]
 
 
-class Cell(NamedTuple):
-    """One step of a recurrence, and its faster form over time (`sequence`; None means the plain loop).
+class Controller(Part, frozen=True):
+    """What reads the input and the memory of a Turing machine at every step: a cell, or a perceptron."""
 
-    The recurrent weights have `gates` blocks of H rows (0: there are none), the input weights `input_gates` (None: as
-    many), and the state has `slots` tensors, which are [B, H] unless `memory` gives their shapes. `candidate` is the
-    block of the candidate state, `keeps` (block, sign) of each gate that keeps the old state: 1 when it is open, -1
-    when it is shut. `extra` are further arrays. `structured`: the recurrent weights have a form of their own. Recurrent
-    dropout masks h before the step, `Weights.mask` in the products, or nothing. `gated` is the step given
-    z = W x + U h + b [B, G*H] in place of x, of cells that read x and h in such sums alone, so that each gate can have
-    masks of its own. `retention`: the factors of a state that enters a step linearly.
+    folder = "elman.network.cells"
+
+
+class Cell(Controller, frozen=True):
+    """One step of a recurrence.
+
+    Attributes:
+        masks: recurrent dropout masks the state before the step, `Weights.mask` in the products, or None: nothing
     """
 
-    gates: int
-    slots: int
-    step: Step
-    sequence: Sequence | None = None
-    name: str = ""
-    candidate: int = 0
-    keeps: tuple[tuple[int, int], ...] = ()
-    input_gates: int | None = None
-    extra: Arrays | None = None
-    masks: Literal["state", "products"] | None = "state"
-    peepholes: bool = False
-    gated: Step | None = None
-    structured: Structured | None = None
-    memory: Memory | None = None
-    retention: Callable[[Weights], Retention] | None = None
-
-    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
-        """The shapes of the tensors of the state, without the batch, of `size` units that read `inputs` numbers."""
-        return ((size,),) * self.slots if self.memory is None else self.memory(inputs, size)
+    folder = "elman.network.cells"
+    masks: ClassVar[Literal["state", "products"] | None] = "state"
 
     @property
-    def recurrent(self) -> bool:
-        """Whether the output before is multiplied by weights, those of `Weights.hidden`."""
-        return self.gates > 0 or self.structured is not None
+    def name(self) -> str:
+        """The equations, for messages and certificates: the kind, and the variant where these differ."""
+        return tag_of(self)
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The blocks of H rows of `weight_hh`, in order; empty: no product with the output before."""
+        return ()
+
+    @property
+    def input_gates(self) -> tuple[str, ...]:
+        """The blocks of H rows of `weight_ih`, in order."""
+        return self.gates
+
+    @property
+    def candidate(self) -> str | None:
+        """The gate that is the candidate of the new state."""
+        return None
+
+    @property
+    def keeps(self) -> tuple[tuple[str, int], ...]:
+        """The gates that keep the old state, each with 1 where it keeps it when open, or -1 when shut."""
+        return ()
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether `weight_hh` is a stack of matrices [H, H]."""
+        return bool(self.gates)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the state enters a step linearly, with factors that `retention` gives."""
+        return type(self).retention is not Cell.retention
+
+    def arrays(self, inputs: int, size: int) -> Mapping[str, Array]:
+        """The further arrays of a layer of `size` units that reads `inputs` numbers; UserError where sizes do not fit.
+
+        One that is called `weight_hh` takes the place of the stack of matrices.
+        """
+        return {}
+
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """The shapes of the tensors of the state, without the batch; the first is (size,)."""
+        return ((size,),)
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with input x [B, I]."""
+        raise NotImplementedError
+
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs [T, B, H] over xs [T, B, I], T >= 1, and the state after them: the loop over `step`, or faster."""
+        return unroll(self.step, w, xs, state)
+
+    def retention(self, w: Weights) -> Retention | None:
+        """The factors of a state that enters a step linearly; None where it does not."""
+        return None
 
 
-def unroll(step: Step, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+class Driven(Cell, frozen=True):
+    """A cell that reads the input in products W x + b of its gates alone, which are formed for all steps at once."""
+
+    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with the drive W x + b [B, G H]."""
+        raise NotImplementedError
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with input x [B, I]."""
+        return self.driven(w, linear(x, w.weight_ih, w.bias_ih), state)
+
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
+        return unroll(self.driven, w, linear(xs, w.weight_ih, w.bias_ih), state)
+
+
+class Gated(Driven, frozen=True):
+    """A cell that reads x and h in sums W x + U h + b of its gates alone: each gate can have masks of its own."""
+
+    def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with the sums z = W x + U h + b [B, G H]."""
+        raise NotImplementedError
+
+    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with the drive W x + b."""
+        return self.gated(w, drive + linear(state[0], w.weight_hh, w.bias_hh), state)
+
+
+def unroll(step: Step, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
     """Outputs [T, B, H] of `step` applied along xs [T, B, I], T >= 1, and the state after the last step.
 
-    This plain loop is the ground truth of every `Cell.sequence`.
+    This plain loop is the ground truth of every `Cell.scan`.
     """
     outputs = []
     for x in xs:
-        state = step(weights, x, state)
+        state = step(w, x, state)
         outputs.append(state[0])
     return torch.stack(outputs), state
 
 
-def step_of(driven: Step) -> Step:
-    """One step: the input product, then `driven`, a step that is given the drive W x + b [B, G*H] in place of x."""
-    return lambda weights, x, state: driven(weights, linear(x, weights.input, weights.input_bias), state)
+def input_products(w: Weights, xs: Tensor) -> Tensor:
+    """W x + b of all steps at once, [T, B, G H], differentiable once: for fast forms."""
+    return product_of_inputs(w, xs, w.weight_ih, w.bias_ih)
 
 
-def hoist(driven: Step) -> Sequence:
-    """A sequence function that forms the input products of all steps at once; `driven` as in `step_of`."""
-    return lambda weights, xs, state: unroll(driven, weights, linear(xs, weights.input, weights.input_bias), state)
-
-
-def input_products(weights: Weights, xs: Tensor) -> Tensor:
-    """W x + b of all steps at once, [T, B, G*H], differentiable once: for sequence functions."""
-    return product_of_inputs(weights, xs, weights.input, weights.input_bias)
-
-
-def product_of_inputs(weights: Weights, xs: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
+def product_of_inputs(w: Weights, xs: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
     """The same of another `factor`, for cells that multiply their inputs by several."""
-    with products_in("float32") if weights.exact else nullcontext():
+    with products_in("float32") if w.exact else nullcontext():
         return matmul.linear(xs, factor, bias)
 
 
-def block_of(weights: Weights, block: int, size: int) -> Gate:
+def block_of(w: Weights, block: int, size: int) -> Gate:
     """One block of `size` rows of the input product; without a bias its bias is zero."""
     rows = slice(block * size, (block + 1) * size)
-    weight = weights.input[rows]
-    return Gate(weight, weight.new_zeros(size) if weights.input_bias is None else weights.input_bias[rows])
-
-
-def of_sums(gated: Step) -> Step:
-    """The driven step (see `step_of`) of a step that is given the sums W x + U h + b in place of x."""
-    return lambda weights, drive, state: gated(
-        weights, drive + linear(state[0], weights.hidden, weights.hidden_bias), state
-    )
+    weight = w.weight_ih[rows]
+    return Gate(weight, weight.new_zeros(size) if w.bias_ih is None else w.bias_ih[rows])

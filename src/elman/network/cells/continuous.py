@@ -17,45 +17,50 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman import config
-from elman.errors import UserError
-from elman.network.cells.cell import Array, Cell, LayerState, Weights, hoist, step_of
+from elman.config.initialisation import Zeros
+from elman.config.record import Nonlinearity, PositiveFloat
+from elman.network.cells.cell import Array, Driven, LayerState, Weights
 from elman.network.cells.elman import NONLINEARITIES
 
 
-def build(record: config.Continuous) -> Cell:
-    """The cell of a recipe; raises UserError where an Euler step exceeds a time constant.
+class Continuous(Driven, frozen=True, tag="continuous"):
+    """Units with time constants.
 
-    Learned time constants are tau = dt / sigm(r + e), r such that they begin as the recipe says, e = 0 at first.
+    `tau`: the time constants of the first and of the last unit, in the unit of `dt`, the others in geometric
+    progression between them. `learned` time constants are tau = dt / sigm(r + e), r such that they begin as the recipe
+    says, with e, the parameter `tau_shift`, 0 at first.
     """
-    shortest = min(record.tau)
-    if record.dt > shortest or (record.learned and record.dt == shortest):
-        relation = "below" if record.learned else "at most"
-        raise UserError(
-            f"model.core.cell.dt is {record.dt:g} and model.core.cell.tau {list(record.tau)}: an Euler step must be"
-            f" {relation} the shortest time constant{', where these are learned' if record.learned else ''}"
-        )
-    f = NONLINEARITIES[record.nonlinearity]
 
-    def driven(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
+    nonlinearity: Nonlinearity = "tanh"
+    dt: PositiveFloat = 1.0
+    tau: tuple[PositiveFloat, PositiveFloat] = (2.0, 2.0)
+    learned: bool = False
+    masks = None
+    gates = ("n",)
+    candidate = "n"
+
+    def __post_init__(self) -> None:
+        shortest = min(self.tau)
+        if self.dt > shortest or (self.learned and self.dt == shortest):
+            relation = "below" if self.learned else "at most"
+            raise ValueError(
+                f"dt is {self.dt:g} and tau {list(self.tau)}: an Euler step must be {relation} the shortest time"
+                f" constant{', where these are learned' if self.learned else ''}"
+            )
+
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The shift e of each unit."""
+        return {"tau_shift": Array((size,), Zeros())} if self.learned else {}
+
+    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with the drive W x + b."""
         (h,) = state
-        a = record.dt / time_constants(record, h.shape[-1], like=h)
-        if weights.extra is not None:
-            a = (torch.logit(a) + weights.extra[0].squeeze(0)).sigmoid()
-        return (torch.lerp(h, f(drive + linear(h, weights.hidden, weights.hidden_bias)), a),)
+        a = self.dt / self.time_constants(h.shape[-1], like=h)
+        if self.learned:
+            a = (torch.logit(a) + w.tau_shift).sigmoid()
+        return (torch.lerp(h, NONLINEARITIES[self.nonlinearity](drive + linear(h, w.weight_hh, w.bias_hh)), a),)
 
-    return Cell(
-        gates=1,
-        slots=1,
-        step=step_of(driven),
-        sequence=hoist(driven),
-        name="continuous",
-        extra=(lambda _, size: (Array((1, size), config.Zeros()),)) if record.learned else None,
-        masks=None,
-    )
-
-
-def time_constants(record: config.Continuous, size: int, like: Tensor) -> Tensor:
-    """The time constants [H] of `size` units as the recipe sets them, in geometric progression."""
-    first, last = (math.log(tau) for tau in record.tau)
-    return torch.linspace(first, last, size, dtype=like.dtype, device=like.device).exp()
+    def time_constants(self, size: int, like: Tensor) -> Tensor:
+        """The time constants [H] of `size` units as the recipe sets them, in geometric progression."""
+        first, last = (math.log(tau) for tau in self.tau)
+        return torch.linspace(first, last, size, dtype=like.dtype, device=like.device).exp()

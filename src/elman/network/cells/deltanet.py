@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, silu, softplus
 
-from elman import config
+from elman.config.initialisation import Normal
+from elman.config.record import Positive, Reach
 from elman.network import matmul
 from elman.network.cells.cell import (
     Array,
@@ -23,7 +24,6 @@ from elman.network.cells.cell import (
     LayerState,
     Retention,
     Shape,
-    Structured,
     Weights,
     input_products,
     product_of_inputs,
@@ -42,93 +42,90 @@ from elman.network.cells.heads import (
 )
 
 
-@torch.no_grad()
-def fill(hidden: Tensor) -> None:
-    """A and b, [2, heads]: exp(A) uniform in [1, 16], softplus(b) log-uniform in [0.001, 0.1]."""
-    hidden[0] = first_rates(hidden[0])
-    hidden[1] = first_steps(hidden[1])
+class DeltaNet(Cell, frozen=True, tag="deltanet"):
+    """The delta rule above, `gated` by a decay; `negative_eigenvalues`: beta up to 2.
 
+    `A_log` and `dt_bias` [heads] are A and b; `ba_proj` [heads or 2 heads, I] is W_b, and W_a below it; `conv_weight`
+    [3H, K]; `norm_weight` [d]; `out_proj` [H, H].
+    """
 
-def build(record: config.DeltaNet) -> Cell:
-    """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
-    heads, kernel_size, gated = record.heads, record.convolution, record.gated
-    most = 2.0 if record.negative_eigenvalues else 1.0
+    heads: Positive = 4
+    gated: bool = True
+    negative_eigenvalues: bool = False
+    convolution: Reach = 4
+    masks = None
+    input_gates = ("q", "k", "v", "g")
 
-    def divided(mixed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v = (by_heads(part, heads) for part in silu(mixed).chunk(3, dim=-1))
-        return unit(q) / math.sqrt(q.shape[-1]), unit(k), v
+    @property
+    def linear(self) -> bool:
+        """The transition without the gate has no factor below 1."""
+        return self.gated
 
-    def gates(weights: Weights, sums: Tensor) -> tuple[Tensor, Tensor]:
-        """Return beta and g, [..., heads], from the sums of both."""
-        if not gated:
-            return most * sums.sigmoid(), torch.zeros_like(sums)
-        of_beta, of_g = sums.chunk(2, dim=-1)
-        rate, bias = weights.hidden
-        return most * of_beta.sigmoid(), -rate.exp() * softplus(of_g + bias)
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The arrays above; raises UserError where the heads do not divide the layer."""
+        d = width_of(size, self.heads, "deltanet")
+        gate = {
+            "A_log": Array((self.heads,), first_rates, recurrent=True),
+            "dt_bias": Array((self.heads,), first_steps, recurrent=True),
+        }
+        return (gate if self.gated else {}) | {
+            "ba_proj": Array(((1 + self.gated) * self.heads, inputs)),
+            "conv_weight": kernel_of(3 * size, self.convolution),
+            "norm_weight": Array((d,), torch.nn.init.ones_),
+            "out_proj": Array((size, size), Normal(std=1 / math.sqrt(size))),
+        }
 
-    def written(weights: Weights, y: Tensor, gate: Tensor) -> Tensor:
-        assert weights.extra is not None
-        return root_mean_square_norm(y, weights.extra[2]).flatten(-2) * silu(gate)
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """h, S, and the inputs that the convolution still reads."""
+        d = size // self.heads
+        return (size,), (self.heads, d, d), (self.convolution - 1, 3 * size)
 
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after x."""
         _, S, before = state
-        assert weights.extra is not None
-        of_gates, kernel, _, out = weights.extra
-        mixed, gate = _divide(linear(x, weights.input, weights.input_bias))
-        mixed, before = convolve_step(mixed, before, kernel)
-        q, k, v = divided(mixed)
-        beta, g = gates(weights, linear(x, of_gates))
+        mixed, gate = _divide(linear(x, w.weight_ih, w.bias_ih))
+        mixed, before = convolve_step(mixed, before, w.conv_weight)
+        q, k, v = self._divided(mixed)
+        beta, g = self._gates(w, linear(x, w.ba_proj))
         S = g.exp()[..., None, None] * S
         corrected = beta.unsqueeze(-1) * (v - (k.unsqueeze(-1) * S).sum(-2))
         S = S + k.unsqueeze(-1) * corrected.unsqueeze(-2)
         y = (q.unsqueeze(-1) * S).sum(-2)
-        return linear(written(weights, y, gate), out), S, before
+        return linear(_written(w, y, gate), w.out_proj), S, before
 
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
         _, S, before = state
-        assert weights.extra is not None
-        of_gates, kernel, _, out = weights.extra
-        mixed, gate = _divide(input_products(weights, xs))
-        mixed, before = convolve(mixed, before, kernel)
-        q, k, v = divided(mixed)
-        beta, g = (part.unsqueeze(-1) for part in gates(weights, product_of_inputs(weights, xs, of_gates)))
+        mixed, gate = _divide(input_products(w, xs))
+        mixed, before = convolve(mixed, before, w.conv_weight)
+        q, k, v = self._divided(mixed)
+        beta, g = (part.unsqueeze(-1) for part in self._gates(w, product_of_inputs(w, xs, w.ba_proj)))
         y, S = chunked(q, beta * k, v, g, S, (k, -beta * g.exp() * k))
-        outputs = matmul.linear(written(weights, y, gate), out)
+        outputs = matmul.linear(_written(w, y, gate), w.out_proj)
         return outputs, (outputs[-1].clone(), S, before)
 
-    def kept(weights: Weights) -> Retention:
+    def retention(self, w: Weights) -> Retention | None:
         """exp(g) of each head; the matrix I - beta k k' beside it has no norm above 1."""
-        assert weights.extra is not None
-        rate, bias = weights.hidden
-        gate = Gate(weights.extra[0][heads:], bias)
-        return Retention((gate,), lambda low, high: (-rate.exp() * softplus(low)).exp())  # noqa: ARG005
+        if not self.gated:
+            return None
+        gate = Gate(w.ba_proj[self.heads :], w.dt_bias)
+        return Retention((gate,), lambda low, high: (-w.A_log.exp() * softplus(low)).exp())  # noqa: ARG005
 
-    def arrays(inputs: int, size: int) -> tuple[Array, ...]:
-        d = width_of(size, heads, "deltanet")
-        return (
-            Array(((1 + gated) * heads, inputs)),
-            kernel_of(3 * size, kernel_size),
-            Array((d,), torch.nn.init.ones_),
-            Array((size, size), config.Normal(std=1 / math.sqrt(size))),
-        )
+    def _divided(self, mixed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = (by_heads(part, self.heads) for part in silu(mixed).chunk(3, dim=-1))
+        return unit(q) / math.sqrt(q.shape[-1]), unit(k), v
 
-    def memory(_: int, size: int) -> tuple[Shape, ...]:
-        d = size // heads
-        return (size,), (heads, d, d), (kernel_size - 1, 3 * size)
+    def _gates(self, w: Weights, sums: Tensor) -> tuple[Tensor, Tensor]:
+        """Return beta and g, [..., heads], from the sums of both."""
+        most = 2.0 if self.negative_eigenvalues else 1.0
+        if not self.gated:
+            return most * sums.sigmoid(), torch.zeros_like(sums)
+        of_beta, of_g = sums.chunk(2, dim=-1)
+        return most * of_beta.sigmoid(), -w.A_log.exp() * softplus(of_g + w.dt_bias)
 
-    return Cell(
-        gates=0,
-        slots=3,
-        step=step,
-        sequence=sequence,
-        name="deltanet",
-        input_gates=4,
-        extra=arrays,
-        masks=None,
-        structured=Structured(lambda _: (2, heads), fill) if gated else None,
-        memory=memory,
-        retention=kept if gated else None,
-    )
+
+def _written(w: Weights, y: Tensor, gate: Tensor) -> Tensor:
+    return root_mean_square_norm(y, w.norm_weight).flatten(-2) * silu(gate)
 
 
 def _divide(sums: Tensor) -> tuple[Tensor, Tensor]:

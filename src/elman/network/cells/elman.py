@@ -5,10 +5,10 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear, softplus
+from torch.nn.functional import softplus
 
-from elman import config
-from elman.network.cells.cell import Cell, LayerState, Weights
+from elman.config.record import Nonlinearity
+from elman.network.cells.cell import Gated, LayerState, Weights
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
@@ -19,16 +19,21 @@ NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def build(record: config.Elman) -> Cell:
+class Elman(Gated, frozen=True, tag="elman"):
     """h_t = f(W_x x_t + W_h h_{t-1} + b), with f tanh, sigmoid, ReLU or softplus (Dugas et al. 2001).
 
-    The cell with softplus has a name of its own: no stability certificate or constraint of Elman's network is for it.
+    With softplus it has a name of its own: no stability certificate or constraint of Elman's network is for it.
     """
-    f = NONLINEARITIES[record.nonlinearity]
 
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-        (h,) = state
-        return (f(linear(x, weights.input, weights.input_bias) + linear(h, weights.hidden, weights.hidden_bias)),)
+    nonlinearity: Nonlinearity = "tanh"
+    gates = ("n",)
+    candidate = "n"
 
-    name = "elman-softplus" if record.nonlinearity == "softplus" else "elman"
-    return Cell(gates=1, slots=1, step=step, name=name, gated=lambda weights, z, state: (f(z),))  # noqa: ARG005
+    @property
+    def name(self) -> str:
+        """The name of the equations."""
+        return "elman-softplus" if self.nonlinearity == "softplus" else "elman"
+
+    def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
+        """H' = f(z)."""
+        return (NONLINEARITIES[self.nonlinearity](z),)

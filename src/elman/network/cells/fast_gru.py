@@ -49,7 +49,7 @@ def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Te
 def hoisted(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
     """The outputs [T, B, H] by this module's own products."""
     w = weights
-    found: Tensor = _ResetAfter.apply(xs, h, w.input, w.hidden, w.input_bias, w.hidden_bias, w.exact)  # type: ignore[no-untyped-call]
+    found: Tensor = _ResetAfter.apply(xs, h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.exact)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -74,8 +74,8 @@ def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[T
     Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
     """
     w = weights
-    bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
-    outputs = _ResetBefore.apply(xs, *state, w.input, w.hidden, bias, w.exact)  # type: ignore[no-untyped-call]
+    bias = matmul.sum_biases(w.bias_ih, w.bias_hh)
+    outputs = _ResetBefore.apply(xs, *state, w.weight_ih, w.weight_hh, bias, w.exact)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(),)
 
 

@@ -11,24 +11,19 @@ import torch
 from torch import Tensor
 
 from elman.network import matmul
-from elman.network.cells.cell import LayerState, Sequence, Weights
+from elman.network.cells.cell import LayerState, Weights
 from elman.network.matmul import differentiable_once
 
 
-def highway(depth: int, coupled: bool) -> Sequence:
+def highway(w: Weights, xs: Tensor, state: LayerState, depth: int, coupled: bool) -> tuple[Tensor, LayerState]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (s,) after them; differentiable once.
 
     The products have no masks of their own (`Weights.mask`).
     """
-
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        w = weights
-        assert w.mask is None, "masks are drawn for the plain steps"
-        arrays = w.input, w.hidden, w.input_bias, w.hidden_bias
-        outputs = _Highway.apply(xs, *state, *arrays, depth, coupled, w.exact)  # type: ignore[no-untyped-call]
-        return outputs, (outputs[-1].clone(),)
-
-    return sequence
+    assert w.mask is None, "masks are drawn for the plain steps"
+    arrays = w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh
+    outputs = _Highway.apply(xs, *state, *arrays, depth, coupled, w.exact)  # type: ignore[no-untyped-call]
+    return outputs, (outputs[-1].clone(),)
 
 
 class _Highway(torch.autograd.Function):

@@ -37,7 +37,6 @@ HIDDEN_SIZE: dict[precision.Precision, int] = {"float32": 1100, "bf16": 300, "in
 
 def lstm(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c) after them; no peepholes, differentiable once."""
-    assert weights.peephole is None, "peepholes have no fast form"
     h, c = state
     outputs, c = (_library if library_lstm(xs, h.shape[1]) else hoisted)(weights, xs, h, c)
     return outputs, (outputs[-1].clone(), c)
@@ -45,10 +44,10 @@ def lstm(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, Layer
 
 def hoisted(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """The outputs [T, B, H] and the last c [B, H], by this module's own products."""
-    bias = matmul.sum_biases(weights.input_bias, weights.hidden_bias)
+    bias = matmul.sum_biases(weights.bias_ih, weights.bias_hh)
     if torch.is_grad_enabled():
-        return _LSTM.apply(xs, h, c, weights.input, weights.hidden, bias, weights.exact)  # type: ignore[no-untyped-call]
-    return _without_gradients(xs, h, c, weights.input, weights.hidden, bias, weights.exact)
+        return _LSTM.apply(xs, h, c, weights.weight_ih, weights.weight_hh, bias, weights.exact)  # type: ignore[no-untyped-call]
+    return _without_gradients(xs, h, c, weights.weight_ih, weights.weight_hh, bias, weights.exact)
 
 
 def _library(weights: Weights, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,10 +152,10 @@ def library_parameters(weights: Weights, dtype: torch.dtype) -> list[Tensor]:
 
     On CUDA they are parts of one block, as cuDNN needs them; it copies others on every call, with a warning.
     """
-    zero = weights.input.new_zeros(len(weights.input))
-    biases = [zero if bias is None else bias for bias in (weights.input_bias, weights.hidden_bias)]
-    parts = [weights.input, weights.hidden, *biases]
-    if weights.input.device.type == "cuda":
+    zero = weights.weight_ih.new_zeros(len(weights.weight_ih))
+    biases = [zero if bias is None else bias for bias in (weights.bias_ih, weights.bias_hh)]
+    parts = [weights.weight_ih, weights.weight_hh, *biases]
+    if weights.weight_ih.device.type == "cuda":
         block = torch.cat([part.flatten() for part in parts]).to(dtype)
         split = block.split([part.numel() for part in parts])
         return [flat.view(part.shape) for flat, part in zip(split, parts, strict=True)]

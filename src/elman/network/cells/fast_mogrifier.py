@@ -12,30 +12,29 @@ import torch
 from torch import Tensor
 
 from elman.network import matmul, precision
-from elman.network.cells.cell import LayerState, Sequence, Weights
+from elman.network.cells.cell import LayerState, Weights
 from elman.network.cells.fast_lstm import back_through_gates, factors
 from elman.network.matmul import differentiable_once
 
 
-def mogrifier(rounds: int, *, low_rank: bool, capped: bool) -> Sequence:
+def mogrifier(
+    w: Weights, xs: Tensor, state: LayerState, maps: Items[Items[Tensor]], *, capped: bool
+) -> tuple[Tensor, LayerState]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c) after them; differentiable once.
 
-    The maps of the rounds are `Weights.extra`, two factors each where they have a low rank; `capped`: i <= 1 - f.
+    `maps` has the map of each round, or its two factors where it has a low rank; `capped`: i <= 1 - f.
     """
-    form = _Form(rounds, 2 if low_rank else 1, capped)
-
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        w, (h, c) = weights, state
-        bias = matmul.sum_biases(w.input_bias, w.hidden_bias)
-        if torch.is_grad_enabled():
-            arrays = (xs, h, c, w.input, w.hidden, bias, *(w.extra or ()))
-            outputs, c = _Mogrifier.apply(form, w.exact, *arrays)  # type: ignore[no-untyped-call]
-        else:
-            run = _run(form, w.exact, xs, h, c, w.input, w.hidden, bias, *(w.extra or ()), keep=False)
-            outputs, c = run.outputs, run.cells[-1].clone()
-        return outputs, (outputs[-1].clone(), c)
-
-    return sequence
+    form = _Form(len(maps), len(maps[0]) if maps else 1, capped)
+    h, c = state
+    bias = matmul.sum_biases(w.bias_ih, w.bias_hh)
+    factors = [factor for one in maps for factor in one]
+    if torch.is_grad_enabled():
+        arrays = (xs, h, c, w.weight_ih, w.weight_hh, bias, *factors)
+        outputs, c = _Mogrifier.apply(form, w.exact, *arrays)  # type: ignore[no-untyped-call]
+    else:
+        run = _run(form, w.exact, xs, h, c, w.weight_ih, w.weight_hh, bias, *factors, keep=False)
+        outputs, c = run.outputs, run.cells[-1].clone()
+    return outputs, (outputs[-1].clone(), c)
 
 
 class _Form(NamedTuple):

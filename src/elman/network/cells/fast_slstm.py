@@ -1,4 +1,4 @@
-"""The sLSTM over a whole sequence: equal to the plain loop over `cells.xlstm`, and faster.
+"""The sLSTM over a whole sequence: equal to the plain loop over `cells.slstm`, and faster.
 
 T steps, B rows, I inputs, H units in G heads of d; gates i, f, z, o. As in `cells.fast_gru`, the product with the
 inputs is hoisted out of the loop, the factors of the gradients are formed for all steps at once, and the gradient of
@@ -18,21 +18,15 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from elman.network import matmul
-from elman.network.cells.cell import LayerState, Weights, input_products
-from elman.network.cells.cell import Sequence as SequenceFunction
+from elman.network.cells.cell import LayerState, Weights, product_of_inputs
 from elman.network.matmul import differentiable_once
 
 
-def slstm(heads: int, exponential: bool) -> SequenceFunction:
+def slstm(w: Weights, xs: Tensor, state: LayerState, heads: int, exponential: bool) -> tuple[Tensor, LayerState]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c, n, m) after them; differentiable once."""
-
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        bias = matmul.sum_biases(weights.input_bias, weights.hidden_bias)
-        drive = input_products(weights._replace(input_bias=bias), xs)
-        outputs, *memory = _SLSTM.apply(drive, *state, weights.hidden, heads, exponential)  # type: ignore[no-untyped-call]
-        return outputs, (outputs[-1].clone(), *memory)
-
-    return sequence
+    drive = product_of_inputs(w, xs, w.weight_ih, matmul.sum_biases(w.bias_ih, w.bias_hh))
+    outputs, *memory = _SLSTM.apply(drive, *state, w.weight_hh, heads, exponential)  # type: ignore[no-untyped-call]
+    return outputs, (outputs[-1].clone(), *memory)
 
 
 def _inside(x: Tensor, heads: int) -> Tensor:

@@ -1,11 +1,12 @@
 """Parts that the cells with heads and with a short memory of their inputs share."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from elman import config
+from elman.config.initialisation import Normal
 from elman.errors import UserError
 from elman.network.cells.cell import Array
 
@@ -45,19 +46,24 @@ def inverse_softplus(x: Tensor) -> Tensor:
     return torch.expm1(x).log()
 
 
-def first_rates(like: Tensor) -> Tensor:
-    """Logarithms of rates of decay, uniform in [1, 16], as Mamba-2 draws them."""
-    return torch.empty_like(like).uniform_(1, 16).log()
+def first_rates(rates: Tensor) -> None:
+    """Fill logarithms of rates of decay, uniform in [1, 16], as Mamba-2 draws them."""
+    rates.uniform_(1, 16).log_()
 
 
-def first_steps(like: Tensor) -> Tensor:
-    """Biases of step sizes, softplus of which is log-uniform in [0.001, 0.1], as Mamba-2 draws them."""
-    return inverse_softplus(torch.empty_like(like).uniform_(math.log(0.001), math.log(0.1)).exp())
+def first_steps(bias: Tensor) -> None:
+    """Fill biases of step sizes, softplus of which is log-uniform in [0.001, 0.1], as Mamba-2 draws them."""
+    bias.copy_(inverse_softplus(bias.uniform_(math.log(0.001), math.log(0.1)).exp()))
+
+
+def filled(value: float) -> Callable[[Tensor], object]:
+    """What fills an array with one value."""
+    return lambda array: array.fill_(value)
 
 
 def kernel_of(channels: int, kernel_size: int) -> Array:
     """The kernel [C, K] of `convolve`; at first it keeps the variance of independent inputs."""
-    return Array((channels, kernel_size), config.Normal(std=1 / math.sqrt(kernel_size)))
+    return Array((channels, kernel_size), Normal(std=1 / math.sqrt(kernel_size)))
 
 
 def convolve(xs: Tensor, before: Tensor, kernel: Tensor, bias: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -3,38 +3,56 @@
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman import config
+from elman.config.record import Depth
 from elman.network.cells import fast_highway
-from elman.network.cells.cell import Cell, LayerState, Weights, step_of
+from elman.network.cells.cell import Driven, LayerState, Weights
 
 
-def build(record: config.Highway) -> Cell:
+class Highway(Driven, frozen=True, tag="highway"):
     """s_l = h_l t_l + s_{l-1} c_l for l = 1..depth, the input entering at l = 1 only (eqs 6-9).
 
     h_l = tanh(R_H s + b), t_l = sigm(R_T s + b), and c_l = 1 - t_l (`coupled`) or sigm(R_C s + b). The recurrent blocks
     are stacked by l, then in the order h, t, c; the input has the blocks of l = 1.
     """
-    depth, coupled = record.depth, record.coupled
-    blocks = 2 if coupled else 3
 
-    def driven(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
+    depth: Depth = 5
+    coupled: bool = True
+    masks = "products"
+
+    @property
+    def input_gates(self) -> tuple[str, ...]:
+        """The blocks of the first layer."""
+        return tuple("ht" if self.coupled else "htc")
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The blocks of all layers."""
+        return tuple(f"{gate}{level}" for level in range(self.depth) for gate in self.input_gates)
+
+    @property
+    def candidate(self) -> str:
+        """H of the first layer."""
+        return "h0"
+
+    @property
+    def keeps(self) -> tuple[tuple[str, int], ...]:
+        """The carry gates, or the transform gates of which they are the complements."""
+        gate, sign = ("t", -1) if self.coupled else ("c", 1)
+        return tuple((f"{gate}{level}", sign) for level in range(self.depth))
+
+    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with the drive W x + b."""
         (s,) = state
+        blocks = len(self.input_gates)
         rows = blocks * s.shape[-1]
-        biases = (None,) * depth if weights.hidden_bias is None else weights.hidden_bias.split(rows)
-        for level, (recurrent, bias) in enumerate(zip(weights.hidden.split(rows), biases, strict=True)):
-            z = linear(s if weights.mask is None else weights.mask * s, recurrent, bias)
+        biases = (None,) * self.depth if w.bias_hh is None else w.bias_hh.split(rows)
+        for level, (recurrent, bias) in enumerate(zip(w.weight_hh.split(rows), biases, strict=True)):
+            z = linear(s if w.mask is None else w.mask * s, recurrent, bias)
             h, t, *carry = (z if level else z + drive).chunk(blocks, dim=-1)
             t = t.sigmoid()
             s = h.tanh() * t + s * (carry[0].sigmoid() if carry else 1 - t)
         return (s,)
 
-    return Cell(
-        gates=blocks * depth,
-        slots=1,
-        step=step_of(driven),
-        sequence=fast_highway.highway(depth, coupled),
-        name="highway",
-        keeps=tuple((blocks * level + 1, -1) if coupled else (blocks * level + 2, 1) for level in range(depth)),
-        input_gates=blocks,
-        masks="products",
-    )
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
+        return fast_highway.highway(w, xs, state, self.depth, self.coupled)

@@ -16,12 +16,65 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, scaled_dot_product_attention
 
-from elman import config
+from elman.config.initialisation import Normal
+from elman.config.record import Positive, Reach
 from elman.network import matmul
 from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products
 from elman.network.cells.heads import by_heads, width_of
 
 BASE = 10000.0
+
+
+class LocalAttention(Cell, frozen=True, tag="local-attention"):
+    """The attention above over the present input and the `window` - 1 before it; `out_proj` [H, H] is W_o."""
+
+    heads: Positive = 4
+    window: Reach = 128
+    masks = None
+    input_gates = ("q", "k", "v")
+
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """W_o; raises UserError where the heads do not divide the layer."""
+        width_of(size, self.heads, "local-attention")
+        return {"out_proj": Array((size, size), Normal(std=1 / math.sqrt(size)))}
+
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """h, keys, values, and which of them there were."""
+        earlier = self.window - 1
+        return (size,), (earlier, size), (earlier, size), (earlier,)
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after x."""
+        _, keys, values, there = state
+        q, k, v = linear(x, w.weight_ih, w.bias_ih).chunk(3, dim=-1)
+        keys, values = torch.cat([keys, k.unsqueeze(1)], dim=1), torch.cat([values, v.unsqueeze(1)], dim=1)
+        there = torch.cat([there, torch.ones_like(there[:, :1])], dim=1)
+        places = torch.arange(self.window, device=x.device)
+        scores = (turned(self._divided(q.unsqueeze(1)), places[-1:]) * turned(self._divided(keys), places)).sum(-1)
+        scores = scores / math.sqrt(q.shape[-1] // self.heads)
+        shares = scores.masked_fill((there <= 0).unsqueeze(1), -math.inf).softmax(-1)
+        y = (shares.unsqueeze(-1) * self._divided(values)).sum(-2).flatten(1)
+        return linear(y, w.out_proj), keys[:, 1:], values[:, 1:], there[:, 1:]
+
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
+        _, keys, values, there = state
+        steps, earlier = len(xs), self.window - 1
+        q, k, v = input_products(w, xs).transpose(0, 1).chunk(3, dim=-1)
+        keys, values = torch.cat([keys, k], dim=1), torch.cat([values, v], dim=1)
+        there = torch.cat([there, there.new_ones(len(there), steps)], dim=1)
+        places = torch.arange(earlier + steps, device=xs.device)
+        lags = places[earlier:, None] - places
+        seen = ((lags >= 0) & (lags <= earlier)) & (there > 0)[:, None, None]
+        y = scaled_dot_product_attention(
+            turned(self._divided(q), places[earlier:]), turned(self._divided(keys), places), self._divided(values), seen
+        )
+        outputs = matmul.linear(y.permute(2, 0, 1, 3).flatten(2), w.out_proj)
+        return outputs, (outputs[-1].clone(), keys[:, steps:], values[:, steps:], there[:, steps:])
+
+    def _divided(self, x: Tensor) -> Tensor:
+        """[B, P, H] to [B, heads, P, d]."""
+        return by_heads(x, self.heads).transpose(1, 2)
 
 
 def turned(x: Tensor, positions: Tensor) -> Tensor:
@@ -32,60 +85,3 @@ def turned(x: Tensor, positions: Tensor) -> Tensor:
     cos, sin = angles.cos(), angles.sin()
     first, second, rest = x[..., :half], x[..., half : 2 * half], x[..., 2 * half :]
     return torch.cat([first * cos - second * sin, first * sin + second * cos, rest], dim=-1)
-
-
-def build(record: config.LocalAttention) -> Cell:
-    """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
-    heads, earlier = record.heads, record.window - 1
-
-    def divided(x: Tensor) -> Tensor:
-        """[B, P, H] to [B, heads, P, d]."""
-        return by_heads(x, heads).transpose(1, 2)
-
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-        _, keys, values, there = state
-        assert weights.extra is not None
-        q, k, v = linear(x, weights.input, weights.input_bias).chunk(3, dim=-1)
-        keys, values = torch.cat([keys, k.unsqueeze(1)], dim=1), torch.cat([values, v.unsqueeze(1)], dim=1)
-        there = torch.cat([there, torch.ones_like(there[:, :1])], dim=1)
-        places = torch.arange(earlier + 1, device=x.device)
-        scores = (turned(divided(q.unsqueeze(1)), places[-1:]) * turned(divided(keys), places)).sum(-1)
-        scores = scores / math.sqrt(q.shape[-1] // heads)
-        shares = scores.masked_fill((there <= 0).unsqueeze(1), -math.inf).softmax(-1)
-        y = (shares.unsqueeze(-1) * divided(values)).sum(-2).flatten(1)
-        return linear(y, weights.extra[0]), keys[:, 1:], values[:, 1:], there[:, 1:]
-
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        _, keys, values, there = state
-        assert weights.extra is not None
-        steps = len(xs)
-        q, k, v = input_products(weights, xs).transpose(0, 1).chunk(3, dim=-1)
-        keys, values = torch.cat([keys, k], dim=1), torch.cat([values, v], dim=1)
-        there = torch.cat([there, there.new_ones(len(there), steps)], dim=1)
-        places = torch.arange(earlier + steps, device=xs.device)
-        lags = places[earlier:, None] - places
-        seen = ((lags >= 0) & (lags <= earlier)) & (there > 0)[:, None, None]
-        y = scaled_dot_product_attention(
-            turned(divided(q), places[earlier:]), turned(divided(keys), places), divided(values), seen
-        )
-        outputs = matmul.linear(y.permute(2, 0, 1, 3).flatten(2), weights.extra[0])
-        return outputs, (outputs[-1].clone(), keys[:, steps:], values[:, steps:], there[:, steps:])
-
-    def arrays(_: int, size: int) -> tuple[Array, ...]:
-        width_of(size, heads, "local-attention")
-        return (Array((size, size), config.Normal(std=1 / math.sqrt(size))),)
-
-    def memory(_: int, size: int) -> tuple[Shape, ...]:
-        return (size,), (earlier, size), (earlier, size), (earlier,)
-
-    return Cell(
-        gates=0,
-        slots=4,
-        step=step,
-        sequence=sequence,
-        name="local-attention",
-        input_gates=3,
-        extra=arrays,
-        masks=None,
-        memory=memory,
-    )

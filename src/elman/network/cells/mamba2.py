@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, silu, softplus
 
-from elman import config
+from elman.config.initialisation import Normal, Zeros
+from elman.config.record import Depth, Positive, Reach
 from elman.network import matmul
 from elman.network.cells.cell import (
     Array,
@@ -23,7 +24,6 @@ from elman.network.cells.cell import (
     LayerState,
     Retention,
     Shape,
-    Structured,
     Weights,
     input_products,
     product_of_inputs,
@@ -41,88 +41,87 @@ from elman.network.cells.heads import (
 )
 
 
-@torch.no_grad()
-def fill(hidden: Tensor) -> None:
-    """The bias of D, A, and the factor s of the skip connection, [3, heads]."""
-    hidden[0] = first_steps(hidden[0])
-    hidden[1] = first_rates(hidden[1])
-    hidden[2] = 1.0
+class Mamba2(Cell, frozen=True, tag="mamba2"):
+    """The mixer above; `states` rows of each head's memory, inner width `expand` times the width of the layer.
 
+    `dt_bias`, `A_log` and `D`, the factor s, [heads]; `bcdt_proj` [2 states + heads, I] is W'; `conv_weight` [C, K] and
+    `conv_bias` [C] of the channels of [x; B; C]; `norm_weight` [expand H]; `out_proj` [H, expand H].
+    """
 
-def build(record: config.Mamba2) -> Cell:
-    """The cell of a recipe; a layer raises UserError where the heads do not divide `expand` times its width."""
-    heads, n, expand, kernel_size = record.heads, record.states, record.expand, record.convolution
+    heads: Positive = 4
+    states: Positive = 16
+    expand: Depth = 2
+    convolution: Reach = 4
+    masks = None
 
-    def divided(weights: Weights, mixed: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Return x [..., heads, _], B and C [..., n], D and -D exp(A) [..., heads]."""
-        x, b, c = silu(mixed).split((mixed.shape[-1] - 2 * n, n, n), dim=-1)
-        step = softplus(d + weights.hidden[0])
-        return by_heads(x, heads), b, c, step, -step * weights.hidden[1].exp()
+    @property
+    def input_gates(self) -> tuple[str, ...]:
+        """The blocks of x, then those of z."""
+        return ("x",) * self.expand + ("z",) * self.expand
 
-    def written(weights: Weights, y: Tensor, x: Tensor, z: Tensor) -> Tensor:
-        assert weights.extra is not None
-        y = (y + weights.hidden[2].unsqueeze(-1) * x).flatten(-2)
-        return root_mean_square_norm(y * silu(z), weights.extra[3])
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The arrays above; raises UserError where the heads do not divide the inner width."""
+        inner = self.expand * size
+        width_of(inner, self.heads, "mamba2")
+        channels = inner + 2 * self.states
+        return {
+            "dt_bias": Array((self.heads,), first_steps, recurrent=True),
+            "A_log": Array((self.heads,), first_rates, recurrent=True),
+            "D": Array((self.heads,), torch.nn.init.ones_, recurrent=True),
+            "bcdt_proj": Array((2 * self.states + self.heads, inputs)),
+            "conv_weight": kernel_of(channels, self.convolution),
+            "conv_bias": Array((channels,), Zeros()),
+            "norm_weight": Array((inner,), torch.nn.init.ones_),
+            "out_proj": Array((size, inner), Normal(std=1 / math.sqrt(inner))),
+        }
 
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """h, S, and the inputs that the convolution still reads."""
+        inner = self.expand * size
+        return (
+            (size,),
+            (self.heads, self.states, inner // self.heads),
+            (self.convolution - 1, inner + 2 * self.states),
+        )
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after x."""
         _, S, before = state
-        assert weights.extra is not None
-        of_input, kernel, bias, _, out = weights.extra
-        u, z = linear(x, weights.input, weights.input_bias).chunk(2, dim=-1)
-        bc, d = linear(x, of_input).split((2 * n, heads), dim=-1)
-        mixed, before = convolve_step(torch.cat([u, bc], dim=-1), before, kernel, bias)
-        u, b, c, delta, log_a = divided(weights, mixed, d)
+        u, z = linear(x, w.weight_ih, w.bias_ih).chunk(2, dim=-1)
+        bc, d = linear(x, w.bcdt_proj).split((2 * self.states, self.heads), dim=-1)
+        mixed, before = convolve_step(torch.cat([u, bc], dim=-1), before, w.conv_weight, w.conv_bias)
+        u, b, c, delta, log_a = self._divided(w, mixed, d)
         entering = b[:, None, :, None] * (delta.unsqueeze(-1) * u).unsqueeze(-2)
         S = log_a.exp()[..., None, None] * S + entering
         y = (c[:, None, :, None] * S).sum(-2)
-        return linear(written(weights, y, u, z), out), S, before
+        return linear(_written(w, y, u, z), w.out_proj), S, before
 
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
         _, S, before = state
-        assert weights.extra is not None
-        of_input, kernel, bias, _, out = weights.extra
-        u, z = input_products(weights, xs).chunk(2, dim=-1)
-        bc, d = product_of_inputs(weights, xs, of_input).split((2 * n, heads), dim=-1)
-        mixed, before = convolve(torch.cat([u, bc], dim=-1), before, kernel, bias)
-        u, b, c, delta, log_a = divided(weights, mixed, d)
-        b, c = (part.unsqueeze(2).expand(-1, -1, heads, -1) for part in (b, c))
+        u, z = input_products(w, xs).chunk(2, dim=-1)
+        bc, d = product_of_inputs(w, xs, w.bcdt_proj).split((2 * self.states, self.heads), dim=-1)
+        mixed, before = convolve(torch.cat([u, bc], dim=-1), before, w.conv_weight, w.conv_bias)
+        u, b, c, delta, log_a = self._divided(w, mixed, d)
+        b, c = (part.unsqueeze(2).expand(-1, -1, self.heads, -1) for part in (b, c))
         y, S = chunked(c, b, delta.unsqueeze(-1) * u, log_a.unsqueeze(-1), S)
-        outputs = matmul.linear(written(weights, y, u, z), out)
+        outputs = matmul.linear(_written(w, y, u, z), w.out_proj)
         return outputs, (outputs[-1].clone(), S, before)
 
-    def kept(weights: Weights) -> Retention:
+    def retention(self, w: Weights) -> Retention:
         """exp(-D A) of each head, with the least D."""
-        assert weights.extra is not None
-        bias, rate = weights.hidden[0], weights.hidden[1].exp()
-        gate = Gate(weights.extra[0][2 * n :], bias)
+        rate = w.A_log.exp()
+        gate = Gate(w.bcdt_proj[2 * self.states :], w.dt_bias)
         return Retention((gate,), lambda low, high: (-rate * softplus(low)).exp())  # noqa: ARG005
 
-    def arrays(inputs: int, size: int) -> tuple[Array, ...]:
-        inner = expand * size
-        width_of(inner, heads, "mamba2")
-        channels = inner + 2 * n
-        return (
-            Array((2 * n + heads, inputs)),
-            kernel_of(channels, kernel_size),
-            Array((channels,), config.Zeros()),
-            Array((inner,), torch.nn.init.ones_),
-            Array((size, inner), config.Normal(std=1 / math.sqrt(inner))),
-        )
+    def _divided(self, w: Weights, mixed: Tensor, d: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Return x [..., heads, _], B and C [..., n], D and -D exp(A) [..., heads]."""
+        n = self.states
+        x, b, c = silu(mixed).split((mixed.shape[-1] - 2 * n, n, n), dim=-1)
+        step = softplus(d + w.dt_bias)
+        return by_heads(x, self.heads), b, c, step, -step * w.A_log.exp()
 
-    def memory(_: int, size: int) -> tuple[Shape, ...]:
-        inner = expand * size
-        return (size,), (heads, n, inner // heads), (kernel_size - 1, inner + 2 * n)
 
-    return Cell(
-        gates=0,
-        slots=3,
-        step=step,
-        sequence=sequence,
-        name="mamba2",
-        input_gates=2 * expand,
-        extra=arrays,
-        masks=None,
-        structured=Structured(lambda _: (3, heads), fill),
-        memory=memory,
-        retention=kept,
-    )
+def _written(w: Weights, y: Tensor, x: Tensor, z: Tensor) -> Tensor:
+    y = (y + w.D.unsqueeze(-1) * x).flatten(-2)
+    return root_mean_square_norm(y * silu(z), w.norm_weight)

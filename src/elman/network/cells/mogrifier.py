@@ -1,12 +1,66 @@
 """The Mogrifier (Melis, Kocisky & Blunsom 2020): x and h gate each other in turns before they enter an LSTM."""
 
+from typing import Annotated, Literal
+
+from msgspec import Meta
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman import config
+from elman.config.record import Positive
 from elman.network.cells import fast_mogrifier
-from elman.network.cells.cell import Array, Cell, LayerState, Weights
-from elman.network.cells.lstm import CAPPED_LSTM, LSTM
+from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights
+from elman.network.cells.lstm import LSTM
+
+
+class Mogrifier(Cell, frozen=True, tag="mogrifier"):
+    """x_i = 2 sigm(Q_i h_{i-1}) x_{i-2} for odd i, h_i = 2 sigm(R_i x_{i-1}) h_{i-2} for even i (eqs 1-2).
+
+    After `rounds` gatings the step of an LSTM with the gates i, f, g, o is applied to the last x and h. With a `rank`
+    the maps are products Q_i = Q_left Q_right of it, and R_i likewise; None: full matrices.
+    """
+
+    rounds: Annotated[int, Meta(ge=0, le=1000)] = 5
+    rank: Positive | None = None
+    input_gate: Literal["free", "capped"] = "free"
+    gates = ("i", "f", "g", "o")
+    candidate = "g"
+    keeps = (("f", 1),)
+
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The maps of the rounds: q1, r2, q3, and so on, or two factors of each."""
+        found = {}
+        for i in range(1, self.rounds + 1):
+            name, rows, columns = (f"q{i}", inputs, size) if i % 2 else (f"r{i}", size, inputs)
+            if self.rank is None:
+                found[name] = Array((rows, columns))
+            else:
+                found[f"{name}_left"] = Array((rows, self.rank))
+                found[f"{name}_right"] = Array((self.rank, columns))
+        return found
+
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """H and c."""
+        return (size,), (size,)
+
+    def maps(self, w: Weights) -> list[tuple[Tensor, ...]]:
+        """The factors of each round's map."""
+        names = [f"{'q' if i % 2 else 'r'}{i}" for i in range(1, self.rounds + 1)]
+        ends = ("",) if self.rank is None else ("_left", "_right")
+        return [tuple(getattr(w, name + end) for end in ends) for name in names]
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after x."""
+        h, c = state
+        for i, factors in enumerate(self.maps(w)):
+            if i % 2:
+                h = 2 * _product(factors, x).sigmoid() * h
+            else:
+                x = 2 * _product(factors, h).sigmoid() * x
+        return LSTM(input_gate=self.input_gate).step(w, x, (h, c))
+
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
+        return fast_mogrifier.mogrifier(w, xs, state, self.maps(w), capped=self.input_gate == "capped")
 
 
 def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:
@@ -14,42 +68,3 @@ def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:
     for factor in reversed(factors):
         x = linear(x, factor)
     return x
-
-
-def build(record: config.Mogrifier) -> Cell:
-    """x_i = 2 sigm(Q_i h_{i-1}) x_{i-2} for odd i, h_i = 2 sigm(R_i x_{i-1}) h_{i-2} for even i (eqs 1-2).
-
-    After `rounds` gatings the step of an LSTM with the gates i, f, g, o is applied to the last x and h. With a rank the
-    gates are products Q_i = Q_left Q_right of it, and R_i likewise; None: full matrices.
-    """
-    rounds, rank = record.rounds, record.rank
-    lstm = LSTM if record.input_gate == "free" else CAPPED_LSTM
-
-    def matrices(inputs: int, size: int) -> tuple[Array, ...]:
-        sides = [(inputs, size) if i % 2 else (size, inputs) for i in range(1, rounds + 1)]
-        if rank is None:
-            return tuple(map(Array, sides))
-        return tuple(Array(shape) for rows, columns in sides for shape in ((rows, rank), (rank, columns)))
-
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-        h, c = state
-        extra = weights.extra or ()
-        factors = 1 if rank is None else 2
-        for i in range(rounds):
-            maps = extra[i * factors : (i + 1) * factors]
-            if i % 2:
-                h = 2 * _product(maps, x).sigmoid() * h
-            else:
-                x = 2 * _product(maps, h).sigmoid() * x
-        return lstm.step(weights, x, (h, c))
-
-    return Cell(
-        gates=4,
-        slots=2,
-        step=step,
-        sequence=fast_mogrifier.mogrifier(rounds, low_rank=rank is not None, capped=record.input_gate == "capped"),
-        name="mogrifier",
-        candidate=2,
-        keeps=((1, 1),),
-        extra=matrices,
-    )

@@ -17,20 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import gelu, linear, softplus
 
-from elman import config
+from elman.config.initialisation import Normal, Zeros
+from elman.config.record import Positive, Reach
 from elman.network import matmul
-from elman.network.cells.cell import (
-    Array,
-    Cell,
-    Gate,
-    LayerState,
-    Retention,
-    Shape,
-    Structured,
-    Weights,
-    block_of,
-    input_products,
-)
+from elman.network.cells.cell import Array, Cell, Gate, LayerState, Retention, Shape, Weights, block_of, input_products
 from elman.network.cells.heads import block_diagonal, convolve, convolve_step, inverse_softplus, kernel_of, width_of
 from elman.network.cells.scan import scan
 
@@ -41,9 +31,71 @@ STEEPEST = 1000.0
 """The largest slope of the square root."""
 
 
-@torch.no_grad()
-def fill(parameter: Tensor) -> None:
-    """Lambda [1, H] such that exp(-8 softplus(Lambda)) is uniform in [0.9, 0.999]."""
+class RGLRU(Cell, frozen=True, tag="rg-lru"):
+    """The block above, after a `convolution` over so many inputs; W_r and W_i in blocks, one per head.
+
+    `Lambda` [H]; `gate_weight` [2, heads, d, d] and `gate_bias` [2, H] of r and i; `conv_weight` [H, K] and `conv_bias`
+    [H]; `out_weight` [H, H] and `out_bias` [H].
+    """
+
+    heads: Positive = 4
+    convolution: Reach = 4
+    masks = None
+    input_gates = ("u", "g")
+
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The arrays above; raises UserError where the heads do not divide the layer."""
+        d = width_of(size, self.heads, "rg-lru")
+        return {
+            "Lambda": Array((size,), _slow, recurrent=True),
+            "conv_weight": kernel_of(size, self.convolution),
+            "conv_bias": Array((size,), Zeros()),
+            "gate_weight": Array((2, self.heads, d, d), Normal(std=1 / math.sqrt(d))),
+            "gate_bias": Array((2, size), Zeros()),
+            "out_weight": Array((size, size), Normal(std=1 / math.sqrt(size))),
+            "out_bias": Array((size,), Zeros()),
+        }
+
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """h, s, 1 for a sequence that has begun, and the inputs that the convolution still reads."""
+        return (size,), (size,), (1,), (self.convolution - 1, size)
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after x."""
+        _, s, begun, before = state
+        u, gate = linear(x, w.weight_ih, w.bias_ih).chunk(2, dim=-1)
+        u, before = convolve_step(u, before, w.conv_weight, w.conv_bias)
+        a, root, entering = _gated(w, u)
+        s = a * s + torch.where(begun == 0, 1.0, root) * entering
+        h = linear(gelu(gate, approximate="tanh") * s, w.out_weight, w.out_bias)
+        return h, s, torch.ones_like(begun), before
+
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
+        _, s, begun, before = state
+        u, gate = input_products(w, xs).chunk(2, dim=-1)
+        u, before = convolve(u, before, w.conv_weight, w.conv_bias)
+        a, root, entering = _gated(w, u)
+        first = torch.where(begun == 0, 1.0, root[0])
+        states = scan(a, torch.cat([first.unsqueeze(0), root[1:]]) * entering, s)
+        outputs = matmul.linear(gelu(gate, approximate="tanh") * states, w.out_weight, w.out_bias)
+        return outputs, (outputs[-1].clone(), states[-1].clone(), torch.ones_like(begun), before)
+
+    def retention(self, w: Weights) -> Retention:
+        """The gate r reads the convolved inputs: a product for each of them, through the blocks of W_r."""
+        of_u = block_of(w, 0, len(w.conv_weight))
+        blocks = torch.block_diag(*w.gate_weight[0])
+        gates = [
+            Gate(blocks @ (taps.unsqueeze(1) * of_u.weight), blocks @ (taps * of_u.bias))
+            for taps in w.conv_weight.t().flip(0)
+        ]
+        gates[0] = gates[0]._replace(bias=gates[0].bias + blocks @ w.conv_bias + w.gate_bias[0])
+        rate = POWER * softplus(w.Lambda)
+        return Retention(tuple(gates), lambda low, high: (-rate * low.sigmoid()).exp())  # noqa: ARG005
+
+
+def _slow(parameter: Tensor) -> None:
+    """Lambda such that exp(-8 softplus(Lambda)) is uniform in [0.9, 0.999]."""
     rate = -parameter.uniform_(0.9, 0.999).log() / POWER
     parameter.copy_(inverse_softplus(rate))
 
@@ -55,84 +107,10 @@ def bounded_root(x: Tensor) -> Tensor:
     return torch.where(x < least, flat.sqrt() + STEEPEST * (x - flat), x.clamp(min=least).sqrt())
 
 
-def gated(weights: Weights, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _gated(w: Weights, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The factor a, its complement sqrt(1 - a^2), and i u, from u [..., H]."""
-    assert weights.extra is not None
-    (of_r, of_i), biases = weights.extra[2], weights.extra[3]
+    (of_r, of_i), biases = w.gate_weight, w.gate_bias
     r = (block_diagonal(u, of_r) + biases[0]).sigmoid()
     i = (block_diagonal(u, of_i) + biases[1]).sigmoid()
-    log_a = -POWER * r * softplus(weights.hidden[0])
+    log_a = -POWER * r * softplus(w.Lambda)
     return log_a.exp(), bounded_root(-torch.expm1(2 * log_a)), i * u
-
-
-def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-    """Return h', s', 1 for a sequence that has begun, and the inputs that the convolution still reads."""
-    _, s, begun, before = state
-    assert weights.extra is not None
-    kernel, bias, _, _, out, out_bias = weights.extra
-    u, gate = linear(x, weights.input, weights.input_bias).chunk(2, dim=-1)
-    u, before = convolve_step(u, before, kernel, bias)
-    a, root, entering = gated(weights, u)
-    s = a * s + torch.where(begun == 0, 1.0, root) * entering
-    return linear(gelu(gate, approximate="tanh") * s, out, out_bias), s, torch.ones_like(begun), before
-
-
-def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-    """The same over xs [T, B, I] by a scan."""
-    _, s, begun, before = state
-    assert weights.extra is not None
-    kernel, bias, _, _, out, out_bias = weights.extra
-    u, gate = input_products(weights, xs).chunk(2, dim=-1)
-    u, before = convolve(u, before, kernel, bias)
-    a, root, entering = gated(weights, u)
-    first = torch.where(begun == 0, 1.0, root[0])
-    states = scan(a, torch.cat([first.unsqueeze(0), root[1:]]) * entering, s)
-    outputs = matmul.linear(gelu(gate, approximate="tanh") * states, out, out_bias)
-    return outputs, (outputs[-1].clone(), states[-1].clone(), torch.ones_like(begun), before)
-
-
-def _kept(weights: Weights) -> Retention:
-    """The gate r reads the convolved inputs: a product for each of them, through the blocks of W_r."""
-    assert weights.extra is not None
-    kernel, shift, (of_r, _), (bias, _), _, _ = weights.extra
-    of_u = block_of(weights, 0, len(kernel))
-    blocks = torch.block_diag(*of_r)
-    gates = [
-        Gate(blocks @ (taps.unsqueeze(1) * of_u.weight), blocks @ (taps * of_u.bias)) for taps in kernel.t().flip(0)
-    ]
-    gates[0] = gates[0]._replace(bias=gates[0].bias + blocks @ shift + bias)
-    rate = POWER * softplus(weights.hidden[0])
-    return Retention(tuple(gates), lambda low, high: (-rate * low.sigmoid()).exp())  # noqa: ARG005
-
-
-def build(record: config.RGLRU) -> Cell:
-    """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
-    heads, kernel_size = record.heads, record.convolution
-
-    def arrays(_: int, size: int) -> tuple[Array, ...]:
-        d = width_of(size, heads, "rg-lru")
-        return (
-            kernel_of(size, kernel_size),
-            Array((size,), config.Zeros()),
-            Array((2, heads, d, d), config.Normal(std=1 / math.sqrt(d))),
-            Array((2, size), config.Zeros()),
-            Array((size, size), config.Normal(std=1 / math.sqrt(size))),
-            Array((size,), config.Zeros()),
-        )
-
-    def memory(_: int, size: int) -> tuple[Shape, ...]:
-        return (size,), (size,), (1,), (kernel_size - 1, size)
-
-    return Cell(
-        gates=0,
-        slots=4,
-        step=step,
-        sequence=sequence,
-        name="rg-lru",
-        input_gates=2,
-        extra=arrays,
-        masks=None,
-        structured=Structured(lambda size: (1, size), fill),
-        memory=memory,
-        retention=_kept,
-    )

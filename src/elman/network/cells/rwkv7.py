@@ -21,11 +21,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm, linear, normalize
 
-from elman import config
+from elman.config.initialisation import Normal, Zeros
+from elman.config.record import Positive
 from elman.network import matmul
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Structured, Weights, product_of_inputs
+from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, product_of_inputs
 from elman.network.cells.chunked import chunked
-from elman.network.cells.heads import by_heads, width_of
+from elman.network.cells.heads import by_heads, filled, width_of
 
 Product: TypeAlias = Callable[..., Tensor]
 """(x, weight, bias) -> x weight^T + bias."""
@@ -37,106 +38,92 @@ EPSILON = 64e-5
 """Of the norm of each head, as in the published code for heads of 64."""
 
 
-@torch.no_grad()
-def fill(hidden: Tensor) -> None:
-    """The values of xi, alpha and rho, [3, H]: 0.85, 1 and 0."""
-    hidden[0], hidden[1], hidden[2] = 0.85, 1.0, 0.0
+class RWKV7(Cell, frozen=True, tag="rwkv7"):
+    """The time mixing above; `rank` is that of the maps to decay, rate and output gate.
+
+    `mix` [6, I] holds the means mu of r, w, k, v, a, g; `k_k`, `k_a`, `r_k` [H] are xi, alpha and rho; `w1`, `w2`, `w0`
+    are U, V and d of the decay, `a1`, `a2`, `a0` of the rate, `g1`, `g2` of the output gate, as in the published code;
+    `ln_weight` and `ln_bias` [H]; `out_proj` [H, H].
+    """
+
+    heads: Positive = 4
+    rank: Positive = 16
+    masks = None
+    input_gates = ("r", "k", "v")
+
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The arrays above; raises UserError where the heads do not divide the layer."""
+        width_of(size, self.heads, "rwkv7")
+        into = Array((self.rank, inputs))
+        out = Array((size, self.rank), Normal(std=0.1 / math.sqrt(self.rank)))
+        return {
+            "k_k": Array((size,), filled(0.85), recurrent=True),
+            "k_a": Array((size,), filled(1.0), recurrent=True),
+            "r_k": Array((size,), filled(0.0), recurrent=True),
+            "mix": Array((6, inputs), _falling),
+            "w1": into,
+            "w2": out,
+            "w0": Array((size,), _slow_to_fast),
+            "a1": into,
+            "a2": out,
+            "a0": Array((size,), Zeros()),
+            "g1": into,
+            "g2": Array((size, self.rank), Normal(std=1 / math.sqrt(self.rank))),
+            "ln_weight": Array((size,), filled(1.0)),
+            "ln_bias": Array((size,), Zeros()),
+            "out_proj": Array((size, size), Normal(std=1 / math.sqrt(size))),
+        }
+
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """h, the input before, and S."""
+        d = size // self.heads
+        return (size,), (inputs,), (self.heads, d, d)
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after x."""
+        _, before, S = state
+        r, k, v, log_w, direction, a, g = self._project(w, x, before, linear)
+        removed = (direction.unsqueeze(-1) * S).sum(-2, keepdim=True)
+        S = log_w.exp().unsqueeze(-1) * S - (a * direction).unsqueeze(-1) * removed + k.unsqueeze(-1) * v.unsqueeze(-2)
+        y = (r.unsqueeze(-1) * S).sum(-2)
+        return linear(self._written(w, y, r, k, v, g), w.out_proj), x, S
+
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
+        _, before, S = state
+        lagged = torch.cat([before.unsqueeze(0), xs[:-1]])
+        r, k, v, log_w, direction, a, g = self._project(w, xs, lagged, partial(product_of_inputs, w))
+        y, S = chunked(r, k, v, log_w, S, (-direction, a * direction))
+        outputs = matmul.linear(self._written(w, y, r, k, v, g), w.out_proj)
+        return outputs, (outputs[-1].clone(), xs[-1].clone(), S)
+
+    def _project(self, w: Weights, x: Tensor, before: Tensor, product: Product) -> tuple[Tensor, ...]:
+        """Return r, k~, v, log w, K, a and g of x [..., I] after `before`; all but g by heads."""
+        x_r, x_w, x_k, x_v, x_a, x_g = (torch.lerp(x, before, mean) for mean in w.mix)
+        biases = (None,) * 3 if w.bias_ih is None else w.bias_ih.chunk(3)
+        r, k, v = (
+            product(part, matrix, bias)
+            for part, matrix, bias in zip((x_r, x_k, x_v), w.weight_ih.chunk(3), biases, strict=True)
+        )
+        log_w = -SLOWEST * product(product(x_w, w.w1).tanh(), w.w2, w.w0).sigmoid()
+        a = product(product(x_a, w.a1), w.a2, w.a0).sigmoid()
+        g = product(product(x_g, w.g1).sigmoid(), w.g2)
+        direction = normalize(by_heads(k * w.k_k, self.heads), dim=-1)
+        k = k * (1 + (a - 1) * w.k_a)
+        r, k, v, log_w, a = (by_heads(part, self.heads) for part in (r, k, v, log_w, a))
+        return r, k, v, log_w, direction, a, g
+
+    def _written(self, w: Weights, y: Tensor, r: Tensor, k: Tensor, v: Tensor, g: Tensor) -> Tensor:
+        bonus = (r * by_heads(w.r_k, self.heads) * k).sum(-1, keepdim=True) * v
+        normed = layer_norm(y, y.shape[-1:], eps=EPSILON).flatten(-2)
+        return g * (normed * w.ln_weight + w.ln_bias + bonus.flatten(-2))
 
 
-@torch.no_grad()
-def falling(means: Tensor) -> None:
+def _falling(means: Tensor) -> None:
     """From 1, the input before alone, in the first channel to 0, the present one, in the last."""
     means.copy_(torch.linspace(1, 0, means.shape[1]).expand_as(means))
 
 
-@torch.no_grad()
-def slow_to_fast(bias: Tensor) -> None:
+def _slow_to_fast(bias: Tensor) -> None:
     """Decays of 0.998 in the first channel to 0.85 in the last."""
     bias.copy_(torch.linspace(-6, -1, len(bias)))
-
-
-def build(record: config.RWKV7) -> Cell:
-    """The cell of a recipe; a layer raises UserError where the heads do not divide it."""
-    heads, rank = record.heads, record.rank
-
-    def project(weights: Weights, x: Tensor, before: Tensor, product: Product) -> tuple[Tensor, ...]:
-        """Return r, k~, v, log w, K, a and g of x [..., I] after `before`; all but g by heads."""
-        assert weights.extra is not None
-        means, u_w, v_w, d, u_a, v_a, a_0, u_g, v_g = weights.extra[:9]
-        x_r, x_w, x_k, x_v, x_a, x_g = (torch.lerp(x, before, mean) for mean in means)
-        biases = (None,) * 3 if weights.input_bias is None else weights.input_bias.chunk(3)
-        r, k, v = (
-            product(part, matrix, bias)
-            for part, matrix, bias in zip((x_r, x_k, x_v), weights.input.chunk(3), biases, strict=True)
-        )
-        log_w = -SLOWEST * product(product(x_w, u_w).tanh(), v_w, d).sigmoid()
-        a = product(product(x_a, u_a), v_a, a_0).sigmoid()
-        g = product(product(x_g, u_g).sigmoid(), v_g)
-        xi, alpha, _ = weights.hidden
-        direction = normalize(by_heads(k * xi, heads), dim=-1)
-        k = k * (1 + (a - 1) * alpha)
-        r, k, v, log_w, a = (by_heads(part, heads) for part in (r, k, v, log_w, a))
-        return r, k, v, log_w, direction, a, g
-
-    def written(weights: Weights, y: Tensor, r: Tensor, k: Tensor, v: Tensor, g: Tensor) -> Tensor:
-        assert weights.extra is not None
-        scale, shift = weights.extra[9]
-        bonus = (r * by_heads(weights.hidden[2], heads) * k).sum(-1, keepdim=True) * v
-        return g * (layer_norm(y, y.shape[-1:], eps=EPSILON).flatten(-2) * scale + shift + bonus.flatten(-2))
-
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
-        _, before, S = state
-        assert weights.extra is not None
-        r, k, v, log_w, direction, a, g = project(weights, x, before, linear)
-        removed = (direction.unsqueeze(-1) * S).sum(-2, keepdim=True)
-        S = log_w.exp().unsqueeze(-1) * S - (a * direction).unsqueeze(-1) * removed + k.unsqueeze(-1) * v.unsqueeze(-2)
-        y = (r.unsqueeze(-1) * S).sum(-2)
-        return linear(written(weights, y, r, k, v, g), weights.extra[10]), x, S
-
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        _, before, S = state
-        assert weights.extra is not None
-        lagged = torch.cat([before.unsqueeze(0), xs[:-1]])
-        r, k, v, log_w, direction, a, g = project(weights, xs, lagged, partial(product_of_inputs, weights))
-        y, S = chunked(r, k, v, log_w, S, (-direction, a * direction))
-        outputs = matmul.linear(written(weights, y, r, k, v, g), weights.extra[10])
-        return outputs, (outputs[-1].clone(), xs[-1].clone(), S)
-
-    def arrays(inputs: int, size: int) -> tuple[Array, ...]:
-        width_of(size, heads, "rwkv7")
-        into, out = Array((rank, inputs)), Array((size, rank), config.Normal(std=0.1 / math.sqrt(rank)))
-        return (
-            Array((6, inputs), falling),
-            into,
-            out,
-            Array((size,), slow_to_fast),
-            into,
-            out,
-            Array((size,), config.Zeros()),
-            into,
-            Array((size, rank), config.Normal(std=1 / math.sqrt(rank))),
-            Array((2, size), _scale_and_shift),
-            Array((size, size), config.Normal(std=1 / math.sqrt(size))),
-        )
-
-    def memory(inputs: int, size: int) -> tuple[Shape, ...]:
-        d = size // heads
-        return (size,), (inputs,), (heads, d, d)
-
-    return Cell(
-        gates=0,
-        slots=3,
-        step=step,
-        sequence=sequence,
-        name="rwkv7",
-        input_gates=3,
-        extra=arrays,
-        masks=None,
-        structured=Structured(lambda size: (3, size), fill),
-        memory=memory,
-    )
-
-
-@torch.no_grad()
-def _scale_and_shift(norm: Tensor) -> None:
-    norm[0], norm[1] = 1.0, 0.0

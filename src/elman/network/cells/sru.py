@@ -11,59 +11,69 @@ its gradients is linear. r and h' are formed for all steps at once.
 """
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from msgspec import Meta
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman import config
 from elman.network import matmul
 from elman.network.cells import scan
-from elman.network.cells.cell import Array, Cell, LayerState, Structured, Weights, input_products, product_of_inputs
+from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products, product_of_inputs
 
 
-@torch.no_grad()
-def fill(vectors: Tensor) -> None:
-    """Fill v_f and v_r [2, H] from U(-1 / sqrt(H), 1 / sqrt(H))."""
-    bound = 1 / math.sqrt(vectors.shape[1])
-    vectors.uniform_(-bound, bound)
+class SRU(Cell, frozen=True, tag="sru"):
+    """The unit above; `v` [2, H] holds v_f and v_r, `skip` [H, I] the product of x where it is not as wide as h.
 
+    `highway_bias`: the initial bias of the gate r between the cell and the skip connection.
+    """
 
-def build(record: config.SRU) -> Cell:
-    """The cell of a recipe."""
-    shift, alpha = record.highway_bias, math.sqrt(1 + 2 * math.exp(record.highway_bias))
+    highway_bias: Annotated[float, Meta(ge=-30, le=30)] = 0.0
+    masks = None
+    input_gates = ("c", "f", "r")
+    candidate = "c"
+    keeps = (("f", 1),)
 
-    def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
+    @property
+    def alpha(self) -> float:
+        """The factor of the skip connection."""
+        return math.sqrt(1 + 2 * math.exp(self.highway_bias))
+
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The two vectors and, between different widths, the skip connection."""
+        found = {"v": Array((2, size), _within_root, recurrent=True)}
+        return found if inputs == size else found | {"skip": Array((size, inputs))}
+
+    def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
+        """H and c."""
+        return (size,), (size,)
+
+    def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
+        """The state after x."""
         _, c = state
-        skip = linear(x, weights.extra[0]) if weights.extra else x
-        candidate, f, r = linear(x, weights.input, weights.input_bias).chunk(3, dim=-1)
-        v_f, v_r = weights.hidden
-        gate = (r + shift + v_r * c).sigmoid()
+        candidate, f, r = linear(x, w.weight_ih, w.bias_ih).chunk(3, dim=-1)
+        v_f, v_r = w.v
+        gate = (r + self.highway_bias + v_r * c).sigmoid()
+        skip = x if x.shape[-1] == c.shape[-1] else linear(x, w.skip)
         c = torch.lerp(candidate, c, (f + v_f * c).sigmoid())
-        return torch.lerp(alpha * skip, c, gate), c
+        return torch.lerp(self.alpha * skip, c, gate), c
 
-    def sequence(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        skips = product_of_inputs(weights, xs, weights.extra[0]) if weights.extra else xs
-        candidates, f, r = input_products(weights, xs).chunk(3, dim=-1)
-        v_f, v_r = weights.hidden
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        """Outputs and state over xs [T, B, I]."""
+        skips = xs if xs.shape[-1] == state[1].shape[-1] else product_of_inputs(w, xs, w.skip)
+        candidates, f, r = input_products(w, xs).chunk(3, dim=-1)
+        v_f, v_r = w.v
         c: Tensor = _Memory.apply(candidates, f, v_f, state[1])  # type: ignore[no-untyped-call]
         before = torch.cat([state[1].unsqueeze(0), c[:-1]])
-        outputs = torch.lerp(alpha * skips, c, (r + shift + v_r * before).sigmoid())
+        outputs = torch.lerp(self.alpha * skips, c, (r + self.highway_bias + v_r * before).sigmoid())
         return outputs, (outputs[-1].clone(), c[-1].clone())
 
-    return Cell(
-        gates=0,
-        slots=2,
-        step=step,
-        sequence=sequence,
-        name="sru",
-        keeps=((1, 1),),
-        input_gates=3,
-        extra=lambda inputs, size: () if inputs == size else (Array((size, inputs)),),
-        masks=None,
-        structured=Structured(lambda size: (2, size), fill),
-    )
+
+def _within_root(vectors: Tensor) -> None:
+    """Fill v_f and v_r from U(-1 / sqrt(H), 1 / sqrt(H))."""
+    bound = 1 / math.sqrt(vectors.shape[1])
+    vectors.uniform_(-bound, bound)
 
 
 class _Memory(torch.autograd.Function):

@@ -20,32 +20,45 @@ import torch
 from torch import Tensor
 from torch.nn.functional import relu
 
-from elman import config
+from elman.config.initialisation import Uniform, Zeros
 from elman.errors import UserError
-from elman.network.cells.cell import Cell, LayerState, Structured, Weights, hoist, step_of
+from elman.network.cells.cell import Array, Driven, LayerState, Weights
 
 EPSILON = 1e-5
 """Added to |z|^2."""
 
-ROWS = 8
-"""Of the recurrent weights [8, n]: theta_1, theta_2, theta_3, Re v_1, Im v_1, Re v_2, Im v_2, b."""
 
+class Unitary(Driven, frozen=True, tag="unitary"):
+    """h' = modReLU(W h + V x + b_V).
 
-def shape(size: int) -> tuple[int, int]:
-    """The shape of the recurrent weights of `size` units; raises UserError where these are not pairs."""
-    if size % 2:
-        raise UserError(
-            f"model.core.sizes: the cell unitary has complex units of two numbers each, and {size} is odd; make it even"
-        )
-    return ROWS, size // 2
+    `theta` [3, n] holds the angles of D_1 to D_3, which begin in U(-pi, pi), `reflections` [4, n] Re v_1, Im v_1,
+    Re v_2 and Im v_2, in U(-1, 1), and `threshold` [n] the b of modReLU, at first 0.
+    """
 
+    gates = ("z",)
+    candidate = "z"
+    has_matrices = False
 
-@torch.no_grad()
-def fill(hidden: Tensor) -> None:
-    """The initial values of the paper: angles from U(-pi, pi), reflections from U(-1, 1), b = 0."""
-    hidden[:3].uniform_(-math.pi, math.pi)
-    hidden[3:7].uniform_(-1, 1)
-    hidden[7].zero_()
+    def arrays(self, inputs: int, size: int) -> dict[str, Array]:
+        """The parameters of W and of modReLU; raises UserError where the units are not pairs."""
+        if size % 2:
+            raise UserError(
+                "model.core.sizes: the cell unitary has complex units of two numbers each, and"
+                f" {size} is odd; make it even"
+            )
+        n = size // 2
+        return {
+            "theta": Array((3, n), Uniform(bound=math.pi), recurrent=True),
+            "reflections": Array((4, n), Uniform(bound=1.0), recurrent=True),
+            "threshold": Array((n,), Zeros(), recurrent=True),
+        }
+
+    def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
+        """The state after one step with the drive V x + b_V."""
+        (h,) = state
+        turned = evolve(w.theta, w.reflections, torch.complex(*h.chunk(2, dim=-1)))
+        z = drive + torch.cat([turned.real, turned.imag], dim=-1)
+        return (mod_relu(z if w.bias_hh is None else z + w.bias_hh, w.threshold),)
 
 
 @cache
@@ -55,9 +68,10 @@ def permutation(n: int) -> tuple[int, ...]:
     return tuple(sorted(range(n), key=[draw.random() for _ in range(n)].__getitem__))
 
 
-def evolve(hidden: Tensor, h: Tensor) -> Tensor:
-    """W h of complex states h [B, n], given the recurrent weights [8, n]."""
-    theta_1, theta_2, theta_3, re_1, im_1, re_2, im_2, _ = hidden.unbind(0)
+def evolve(theta: Tensor, reflections: Tensor, h: Tensor) -> Tensor:
+    """W h of complex states h [B, n], given the angles [3, n] and the reflections [4, n]."""
+    theta_1, theta_2, theta_3 = theta
+    re_1, im_1, re_2, im_2 = reflections
     h = torch.fft.fft(_turn(theta_1) * h, norm="ortho")
     h = _reflect(torch.complex(re_1, im_1), h)
     h = _turn(theta_2) * h[..., torch.tensor(permutation(h.shape[-1]), device=h.device)]
@@ -81,19 +95,3 @@ def mod_relu(z: Tensor, b: Tensor) -> Tensor:
     modulus = (real.square() + imaginary.square() + EPSILON).sqrt()
     scale = relu(modulus + b) / modulus
     return torch.cat([scale * real, scale * imaginary], dim=-1)
-
-
-def driven(weights: Weights, drive: Tensor, state: LayerState) -> LayerState:
-    """Return h' for the drive V x + b_V."""
-    (h,) = state
-    turned = evolve(weights.hidden, torch.complex(*h.chunk(2, dim=-1)))
-    z = drive + torch.cat([turned.real, turned.imag], dim=-1)
-    return (mod_relu(z if weights.hidden_bias is None else z + weights.hidden_bias, weights.hidden[7]),)
-
-
-UNITARY = Cell(1, 1, step_of(driven), hoist(driven), "unitary", structured=Structured(shape, fill))
-
-
-def build(_: config.Unitary) -> Cell:
-    """The only form."""
-    return UNITARY

@@ -6,7 +6,6 @@ the source, D the width of a query, M that of the memory, A that of the attentio
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -14,10 +13,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.record import Positive, Rate
 from elman.errors import UserError
 from elman.network.cells.cell import Step, Weights
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
-from elman.network.cores.stack import Stack, build_stack
+from elman.network.cores.stack import Stack, StackCore, build_stack
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.matmul import linear
@@ -89,6 +89,44 @@ def attend(scores: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor
     return weights @ memory, weights
 
 
+class Attentive(config.Core, frozen=True, tag="attentive"):
+    """A stack with attention; `size` and the additive score's `score_size` are by default those of its last layer."""
+
+    stack: Stack
+    score: Literal["dot", "general", "additive"] = "general"
+    size: Positive | None = None
+    score_size: Positive | None = None
+    feed: Feed = "nothing"
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "AttentiveCore":
+        """The decoder; raises UserError where there is no source, or widths do not fit one."""
+        memory, query, locked = surroundings.memory_size, self.stack.sizes[-1], surroundings.locked
+        if memory is None:
+            raise UserError(
+                'model.core.kind = "attentive" needs a source, but there is no model.source; describe its reader, such'
+                " as source = { stack = { sizes = [200] } }"
+            )
+        if self.score == "dot" and query != memory:
+            raise UserError(
+                'model.core.score = "dot" needs a decoder as wide as the memory, but the last of model.core.stack.sizes'
+                f" is {query} and the source is read into {memory} (both directions together); make them equal, or use"
+                ' "general"'
+            )
+        size = self.size or query
+        stack = build_stack(self.stack, surroundings.input_size + fed_size(self.feed, memory, size), locked=locked)
+        attention: Attention
+        match self.score:
+            case "dot":
+                attention = Dot()
+            case "general":
+                attention = General(query, memory)
+            case "additive":
+                attention = Additive(query, memory, self.score_size or size)
+        dropout = self.output_dropout
+        return AttentiveCore(stack, attention, memory, size, feed=self.feed, output_dropout=dropout, locked=locked)
+
+
 class AttentiveCore(RecurrentCore):
     """Layers h_t, a context c_t of the source, and the attention layer a_t (Luong et al. 2015, eq. 5).
 
@@ -109,7 +147,7 @@ class AttentiveCore(RecurrentCore):
 
     def __init__(
         self,
-        stack: Stack,
+        stack: StackCore,
         attention: Attention,
         memory_size: int,
         size: int,
@@ -169,7 +207,7 @@ class AttentiveCore(RecurrentCore):
                 (below,) = fed
             raw = []
             for index, (step, weights) in enumerate(cells):
-                given = weights if index else weights._replace(input_bias=from_symbol)
+                given = weights if index else weights.replaced(bias_ih=from_symbol)
                 layers[index] = step(given, below, layers[index])
                 raw.append(layers[index][0])
                 below = _masked(raw[-1], masks[index], t)
@@ -200,39 +238,12 @@ class AttentiveCore(RecurrentCore):
 def _hoist(x: Tensor, cell: tuple[Step, Weights]) -> tuple[Tensor, tuple[Step, Weights]]:
     """W x + b [T, B, G*H] of the symbols' vectors [T, B, E], to be the bias of each step, and the cell without W."""
     step, weights = cell
-    of_symbol, of_fed = weights.input[:, : x.shape[-1]], weights.input[:, x.shape[-1] :]
-    return linear(x, of_symbol.contiguous(), weights.input_bias), (step, weights._replace(input=of_fed.contiguous()))
+    of_symbol, of_fed = weights.weight_ih[:, : x.shape[-1]], weights.weight_ih[:, x.shape[-1] :]
+    return linear(x, of_symbol.contiguous(), weights.bias_ih), (step, weights.replaced(weight_ih=of_fed.contiguous()))
 
 
 def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
     return x if mask is None else x * mask[t]
-
-
-def build(record: config.Attentive, surroundings: Surroundings) -> AttentiveCore:
-    """The core of a recipe; raises UserError where there is no source, or widths do not fit a decoder."""
-    source, locked = surroundings.source, surroundings.locked
-    if source is None:
-        raise UserError(
-            'model.core.kind = "attentive" needs a source, but there is no model.source; describe its reader, such as'
-            " source = { stack = { sizes = [200] } }"
-        )
-    memory, query = source.memory_size, record.stack.sizes[-1]
-    if record.score == "dot" and query != memory:
-        raise UserError(
-            f'model.core.score = "dot" needs a decoder as wide as the memory, but the last of model.core.stack.sizes is'
-            f" {query} and the source is read into {memory} (both directions together); make them equal, or use"
-            ' "general"'
-        )
-    size = record.size or query
-    input_size = surroundings.input_size + fed_size(record.feed, memory, size)
-    stack = build_stack(record.stack, input_size, locked=locked)
-    attentions: dict[str, Callable[[], Attention]] = {
-        "dot": Dot,
-        "general": lambda: General(query, memory),
-        "additive": lambda: Additive(query, memory, record.score_size or size),
-    }
-    attention, dropout = attentions[record.score](), record.output_dropout
-    return AttentiveCore(stack, attention, memory, size, feed=record.feed, output_dropout=dropout, locked=locked)
 
 
 def fed_size(feed: Feed, memory_size: int, size: int) -> int:

@@ -1,13 +1,13 @@
 """The interface of recurrent cores: a beginning state, and a trace of all levels."""
 
 from abc import ABC, abstractmethod
-from pkgutil import resolve_name
 from typing import NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.config import plugins
 from elman.network.state import State
 
 
@@ -49,15 +49,16 @@ class RecurrentCore(nn.Module, ABC):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a core needs to know of the network around it: E, V and how dropout masks are drawn.
+    """What a core needs to know of the network around it: E, V and how dropout masks are drawn.
 
-    `num_outputs` is for a core that reads the model's own output, the reader of the source for one with attention.
+    `num_outputs` is for a core that reads the model's own output. `memory_size` is the width of the memory of a source,
+    for a core with attention; None: there is no source.
     """
 
     input_size: int
     num_outputs: int = 0
     locked: bool = True
-    source: config.Reader | None = None
+    memory_size: int | None = None
 
 
 def build_core(
@@ -66,7 +67,7 @@ def build_core(
     num_outputs: int = 0,
     *,
     locked: bool,
-    source: config.Reader | None = None,
+    memory_size: int | None = None,
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit."""
-    return resolve_name(record.builder)(record, Surroundings(input_size, num_outputs, locked, source))
+    return plugins.built(record, RecurrentCore, Surroundings(input_size, num_outputs, locked, memory_size))

@@ -6,14 +6,16 @@ head and a write head that address cells by location or by content; the decoder 
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
-from elman.network.cells.build import build_cell
-from elman.network.cells.cell import LayerState
+from elman.config.record import Positive, Rate, Record
+from elman.network.cells.cell import Cell, LayerState
+from elman.network.cells.trial import checked
 from elman.network.cores.addressing import written
 from elman.network.cores.attentive import Additive, attend
 from elman.network.cores.layer import Layer
@@ -22,7 +24,20 @@ from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 
 
-class MemoryLayer(nn.Module):
+class MemoryLayer(Record, frozen=True):
+    """A memory of `size` numbers per cell over the layer below, and how its heads look.
+
+    `score_size`, of content scores, is by default the size.
+    """
+
+    size: Positive
+    read: Literal["content", "location"] = "content"
+    write: Literal["content", "location"] = "location"
+    score_size: Positive | None = None
+    output_dropout: Rate = 0.0
+
+
+class DeepMemory(nn.Module):
     """A memory N of S cells of H numbers, written by a controller h that reads a memory M of S cells.
 
     At step t of S:
@@ -43,9 +58,9 @@ class MemoryLayer(nn.Module):
     cells are neither read nor written by content, and the state stays what it was at the source's end.
     """
 
-    def __init__(self, record: config.MemoryLayer, cell: config.Cell, below: int, *, locked: bool) -> None:
+    def __init__(self, record: MemoryLayer, cell: Cell, below: int, *, locked: bool) -> None:
         super().__init__()
-        self.layer = Layer(build_cell(cell), below, record.size)
+        self.layer = Layer(checked(cell), below, record.size)
         score_size = record.score_size or record.size
         self.reading = Additive(record.size, below, score_size) if record.read == "content" else None
         self.writing = Additive(record.size, below, score_size) if record.write == "content" else None

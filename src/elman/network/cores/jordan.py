@@ -1,6 +1,7 @@
 """Jordan's network, in which the output of the network is fed back, not its hidden layer (Jordan 1986)."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
+from elman.config.record import Nonlinearity, Positive, Rate
 from elman.network.cells.elman import NONLINEARITIES
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
@@ -18,7 +20,21 @@ Answer = Callable[[Trace], Tensor]
 """The output layer of the same model: log-probabilities [1, B, V] given the trace of one step."""
 
 
-class Jordan(RecurrentCore):
+class Jordan(config.Core, frozen=True, tag="jordan"):
+    """Jordan's network; `feedback`: the model's own output, or the true target."""
+
+    size: Positive
+    feedback: Literal["output", "target"] = "output"
+    nonlinearity: Nonlinearity = "tanh"
+    decay: Rate = 0.0
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "JordanCore":
+        """The hidden layer and its context."""
+        return JordanCore(self, surroundings)
+
+
+class JordanCore(RecurrentCore):
     """h_t = f(W_x x_t + W_c c_t + b), with the context c_t = decay * c_{t-1} + y_{t-1}.
 
     "output", the free-running form: y is the distribution over V symbols of the model's own output layer, which the
@@ -27,7 +43,7 @@ class Jordan(RecurrentCore):
     vector loses nothing. With decay = 0 the forced form therefore depends on one symbol only.
     """
 
-    def __init__(self, record: config.Jordan, surroundings: Surroundings) -> None:
+    def __init__(self, record: Jordan, surroundings: Surroundings) -> None:
         super().__init__()
         self.feedback, self.decay = record.feedback, record.decay
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)

@@ -1,6 +1,7 @@
 """One recurrent layer: the weights of a cell, and the dropout of its products and weights."""
 
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -8,9 +9,12 @@ from torch import Tensor, nn
 from elman import config
 from elman.errors import UserError
 from elman.network import dropout, matmul, precision
-from elman.network.cells.build import build_cell
-from elman.network.cells.cell import Cell, LayerState, Step, Weights, unroll
+from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
+from elman.network.cells.trial import checked
 from elman.network.initialisation import fill
+
+if TYPE_CHECKING:
+    from elman.network.cores.stack import Stack
 
 
 class Layer(nn.Module):
@@ -22,6 +26,11 @@ class Layer(nn.Module):
     layer reads the vectors of symbols, whose product with the weights stays float32 where others are bf16: rounding it
     would be most of the error of a gradient (docs/cost.md).
     """
+
+    weight_ih: nn.Parameter
+    weight_hh: nn.Parameter | None
+    bias_ih: nn.Parameter | None
+    bias_hh: nn.Parameter | None
 
     def __init__(
         self,
@@ -38,33 +47,32 @@ class Layer(nn.Module):
         first: bool = False,
     ) -> None:
         super().__init__()
-        rows = cell.gates * hidden_size
-        input_rows = rows if cell.input_gates is None else cell.input_gates * hidden_size
         self.cell, self.input_size, self.hidden_size = cell, input_size, hidden_size
         self.weight_drop, self.input_dropout, self.recurrent_dropout = weight_drop, input_dropout, recurrent_dropout
         self.gate_masks, self.locked, self.first = gate_masks, locked, first
-        self.weight_ih = nn.Parameter(torch.empty(input_rows, input_size))
-        recurrent = (rows, hidden_size) if cell.structured is None else cell.structured.shape(hidden_size)
-        self.weight_hh = nn.Parameter(torch.empty(recurrent)) if cell.recurrent else None
+        self.scan: Scan = cell.scan
+        self.arrays = dict(cell.arrays(input_size, hidden_size))
+        self.shapes = cell.shapes(input_size, hidden_size)
+        rows, input_rows = len(cell.gates) * hidden_size, len(cell.input_gates) * hidden_size
         # A single bias belongs to the product that every gate has.
         on_input = rows in (0, input_rows)
         with_input, with_hidden = (biases >= 1, biases == 2) if on_input else (biases == 2, biases >= 1)
-        self.bias_ih = nn.Parameter(torch.empty(input_rows)) if with_input and input_rows else None
-        self.bias_hh = nn.Parameter(torch.empty(rows)) if with_hidden and rows else None
-        self.peephole = nn.Parameter(torch.empty(3, hidden_size)) if cell.peepholes else None
-        self.arrays = () if cell.extra is None else cell.extra(input_size, hidden_size)
-        parameters = [nn.Parameter(torch.empty(array.shape)) for array in self.arrays]
-        self.extra = None if cell.extra is None else nn.ParameterList(parameters)
-        self.shapes = cell.shapes(input_size, hidden_size)
+        usual: dict[str, tuple[int, ...] | None] = {
+            "weight_ih": (input_rows, input_size),
+            "weight_hh": (rows, hidden_size) if cell.has_matrices else None,
+            "bias_ih": (input_rows,) if with_input and input_rows else None,
+            "bias_hh": (rows,) if with_hidden and rows else None,
+        }
+        for name, shape in (usual | {name: array.shape for name, array in self.arrays.items()}).items():
+            self.register_parameter(name, None if shape is None else nn.Parameter(torch.empty(shape)))
 
     def weights(self) -> Weights:
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
-        if self.weight_hh is None:
-            hidden = self.weight_ih.new_empty(0, self.hidden_size)
-        else:
-            hidden = dropout.elementwise(self.weight_hh, self.weight_drop if self.training else 0.0)
-        extra = None if self.extra is None else tuple(self.extra)
-        return Weights(self.weight_ih, hidden, self.bias_ih, self.bias_hh, self.peephole, extra, exact=self.first)
+        arrays: dict[str, Tensor | None] = dict(self._parameters)
+        if self.weight_drop and self.training:
+            assert self.weight_hh is not None
+            arrays["weight_hh"] = dropout.elementwise(self.weight_hh, self.weight_drop)
+        return Weights.of(arrays, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
         """Zeros."""
@@ -76,7 +84,7 @@ class Layer(nn.Module):
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """As `forward`, with the result of `weights`. All is computed in their type, under autocast too."""
-        dtype, device = weights.input.dtype, xs.device.type
+        dtype, device = self.weight_ih.dtype, xs.device.type
         if xs.dtype == dtype and not torch.is_autocast_enabled(device):
             return self._run(weights, xs, state)
         with torch.autocast(device, enabled=False):
@@ -88,9 +96,9 @@ class Layer(nn.Module):
         if self._masked:
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
-        if self.cell.sequence is None or _is_small_step(weights, xs):
+        if _is_small_step(weights, xs):
             return unroll(self.cell.step, weights, xs, state)
-        return self.cell.sequence(weights, xs, state)
+        return self.scan(weights, xs, state)
 
     @property
     def _masked(self) -> bool:
@@ -105,22 +113,22 @@ class Layer(nn.Module):
         def step(weights: Weights, x: Tensor, state: LayerState) -> LayerState:
             of_x, of_h = self._draw(state[0]) if held is None else held
             if self.gate_masks:
-                assert self.cell.gated is not None
-                z = by_gate(x, weights.input, weights.input_bias, of_x)
-                return self.cell.gated(weights, z + by_gate(state[0], weights.hidden, weights.hidden_bias, of_h), state)
+                assert isinstance(self.cell, Gated)
+                z = by_gate(x, weights.weight_ih, weights.bias_ih, of_x)
+                return self.cell.gated(weights, z + by_gate(state[0], weights.weight_hh, weights.bias_hh, of_h), state)
             if self.input_dropout:
                 x = of_x.squeeze(1) * x
             if not self.recurrent_dropout:
                 return self.cell.step(weights, x, state)
             if self.cell.masks == "products":
-                return self.cell.step(weights._replace(mask=of_h.squeeze(1)), x, state)
+                return self.cell.step(weights.replaced(mask=of_h.squeeze(1)), x, state)
             return self.cell.step(weights, x, (of_h.squeeze(1) * state[0], *state[1:]))
 
         return step
 
     def _draw(self, h: Tensor) -> tuple[Tensor, Tensor]:
         """The masks of x and of h in the products of each gate, or one for all: [B, G or 1, I] and [B, G or 1, H]."""
-        count = self.cell.gates if self.gate_masks else 1
+        count = len(self.cell.gates) if self.gate_masks else 1
         rates = ((self.input_size, self.input_dropout), (self.hidden_size, self.recurrent_dropout))
         of_x, of_h = (dropout.elementwise(h.new_ones(len(h), count, width), rate) for width, rate in rates)
         return of_x, of_h
@@ -130,35 +138,42 @@ class Layer(nn.Module):
         size = self.hidden_size
         for gate in torch.split(self.weight_ih, size):
             fill(gate, rules.input, size)
-        if self.cell.structured is not None:
-            assert self.weight_hh is not None
-            with torch.no_grad():
-                self.cell.structured.fill(self.weight_hh)
-        elif self.weight_hh is not None:
-            for index, gate in enumerate(torch.split(self.weight_hh, size)):
-                candidate = rules.candidate if index == self.cell.candidate else None
+        if self.weight_hh is not None and self.cell.has_matrices:
+            for letter, gate in zip(self.cell.gates, torch.split(self.weight_hh, size), strict=True):
+                candidate = rules.candidate if letter == self.cell.candidate else None
                 fill(gate, candidate or rules.hidden, size)
-        for vector in (self.bias_ih, self.bias_hh, self.peephole):
+        self._fill_arrays(rules, recurrent=True)
+        for vector in (self.bias_ih, self.bias_hh):
             if vector is not None:
                 fill(vector, rules.bias, size)
-        for parameter, array in zip(self.extra or (), self.arrays, strict=True):
-            if callable(array.start):
-                with torch.no_grad():
-                    array.start(parameter)
-            else:
-                fill(parameter, array.start or rules.input, parameter.shape[-1])
+        self._fill_arrays(rules, recurrent=False)
         if rules.forget_bias is not None:
             self._set_forget_bias(rules.forget_bias)
 
     @torch.no_grad()
+    def _fill_arrays(self, rules: config.Initialisation, *, recurrent: bool) -> None:
+        for name, array in self.arrays.items():
+            if array.recurrent != recurrent:
+                continue
+            parameter = self.get_parameter(name)
+            if callable(array.start):
+                array.start(parameter)
+            elif array.start == "bias":
+                fill(parameter, rules.bias, self.hidden_size)
+            else:
+                rule = rules.input if isinstance(array.start, str) else array.start
+                fill(parameter, rule, parameter.shape[-1])
+
+    @torch.no_grad()
     def _set_forget_bias(self, bias: float) -> None:
         """Set the sum of the biases of gates that keep the old state: `bias`, or -`bias` if they keep it when shut."""
-        for block, sign in self.cell.keeps:
-            rows = slice(block * self.hidden_size, (block + 1) * self.hidden_size)
+        letters = self.cell.gates or self.cell.input_gates
+        for letter, sign in self.cell.keeps:
+            start = letters.index(letter) * self.hidden_size
             rest = sign * bias
             for vector in (self.bias_ih, self.bias_hh):
-                if vector is not None and rows.start < len(vector):
-                    vector[rows], rest = rest, 0.0
+                if vector is not None and start < len(vector):
+                    vector[start : start + self.hidden_size], rest = rest, 0.0
 
 
 def _is_small_step(weights: Weights, xs: Tensor) -> bool:
@@ -170,7 +185,8 @@ def _is_small_step(weights: Weights, xs: Tensor) -> bool:
         return False
     if xs.device.type != "cpu" or precision.chosen() != "float32":
         return False
-    return not any(matmul.is_large(factor, xs.shape[1]) for factor in (weights.input, weights.hidden))
+    matrices = (weights.weight_ih, weights.weight_hh)
+    return not any(factor is not None and matmul.is_large(factor, xs.shape[1]) for factor in matrices)
 
 
 Module = TypeVar("Module", bound=nn.Module)
@@ -180,24 +196,23 @@ def take_plain_steps(module: Module) -> Module:
     """Let every layer of a module use the plain step of its cell instead of the fast function over time; the module."""
     for part in module.modules():
         if isinstance(part, Layer):
-            part.cell = part.cell._replace(sequence=None)
+            part.scan = partial(unroll, part.cell.step)
     return module
 
 
-def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
+def build_layer(record: "Stack", below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
     """One layer of width `size` on vectors of width `below`, the `first` or not.
 
     Raises UserError where its cell has no recurrent dropout, no masks by gate, or weights of which none can be dropped.
     """
-    cell, recurrent_dropout = build_cell(record.cell), record.recurrent_dropout
-    has_matrices = cell.recurrent and cell.structured is None
-    if record.weight_drop and not has_matrices:
+    cell, recurrent_dropout = checked(record.cell), record.recurrent_dropout
+    if record.weight_drop and not cell.has_matrices:
         instead = "" if cell.masks is None else ", or use model.core.recurrent_dropout"
         raise UserError(
             f"model.core.weight_drop drops elements of a recurrent matrix, and the cell {cell.name} has none; set it to"
             f" 0{instead}"
         )
-    if record.gate_masks and cell.gated is None:
+    if record.gate_masks and not isinstance(cell, Gated):
         raise UserError(
             "model.core.gate_masks gives each gate masks of its own in the products with x and h, which the cell"
             f" {cell.name} has in another form; set it to false, or use the cell lstm, elman or ladder"
@@ -208,7 +223,7 @@ def build_layer(record: config.Stack, below: int, size: int, *, locked: bool, fi
             + (
                 f"and there the cell {cell.name} cannot mask it alone, since its step reads the output in other places"
                 " too; use model.core.weight_drop, or the cell lstm or elman"
-                if has_matrices
+                if cell.has_matrices
                 else f"and the cell {cell.name} has none; set it to 0, or use model.core.input_dropout"
             )
         )

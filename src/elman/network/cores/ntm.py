@@ -1,16 +1,21 @@
 """The neural Turing machine: a controller that reads and writes a memory through heads (Graves et al. 2014)."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor, nn
 from torch.nn.functional import linear, softplus
 
 from elman import config
+from elman.config.parts import OneOf
+from elman.config.record import Positive, Rate
 from elman.errors import UserError
-from elman.network.cells.build import build_cell
-from elman.network.cells.cell import LayerState, Weights
+from elman.network.cells.cell import Controller, LayerState, Weights
+from elman.network.cells.feed_forward import Perceptron
+from elman.network.cells.lstm import LSTM
+from elman.network.cells.trial import checked
 from elman.network.cores.addressing import Heads, addressed, written
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.layer import Layer
@@ -33,7 +38,24 @@ class Interface(NamedTuple):
     add: Tensor
 
 
-class TuringMachine(RecurrentCore):
+class TuringMachine(config.Core, frozen=True, tag="ntm"):
+    """Neural Turing machine: `size` units of the controller, `rows` of `width` numbers, shifts up to `reach`."""
+
+    size: Positive
+    controller: OneOf[Controller] = LSTM()
+    rows: Positive = 128
+    width: Positive = 20
+    read_heads: Positive = 1
+    write_heads: Positive = 1
+    reach: Annotated[int, Meta(ge=0, le=1000)] = 1
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "TuringMachineCore":
+        """Controller, memory and heads; raises UserError where shifts reach around the memory."""
+        return TuringMachineCore(self, surroundings)
+
+
+class TuringMachineCore(RecurrentCore):
     """A controller h_t, which reads [x_t; r_{t-1}], and a memory M of N rows (Graves et al. 2014, section 3).
 
         o_t = W_o h_t + b_o                          all that the heads receive, in one product
@@ -50,7 +72,7 @@ class TuringMachine(RecurrentCore):
     differ by location. After t steps no number of the memory exceeds t (times the heads that write), for a is a tanh.
     """
 
-    def __init__(self, record: config.TuringMachine, surroundings: Surroundings) -> None:
+    def __init__(self, record: TuringMachine, surroundings: Surroundings) -> None:
         super().__init__()
         if 2 * record.reach >= record.rows:
             raise UserError(
@@ -62,10 +84,10 @@ class TuringMachine(RecurrentCore):
         below = surroundings.input_size + record.read_heads * record.width
         self.layer: nn.Linear | None = None
         self.recurrent: Layer | None = None
-        if isinstance(record.controller, config.Perceptron):
+        if isinstance(record.controller, Perceptron):
             self.layer = nn.Linear(below, size)
         else:
-            self.recurrent = Layer(build_cell(record.controller), below, size, biases=1)
+            self.recurrent = Layer(checked(record.controller), below, size, biases=1)
         self.shifts = 2 * record.reach + 1
         self.interface = nn.Linear(size, sum(self._sections()))
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
@@ -136,7 +158,7 @@ class TuringMachine(RecurrentCore):
 
 
 @torch.no_grad()
-def weights_over_time(core: TuringMachine, x: Float[Tensor, "T B E"], state: State) -> Float[Tensor, "T B H N"]:
+def weights_over_time(core: TuringMachineCore, x: Float[Tensor, "T B E"], state: State) -> Float[Tensor, "T B H N"]:
     """Where the heads look at each step of a window x, those that read first; each row [N] sums to 1."""
     found = []
     for step in x.unsqueeze(1):

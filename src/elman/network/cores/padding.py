@@ -9,8 +9,8 @@ from elman.network.cores.layer import Layer
 HOLD = 1e4
 """A pre-activation at which the sigmoid and its derivative are exact in floating point, whatever else is added."""
 
-HOLDING_GATES = {(3, 1): (), (1, 1): (), (4, 2): (-HOLD, HOLD, 0.0, 0.0), (3, 2): (-HOLD, 0.0, 0.0)}
-"""By (gates, slots) of a cell: the pre-activations that keep its second slot. LSTM: i = 0, f = 1; of 1997: i = 0."""
+HOLDING = {"i": -HOLD, "f": HOLD}
+"""By gate of an LSTM: the pre-activations that keep its cell, i = 0 and f = 1."""
 
 
 class Padding:
@@ -54,8 +54,10 @@ def _holding(layer: Layer, weights: Weights, xs: Tensor, flags: Tensor) -> tuple
     The output h of a layer is known at every step, so that of the last symbol can be looked up. The cell c is known
     only after the last step, which may be padding: there the extra column forces the gates to keep it, exactly.
     """
-    held = HOLDING_GATES[layer.cell.gates, layer.cell.slots]
-    if not held:
+    if len(layer.shapes) == 1:
         return weights, xs
+    held = [HOLDING.get(gate, 0.0) for gate in layer.cell.gates]
     column = xs.new_tensor(held).repeat_interleave(layer.hidden_size).unsqueeze(1)
-    return weights._replace(input=torch.cat([weights.input, column], 1)), torch.cat([xs, flags.to(xs.dtype)], -1)
+    return weights.replaced(weight_ih=torch.cat([weights.weight_ih, column], 1)), torch.cat(
+        [xs, flags.to(xs.dtype)], -1
+    )

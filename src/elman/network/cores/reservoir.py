@@ -1,17 +1,37 @@
 """The echo state network (Jaeger 2001; Jaeger & Haas 2004): random recurrent weights that are never trained."""
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Generator, Tensor
 from torch.nn.functional import linear
 
 from elman import config
+from elman.config.record import NonNegative, Positive, PositiveFloat, Rate
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
 from elman.network.state import State, leaves
 
 
-class Reservoir(RecurrentCore):
+class Reservoir(config.Core, frozen=True, tag="reservoir"):
+    """Echo state network: the recurrent weights are random and fixed, and only the output layer is trained."""
+
+    size: Positive
+    radius: PositiveFloat = 0.9
+    leak: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    density: Annotated[float, Meta(gt=0, le=1)] = 0.1
+    input_scale: PositiveFloat = 1.0
+    bias_scale: NonNegative = 0.0
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "ReservoirCore":
+        """The units, whose weights are not drawn yet."""
+        return ReservoirCore(self, surroundings)
+
+
+class ReservoirCore(RecurrentCore):
     """s_t = (1 - leak) s_{t-1} + leak * tanh(W_in x_t + W s_{t-1} + b), with fixed random weights.
 
     There are no parameters and no gradient passes: only the readout of the states is trained, by ridge regression
@@ -23,7 +43,7 @@ class Reservoir(RecurrentCore):
     weight_hh: Tensor
     bias: Tensor
 
-    def __init__(self, record: config.Reservoir, surroundings: Surroundings) -> None:
+    def __init__(self, record: Reservoir, surroundings: Surroundings) -> None:
         super().__init__()
         self.record, size = record, record.size
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
@@ -32,7 +52,7 @@ class Reservoir(RecurrentCore):
         self.register_buffer("weight_hh", torch.zeros(size, size))
         self.register_buffer("bias", torch.zeros(size))
 
-    def draw(self, generator: Generator | None = None) -> "Reservoir":
+    def draw(self, generator: Generator | None = None) -> "ReservoirCore":
         """Draw all weights; W is drawn from U(-1, 1), thinned out to `density`, and scaled to its spectral radius."""
         if self.weight_hh.is_meta:
             return self

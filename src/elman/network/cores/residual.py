@@ -11,6 +11,7 @@ causal convolution of each channel is optional: Griffin has it, and the blocks o
 """
 
 import math
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -18,11 +19,14 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu
 
 from elman import config
-from elman.network.cells.cell import LayerState
+from elman.config.parts import OneOf
+from elman.config.record import Depth, Positive, PositiveFloat, Rate, Reach
+from elman.network.cells.cell import Cell, LayerState
 from elman.network.cells.heads import convolve
+from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import Surroundings, Trace
 from elman.network.cores.layer import build_layer
-from elman.network.cores.stack import Layers, layers_of
+from elman.network.cores.stack import Layers, Stack, layers_of
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.matmul import linear
@@ -85,12 +89,38 @@ class FeedForward(nn.Module):
         fill(self.out, rules.input, self.out.shape[1])
 
 
-class Residual(Layers):
+class Residual(config.Core, frozen=True, tag="residual"):
+    """`depth` residual blocks of one width: a normalised recurrent layer, and a normalised feed-forward half.
+
+    The layer may read a `convolution` over so many inputs of each channel, as in the blocks of Griffin and of minGRU.
+    `feed_forward`: none, a layer of GELUs, or a gated one, whose inner width is `expansion` times the size. `dropout`
+    masks what each half adds. The other keys are those of a stack.
+    """
+
+    size: Positive
+    depth: Depth = 2
+    cell: OneOf[Cell] = LSTM()
+    norm: Literal["rms", "layer"] = "rms"
+    convolution: Reach | None = None
+    feed_forward: Literal["none", "mlp", "glu"] = "glu"
+    expansion: PositiveFloat = 3.0
+    biases: Literal[0, 1, 2] = 1
+    weight_drop: Rate = 0.0
+    recurrent_dropout: Rate = 0.0
+    dropout: Rate = 0.0
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "ResidualCore":
+        """The blocks."""
+        return ResidualCore(self, surroundings)
+
+
+class ResidualCore(Layers):
     """`depth` blocks; level l of the trace is the stream after block l, the last one normalised."""
 
-    def __init__(self, record: config.Residual, surroundings: Surroundings) -> None:
+    def __init__(self, record: Residual, surroundings: Surroundings) -> None:
         depth, size, below = record.depth, record.size, surroundings.input_size
-        stack = config.Stack(
+        stack = Stack(
             sizes=(size,) * depth,
             cell=record.cell,
             biases=record.biases,
@@ -160,6 +190,6 @@ class Residual(Layers):
                 feed.initialise(rules)
 
 
-def convolutions_of(core: Residual) -> list[Convolution]:
+def convolutions_of(core: ResidualCore) -> list[Convolution]:
     """The convolutions, lowest block first; none where blocks have none."""
     return [each for each in core.convolutions if isinstance(each, Convolution)]

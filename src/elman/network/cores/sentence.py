@@ -10,7 +10,23 @@ from elman import config
 from elman.data.batches import Source
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.source import sentence_reader
+from elman.network.cores.stack import Stack
 from elman.network.state import State
+
+
+class Sentence(config.Core, frozen=True, tag="sentence"):
+    """Layers that read a whole sentence, forwards or in both directions, before anything is predicted.
+
+    `stack.sizes` holds the size of each direction; the layers are those of a `Reader` of sources.
+    """
+
+    reads = "tags"
+    stack: Stack
+    bidirectional: bool = True
+
+    def build(self, surroundings: Surroundings) -> "SentenceCore":
+        """The core; raises UserError where its layers cannot be a reader's."""
+        return SentenceCore(self, surroundings)
 
 
 @final
@@ -21,8 +37,9 @@ class SentenceCore(RecurrentCore):
     whole sentences without padding.
     """
 
-    def __init__(self, record: config.Sentence, input_size: int, *, locked: bool) -> None:
+    def __init__(self, record: Sentence, surroundings: Surroundings) -> None:
         super().__init__()
+        input_size, locked = surroundings.input_size, surroundings.locked
         where, both = "model.core.stack", record.bidirectional
         self.reader = sentence_reader(record.stack, input_size, where, locked=locked, bidirectional=both)
         self.dims = (input_size, self.reader.sizes[-1])
@@ -43,8 +60,3 @@ class SentenceCore(RecurrentCore):
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the layers, bottom first."""
         self.reader.initialise(rules)
-
-
-def build(record: config.Sentence, surroundings: Surroundings) -> SentenceCore:
-    """The core of a recipe; raises UserError where its layers cannot be a reader's."""
-    return SentenceCore(record, surroundings.input_size, locked=surroundings.locked)

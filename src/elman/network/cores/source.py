@@ -1,19 +1,45 @@
 """Layers that read a whole source before the target begins, in one direction or both (Schuster & Paliwal 1997)."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.record import Record
 from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.cells.cell import LayerState
-from elman.network.cores.deep_memory import MemoryLayer
+from elman.network.cells.elman import Elman
+from elman.network.cells.gru import GRU
+from elman.network.cells.lstm import LSTM
+from elman.network.cores.deep_memory import DeepMemory, MemoryLayer
 from elman.network.cores.layer import Layer, build_layer
 from elman.network.cores.padding import Padding, read_padded
-from elman.network.cores.stack import dropouts
+from elman.network.cores.stack import Stack, dropouts
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
+from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.values import Values
+
+
+class Reader(Record, frozen=True):
+    """The layers that read the source; `stack.sizes` holds the size of each direction.
+
+    `memories` are layers of memory over the last of them, whose controllers have the cell of the stack. Without an
+    `encoder` the source is read with the target's vectors, which needs one vocabulary for both. `start`: each layer of
+    the decoder begins with the final state of the reader's layer, or with a map of the last layer's.
+    """
+
+    stack: Stack
+    encoder: Lookup | None = None
+    bidirectional: bool = True
+    memories: tuple[MemoryLayer, ...] = ()
+    start: Literal["copy", "bridge"] = "copy"
+
+    @property
+    def memory_size(self) -> int:
+        """The width of what the decoder attends to."""
+        return self.memories[-1].size if self.memories else (1 + self.bidirectional) * self.stack.sizes[-1]
 
 
 class Reading(NamedTuple):
@@ -34,7 +60,7 @@ class SourceReader(nn.Module):
     directions together, the layers of memory last.
     """
 
-    def __init__(self, record: config.Reader, encoder: TokenEncoder, *, locked: bool) -> None:
+    def __init__(self, record: Reader, encoder: TokenEncoder, *, locked: bool) -> None:
         super().__init__()
         stack, directions = record.stack, 2 if record.bidirectional else 1
         self.encoder = encoder
@@ -46,7 +72,7 @@ class SourceReader(nn.Module):
         self.dropouts = dropouts(len(self.sizes), stack.between_dropout, stack.output_dropout, locked=locked)
         widths = (self.sizes[-1], *(one.size for one in record.memories))
         self.memories = nn.ModuleList(
-            MemoryLayer(one, stack.cell, below, locked=locked)
+            DeepMemory(one, stack.cell, below, locked=locked)
             for one, below in zip(record.memories, widths, strict=False)
         )
         self.sizes += widths[1:]
@@ -70,7 +96,7 @@ class SourceReader(nn.Module):
             for layer in directions:
                 layer.initialise(rules)
         for memory in self.memories.children():
-            assert isinstance(memory, MemoryLayer)
+            assert isinstance(memory, DeepMemory)
             memory.initialise(rules)
 
     def _directions(self) -> list[list[Layer]]:
@@ -78,21 +104,21 @@ class SourceReader(nn.Module):
 
 
 def sentence_reader(
-    stack: config.Stack, input_size: int, where: str, *, locked: bool, bidirectional: bool = True
+    stack: Stack, input_size: int, where: str, *, locked: bool, bidirectional: bool = True
 ) -> SourceReader:
     """Layers over whole sentences of vectors; raises UserError where those under the key `where` cannot be a reader's.
 
     The symbols of its sources are vectors [S, B, I], which are read as they are.
     """
     require_plain(stack, where)
-    as_they_are = build_encoder(config.Values(), input_size, locked=locked)
-    return SourceReader(config.Reader(stack=stack, bidirectional=bidirectional), as_they_are, locked=locked)
+    as_they_are = build_encoder(Values(), input_size, locked=locked)
+    return SourceReader(Reader(stack=stack, bidirectional=bidirectional), as_they_are, locked=locked)
 
 
-def require_plain(stack: config.Stack, where: str) -> None:
+def require_plain(stack: Stack, where: str) -> None:
     """Raises UserError where the layers described under the key `where` cannot be a reader's or a decoder's."""
     cell = stack.cell
-    plain = isinstance(cell, config.Elman | config.GRU) or (isinstance(cell, config.LSTM) and cell.input_gate == "free")
+    plain = isinstance(cell, Elman | GRU) or (isinstance(cell, LSTM) and cell.input_gate == "free")
     if not plain:
         raise UserError(
             f"{where}.cell: readers and decoders have the cells elman, gru, or lstm with a free input gate; use one of"

@@ -4,21 +4,50 @@ They stand in a chain, or with the connections that skip layers of Graves (2013)
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.parts import OneOf
+from elman.config.record import Positive, Rate
 from elman.errors import UserError
-from elman.network.cells.cell import LayerState, Step, Weights
+from elman.network.cells.cell import Cell, LayerState, Step, Weights
+from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.layer import Layer, build_layer
 from elman.network.dropout import Dropout
 from elman.network.state import State
 
 Connections = Literal["chain", "graves", "melis"]
+
+
+class Stack(config.Core, frozen=True, tag="stack"):
+    """Layers of one cell, in a chain or with connections that skip layers; `biases`: bias vectors per gate.
+
+    `input_dropout` and `recurrent_dropout` mask x and h in the products of every layer, by one mask for all gates, or
+    with `gate_masks` one for each.
+    """
+
+    sizes: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)]
+    cell: OneOf[Cell] = LSTM()
+    connections: Connections = "chain"
+    biases: Literal[0, 1, 2] = 2
+    weight_drop: Rate = 0.0
+    input_dropout: Rate = 0.0
+    recurrent_dropout: Rate = 0.0
+    gate_masks: bool = False
+    between_dropout: Rate = 0.0
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "Layers":
+        """The layers; raises UserError where layers that are added up differ in width."""
+        if self.connections == "chain":
+            return build_stack(self, surroundings.input_size, locked=surroundings.locked)
+        return ConnectedStack(self, surroundings)
 
 
 class Layers(RecurrentCore):
@@ -38,7 +67,7 @@ class Layers(RecurrentCore):
             layer.initialise(rules)
 
 
-class Stack(Layers):
+class StackCore(Layers):
     """A chain of layers, bottom first.
 
     `between_dropout` is the rate on the output of every layer but the last, `output_dropout` that on the last one's;
@@ -88,7 +117,7 @@ class ConnectedStack(Layers):
     Level 0 is x, level l the output of layer l, and the level above the layers is what the output layer reads.
     """
 
-    def __init__(self, record: config.Stack, surroundings: Surroundings) -> None:
+    def __init__(self, record: Stack, surroundings: Surroundings) -> None:
         connections, sizes = record.connections, record.sizes
         if connections == "melis" and len(set(sizes)) > 1:
             raise UserError(
@@ -114,20 +143,15 @@ class ConnectedStack(Layers):
         return Trace((*levels, self.output_dropout(top)), (*raw, top)), tuple(after)
 
 
-def build_stack(record: config.Stack, input_size: int, *, locked: bool) -> Stack:
+def build_stack(record: Stack, input_size: int, *, locked: bool) -> StackCore:
     """A chain of layers, whatever `record.connections` is."""
     layers = _layers(record, "chain", input_size, locked=locked)
-    return Stack(layers, between_dropout=record.between_dropout, output_dropout=record.output_dropout, locked=locked)
+    return StackCore(
+        layers, between_dropout=record.between_dropout, output_dropout=record.output_dropout, locked=locked
+    )
 
 
-def build(record: config.Stack, surroundings: Surroundings) -> Layers:
-    """The core of a recipe."""
-    if record.connections == "chain":
-        return build_stack(record, surroundings.input_size, locked=surroundings.locked)
-    return ConnectedStack(record, surroundings)
-
-
-def _layers(record: config.Stack, connections: Connections, input_size: int, *, locked: bool) -> list[Layer]:
+def _layers(record: Stack, connections: Connections, input_size: int, *, locked: bool) -> list[Layer]:
     beside = input_size if connections == "graves" else 0
     widths = (input_size, *(beside + size for size in record.sizes))
     return [
@@ -136,9 +160,9 @@ def _layers(record: config.Stack, connections: Connections, input_size: int, *, 
     ]
 
 
-def stack_of(core: RecurrentCore, what: str) -> Stack:
+def stack_of(core: RecurrentCore, what: str) -> StackCore:
     """The core as a stack; raises UserError where it is none, and `what` needs one."""
-    if not isinstance(core, Stack):
+    if not isinstance(core, StackCore):
         raise UserError(f'{what} needs layers in a chain: model.core.kind = "stack", model.core.connections = "chain"')
     return core
 
@@ -149,14 +173,15 @@ def layers_of(core: Layers) -> list[Layer]:
 
 
 def _candidate(stacked: Tensor, layer: Layer) -> Tensor:
-    start = layer.cell.candidate * layer.hidden_size
+    assert layer.cell.candidate is not None
+    start = (layer.cell.gates or layer.cell.input_gates).index(layer.cell.candidate) * layer.hidden_size
     return stacked[start : start + layer.hidden_size]
 
 
 def candidate_hidden(layer: Layer) -> Tensor:
     """W_hh [H, H] of the candidate state, as a view: n of a GRU, g of an LSTM, all of Elman's."""
-    assert layer.cell.structured is None, "a cell whose recurrent weights are no matrix"
-    assert layer.weight_hh is not None, "a cell without recurrent weights"
+    assert layer.cell.has_matrices, "a cell without recurrent matrices"
+    assert layer.weight_hh is not None
     return _candidate(layer.weight_hh, layer)
 
 
@@ -172,7 +197,7 @@ def linearised(layer: Layer) -> Tensor:
     For a bias-free LSTM this is the matrix that maps c to c': f I + i o U_g with gates of 1/2.
     """
     block = candidate_hidden(layer)
-    if layer.cell.gates == 1:
+    if len(layer.cell.gates) == 1:
         return slope_of(layer) * block
     return block / 4 + block.new_ones(len(block)).div(2).diag()
 

@@ -5,16 +5,30 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.record import Positive, Rate
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.state import State, leaves
 
 
-class FeedForwardWindow(RecurrentCore):
+class FeedForward(config.Core, frozen=True, tag="window"):
+    """Bengio's window model."""
+
+    width: Positive
+    size: Positive
+    direct: bool = False
+    output_dropout: Rate = 0.0
+
+    def build(self, surroundings: Surroundings) -> "FeedForwardCore":
+        """The hidden layer over the window."""
+        return FeedForwardCore(self, surroundings)
+
+
+class FeedForwardCore(RecurrentCore):
     """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1)."""
 
-    def __init__(self, record: config.FeedForward, surroundings: Surroundings) -> None:
+    def __init__(self, record: FeedForward, surroundings: Surroundings) -> None:
         super().__init__()
         self.width, self.direct, input_size = record.width, record.direct, surroundings.input_size
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)

@@ -2,14 +2,16 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import torch
 from jaxtyping import Float, Int
+from msgspec import Meta
 from torch import Tensor, nn
 from torch.nn.functional import embedding, pad
 
 from elman import config
+from elman.config.record import Positive, Rate
 from elman.errors import UserError
 from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
@@ -41,8 +43,22 @@ class Kept:
         return self._of[1]
 
 
+class Characters(config.Encoder, frozen=True, tag="characters"):
+    """Words by their spelling: `filters` gives the number of filters of each of the `widths`."""
+
+    size: Positive = 15
+    widths: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (1, 2, 3, 4, 5, 6)
+    filters: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (25, 50, 75, 100, 125, 150)
+    highways: Annotated[int, Meta(ge=0, le=1000)] = 1
+    dropout: Rate = 0.0
+
+    def build(self, inputs: Inputs) -> "CharactersEncoder":
+        """The convolutions and highways; raises UserError where widths and filters are not as many."""
+        return CharactersEncoder(self, inputs)
+
+
 @final
-class Characters(TokenEncoder):
+class CharactersEncoder(TokenEncoder):
     """A vector for any string.
 
         f_i = tanh(<C[:, i : i + w], H> + b),  y = max_i f_i     for each filter H [d, w]       (Kim et al. 2016, 5-6)
@@ -56,7 +72,7 @@ class Characters(TokenEncoder):
     computed once, and kept until a parameter, or the precision of products, changes.
     """
 
-    def __init__(self, record: config.Characters, inputs: Inputs) -> None:
+    def __init__(self, record: Characters, inputs: Inputs) -> None:
         super().__init__()
         if len(record.widths) != len(record.filters):
             raise UserError(
@@ -78,7 +94,7 @@ class Characters(TokenEncoder):
         self._spellings = self._spell(self.words)
         self._kept, self._kept_with_more = Kept(), Kept()
 
-    def knowing(self, more: Sequence[str]) -> "Characters":
+    def knowing(self, more: Sequence[str]) -> "CharactersEncoder":
         """An encoder with the same parameters that also reads symbol V + i, as the i-th of the strings `more`."""
         wider = copy.copy(self)
         wider._strings = [*self.words, *more]

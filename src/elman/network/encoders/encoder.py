@@ -2,17 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from pkgutil import resolve_name
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple
 
-import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from elman import config
-from elman.network.dropout import Dropout
-from elman.network.initialisation import fill
-from elman.network.matmul import linear
+from elman.config import plugins
 
 
 class TokenEncoder(nn.Module, ABC):
@@ -46,27 +42,4 @@ def build_encoder(
     record: config.Encoder, number: int, words: Sequence[str] | None = None, *, locked: bool
 ) -> TokenEncoder:
     """The encoder of a recipe; arguments as in `Inputs`; raises UserError where parts do not fit together."""
-    return resolve_name(record.builder)(record, Inputs(number, words, locked))
-
-
-@final
-class Frames(TokenEncoder):
-    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
-
-    reads = "notes"
-
-    def __init__(self, record: config.Frames, inputs: Inputs) -> None:
-        super().__init__()
-        self.size, self.scale = record.size, record.scale
-        self.dropout = Dropout(record.dropout, locked=inputs.locked)
-        self.weight = nn.Parameter(torch.empty(record.size, inputs.number))
-        self.bias = nn.Parameter(torch.zeros(record.size)) if record.bias else None
-
-    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
-        """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
-        vectors = linear(x.to(self.weight.dtype), self.weight, self.bias)
-        return self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
-
-    def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the matrix; the bias stays at zero."""
-        fill(self.weight, rules.embedding, self.size)
+    return plugins.built(record, TokenEncoder, Inputs(number, words, locked))

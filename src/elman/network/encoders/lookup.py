@@ -8,16 +8,41 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from elman import config
+from elman.config.record import Positive, PositiveFloat, Rate, Record
 from elman.network.dropout import Dropout, word_types
 from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.initialisation import fill
 
 
+class Cooccurrence(Record, frozen=True):
+    """Vectors of the words that stand at most `window` tokens apart in the training text (`tasks/text/vectors.py`).
+
+    `std`: the root of the mean square of their numbers.
+    """
+
+    window: Positive = 3
+    std: PositiveFloat = 0.17
+
+
+class Lookup(config.Encoder, frozen=True, tag="lookup"):
+    """Word vectors; `cooccurrence`: in place of random ones training begins with those of words that stand together."""
+
+    size: Positive
+    dropout: Rate = 0.0
+    word_dropout: Rate = 0.0
+    scale: PositiveFloat = 1.0
+    cooccurrence: Cooccurrence | None = None
+
+    def build(self, inputs: Inputs) -> "LookupEncoder":
+        """The matrix of vectors."""
+        return LookupEncoder(self, inputs)
+
+
 @final
-class Lookup(TokenEncoder):
+class LookupEncoder(TokenEncoder):
     """A vector for every word of the vocabulary."""
 
-    def __init__(self, record: config.Lookup, inputs: Inputs) -> None:
+    def __init__(self, record: Lookup, inputs: Inputs) -> None:
         super().__init__()
         self.size, self.word_dropout, self.scale = record.size, record.word_dropout, record.scale
         self.dropout = Dropout(record.dropout, locked=inputs.locked)

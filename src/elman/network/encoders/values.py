@@ -7,19 +7,31 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.record import Positive, Rate
 from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.initialisation import fill
 from elman.network.matmul import linear
 
 
+class Values(config.Encoder, frozen=True, tag="values"):
+    """Real values as they are, or a linear map of them to `size` numbers."""
+
+    size: Positive | None = None
+    dropout: Rate = 0.0
+
+    def build(self, inputs: Inputs) -> "ValuesEncoder":
+        """The map, if there is one."""
+        return ValuesEncoder(self, inputs)
+
+
 @final
-class Values(TokenEncoder):
+class ValuesEncoder(TokenEncoder):
     """dropout(W x + b) of values x [T, B, P] and W [E, P]; without a size dropout(x), where E = P."""
 
     reads = "values"
 
-    def __init__(self, record: config.Values, inputs: Inputs) -> None:
+    def __init__(self, record: Values, inputs: Inputs) -> None:
         super().__init__()
         self.size = record.size or inputs.number
         self.dropout = Dropout(record.dropout, locked=inputs.locked)

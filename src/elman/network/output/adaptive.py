@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import NamedTuple, final
+from typing import Annotated, NamedTuple, final
 
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
+from elman.config.record import Positive
 from elman.errors import UserError
 from elman.network.output import fast_mixture, fast_tails
 from elman.network.output.activation import log_g
@@ -31,8 +33,29 @@ DIV_VALUE = 4.0
 """How much narrower each tail is than the part before it, unless a recipe says (Grave et al. 2017)."""
 
 
+class Adaptive(config.Choice, frozen=True, tag="adaptive"):
+    """Adaptive softmax: the head ends before word cutoffs[0], each tail before the next cut-off.
+
+    Without `cutoffs` there is one tail, which begins where the words' frequencies make the output cheapest.
+    `tied`: the words have the encoder's vectors, so that tails are not narrower (`div_value` = 1).
+    """
+
+    cutoffs: Annotated[tuple[Positive, ...], Meta(min_length=1)] | None = None
+    div_value: Annotated[float, Meta(ge=1)] | None = None
+    bias: bool = False
+    tied: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tied and self.div_value not in (None, 1):
+            raise ValueError("div_value: the tails of a tied choice are as wide as the word vectors; leave it out")
+
+    def build(self, surroundings: Surroundings) -> "AdaptiveChoice":
+        """The module; raises UserError where cut-offs do not fit the vocabulary."""
+        return AdaptiveChoice(self, surroundings)
+
+
 @final
-class Adaptive(Choice):
+class AdaptiveChoice(Choice):
     """log p(y) = log p_head(y) in the head, log p_head(tail i) + log p_i(y) in tail i (Grave et al. 2017, section 4).
 
     The head has the words before cutoffs[0] and an entry for each tail; tail i has those from cutoffs[i] to the next,
@@ -43,7 +66,7 @@ class Adaptive(Choice):
     one width), and with `bias` a bias for every word.
     """
 
-    def __init__(self, record: config.Adaptive, surroundings: Surroundings) -> None:
+    def __init__(self, record: Adaptive, surroundings: Surroundings) -> None:
         super().__init__()
         factor = 1.0 if record.tied else record.div_value or DIV_VALUE
         self.num_words, self.fast = surroundings.num_outputs, True

@@ -6,7 +6,6 @@ N positions, K contexts per position, D their width.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from pkgutil import resolve_name
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import torch
@@ -17,7 +16,7 @@ from elman import config
 from elman.config import plugins
 from elman.errors import UserError
 from elman.network.encoders.encoder import TokenEncoder
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.initialisation import fill
 from elman.network.output.activation import inverse
 
@@ -128,7 +127,7 @@ class Chord(Drawn):
 
 
 class Surroundings(NamedTuple):
-    """What the builder of a choice needs to know of the network: D, V words, P pitches or values, the activation.
+    """What a choice needs to know of the network: D, V words, P pitches or values, the activation.
 
     The matrix of a tied choice is the encoder's; counts are the occurrences of each word, falling; None: unknown.
     `gate_size` is the width of what a gate on the logits reads; None: there is none.
@@ -146,7 +145,7 @@ class Surroundings(NamedTuple):
         width = self.size if width is None else width
         if not tied:
             return nn.Parameter(torch.empty(self.num_outputs, width))
-        if not isinstance(self.encoder, Lookup):
+        if not isinstance(self.encoder, LookupEncoder):
             raise UserError(
                 "model.output.choice.tied needs an encoder with a vector per word, and this one has none; set"
                 ' tied = false, or model.encoder.kind = "lookup"'
@@ -167,14 +166,7 @@ def build_choice(
 ) -> Conditional:
     """The choice of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit together."""
     surroundings = Surroundings(size, num_outputs, record.activation, encoder, counts, _gate_size(record, encoder))
-    what = plugins.name_of(record.choice)
-    choice: Conditional = (
-        resolve_name(record.choice.builder)(record.choice, surroundings)
-        if what is None
-        else plugins.calling(what, lambda: resolve_name(record.choice.builder)(record.choice, surroundings))
-    )
-    if not isinstance(choice, Conditional):
-        raise UserError(f"{what}: its builder returned {choice!r:.60}, not an elman.network.output.choice.Choice")
+    choice: Conditional = plugins.built(record.choice, Conditional, surroundings)
     if choice.predicts != encoder.reads:
         raise UserError(
             f"model.encoder and model.output.choice do not fit together: {encoder.reads} are read and {choice.predicts}"
@@ -187,19 +179,12 @@ def _gate_size(record: config.Output, encoder: TokenEncoder) -> int | None:
     """The width of what a gate on the logits reads; raises UserError where the choice has no logits to multiply."""
     if record.gate is None or record.gate.on != "logits":
         return None
-    if not isinstance(record.choice, config.Flat):
+    if not record.choice.gated:
         raise UserError(
             'model.output.gate.on = "logits" multiplies the logits of model.output.choice.kind = "flat"; use that'
             ' choice, or set model.output.gate.on = "level", which any choice follows'
         )
     return record.gate.size or encoder.size
-
-
-def draw_notes(log_odds: Tensor, temperature: float, generator: Generator | None) -> Tensor:
-    """Independent zeros and ones in the shape of `log_odds`; temperature as in `Chord`."""
-    if temperature == 0:
-        return (log_odds > 0).to(log_odds.dtype)
-    return torch.bernoulli(torch.sigmoid(log_odds / temperature), generator=generator)
 
 
 def normalised(scores: Tensor) -> Tensor:

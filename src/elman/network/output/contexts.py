@@ -2,14 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from pkgutil import resolve_name
-from typing import NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.config import plugins
+from elman.config.record import Positive, Rate
 from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cores.core import Trace
@@ -59,16 +60,24 @@ class ContextLayer(nn.Module, ABC):
 
 def build_contexts(record: config.Output, dims: Sequence[int]) -> ContextLayer:
     """The contexts of a recipe, from levels of widths `dims`; raises UserError where a level or all are missing."""
-    return resolve_name(record.contexts.builder)(record, dims)
+    return plugins.built(record.contexts, ContextLayer, dims, record.activation)
+
+
+class Single(config.Contexts, frozen=True, tag="single"):
+    """The last level is the only context."""
+
+    def build(self, dims: Sequence[int], activation: config.Activation) -> "SingleContexts":  # noqa: ARG002
+        """The last level."""
+        return SingleContexts(dims[-1])
 
 
 @final
-class Single(ContextLayer):
+class SingleContexts(ContextLayer):
     """The last level itself, with weight one: the usual output layer, K = 1."""
 
-    def __init__(self, record: config.Output, dims: Sequence[int]) -> None:  # noqa: ARG002
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self.size = dims[-1]
+        self.size = size
 
     def read(self, trace: Trace) -> Contexts:
         """The top of the trace as the only context."""
@@ -76,8 +85,23 @@ class Single(ContextLayer):
         return Contexts(vectors, vectors.new_zeros(vectors.shape[:-1]))
 
 
+class Mixture(config.Contexts, frozen=True, tag="mixture"):
+    """Mixture of softmaxes and DOC: `heads` maps a level (0 is the encoder) to its number of components."""
+
+    heads: dict[int, Positive]
+    size: Positive
+    linear: bool = False
+    dropout: Rate = 0.0
+    shared_mask: bool = False
+    prior: Literal["softmax", "same"] = "softmax"
+
+    def build(self, dims: Sequence[int], activation: config.Activation) -> "MixtureContexts":
+        """The projections and the prior; raises UserError where a level or all are missing."""
+        return MixtureContexts(self, dims, activation)
+
+
 @final
-class Mixture(ContextLayer):
+class MixtureContexts(ContextLayer):
     """`heads[n]` contexts from level n, weighted by a prior read from the last level.
 
     All heads on the last level: mixture of softmaxes (Yang et al. 2018, section 3.2). Heads on several levels,
@@ -86,10 +110,8 @@ class Mixture(ContextLayer):
         k_s = tanh(W_s h^n + b_s),   pi = softmax(W_pi h^N)
     """
 
-    def __init__(self, record: config.Output, dims: Sequence[int]) -> None:
+    def __init__(self, mixture: Mixture, dims: Sequence[int], activation: config.Activation) -> None:
         super().__init__()
-        mixture = record.contexts
-        assert isinstance(mixture, config.Mixture)
         if not mixture.heads:
             raise UserError("model.output.contexts.heads is empty; set a level, such as heads = { 3 = 15 }")
         for level in mixture.heads:
@@ -105,7 +127,7 @@ class Mixture(ContextLayer):
             {str(level): nn.Linear(dims[level], count * self.size) for level, count in self.heads.items()}
         )
         self.prior = nn.Linear(dims[-1], sum(self.heads.values()), bias=False)
-        self.prior_activation: config.Activation = record.activation if mixture.prior == "same" else "softmax"
+        self.prior_activation: config.Activation = activation if mixture.prior == "same" else "softmax"
 
     def read(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weight the components by the last level."""

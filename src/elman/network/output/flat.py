@@ -14,8 +14,27 @@ from elman.network.output.activation import log_g
 from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors, biases_of
 
 
+class Flat(config.Choice, frozen=True, tag="flat"):
+    """One normalisation over the vocabulary."""
+
+    gated = True
+    tied: bool = False
+    bias: bool = True
+    shift: bool = False
+
+    def build(self, surroundings: Surroundings) -> "FlatChoice":
+        """The module; raises UserError where it cannot have the encoder's matrix."""
+        return FlatChoice(
+            surroundings.matrix(self.tied),
+            surroundings.activation,
+            bias=self.bias,
+            shift=self.shift,
+            gate_size=surroundings.gate_size,
+        )
+
+
 @final
-class Flat(ScoredChoice):
+class FlatChoice(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z = W context + b.
 
     W [V, D] may be the encoder's (Press & Wolf 2017; Inan et al. 2017). `shift` adds one learned scalar to every z
@@ -92,14 +111,3 @@ class Flat(ScoredChoice):
     def multiply_adds(self, frequency: Tensor) -> float:
         """V D, and V E of a gate."""
         return super().multiply_adds(frequency) + (0 if self.gate_weight is None else self.gate_weight.numel())
-
-
-def build(record: config.Flat, surroundings: Surroundings) -> Flat:
-    """The choice of a recipe."""
-    return Flat(
-        surroundings.matrix(record.tied),
-        surroundings.activation,
-        bias=record.bias,
-        shift=record.shift,
-        gate_size=surroundings.gate_size,
-    )

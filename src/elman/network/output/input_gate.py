@@ -11,9 +11,9 @@ from elman import config
 from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cores.core import RecurrentCore, Trace
-from elman.network.cores.jordan import Jordan
+from elman.network.cores.jordan import JordanCore
 from elman.network.encoders.encoder import TokenEncoder
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.initialisation import fill
 from elman.network.matmul import linear
 
@@ -69,12 +69,12 @@ def build_input_gate(
     gate = record.gate
     if gate is None:
         return None
-    if gate.size is not None and not isinstance(encoder, Lookup):
+    if gate.size is not None and not isinstance(encoder, LookupEncoder):
         raise UserError(
             'model.output.gate.size gives every word a vector, which needs model.encoder.kind = "lookup"; leave it out,'
             " and the gate reads the encoder's vectors"
         )
-    if isinstance(core, Jordan) and core.feedback == "output":
+    if isinstance(core, JordanCore) and core.feedback == "output":
         raise UserError(
             'model.output.gate acts on the output, which model.core.kind = "jordan" hears at every step; set'
             ' model.core.feedback = "target", or leave the gate out'

@@ -1,6 +1,6 @@
 """Mixtape: several contexts mixed before the normalisation, with weights that depend on the word."""
 
-from typing import final
+from typing import Literal, final
 
 import torch
 from jaxtyping import Float
@@ -8,12 +8,28 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
+from elman.config.record import Positive
 from elman.network.output.activation import log_g
 from elman.network.output.choice import ScoredChoice, Surroundings, Vectors
 
 
+class Mixtape(config.Choice, frozen=True, tag="mixtape"):
+    """Logits mixed by gates; each of the first `frequent` words has its own, all others share one."""
+
+    components: Literal[2, 4, 8, 16] = 4
+    gate_size: Positive = 64
+    frequent: Positive = 1000
+    size: Positive | None = None
+    tied: bool = False
+    bias: bool = True
+
+    def build(self, surroundings: Surroundings) -> "MixtapeChoice":
+        """The module; raises UserError where it cannot have the encoder's matrix."""
+        return MixtapeChoice(self, surroundings)
+
+
 @final
-class Mixtape(ScoredChoice):
+class MixtapeChoice(ScoredChoice):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019).
 
         h_m = tanh(H_m context)
@@ -24,7 +40,7 @@ class Mixtape(ScoredChoice):
     one gate (the gate sharing of the paper), so their contexts are mixed first and cost one product, not M.
     """
 
-    def __init__(self, record: config.Mixtape, surroundings: Surroundings) -> None:
+    def __init__(self, record: Mixtape, surroundings: Surroundings) -> None:
         super().__init__()
         encoder, size = surroundings.encoder, surroundings.size
         width = record.size or (encoder.size if record.tied and encoder is not None else size)

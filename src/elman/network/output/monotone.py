@@ -9,12 +9,26 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, softplus
 
 from elman import config
+from elman.config.record import Positive, PositiveFloat
 from elman.network.output.activation import log_g
 from elman.network.output.choice import ScoredChoice, Surroundings, Vectors
 
 
+class Monotone(config.Choice, frozen=True, tag="monotone"):
+    """A learned increasing function of the logits, of `pieces` linear pieces on [-range, range]."""
+
+    pieces: Positive = 1000
+    range: PositiveFloat = 20.0
+    tied: bool = False
+    bias: bool = True
+
+    def build(self, surroundings: Surroundings) -> "MonotoneChoice":
+        """The module; raises UserError where it cannot have the encoder's matrix."""
+        return MonotoneChoice(self, surroundings)
+
+
 @final
-class Monotone(ScoredChoice):
+class MonotoneChoice(ScoredChoice):
     """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019).
 
     f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,
@@ -22,7 +36,7 @@ class Monotone(ScoredChoice):
     the plain activation.
     """
 
-    def __init__(self, record: config.Monotone, surroundings: Surroundings) -> None:
+    def __init__(self, record: Monotone, surroundings: Surroundings) -> None:
         super().__init__()
         self.weight = surroundings.matrix(record.tied)
         self.activation, self.range = surroundings.activation, record.range

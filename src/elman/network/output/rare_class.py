@@ -9,19 +9,31 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.record import Positive
 from elman.errors import UserError
 from elman.network.output.choice import NLL, Choice, Each, PerContext, Surroundings, Targets, Vectors
-from elman.network.output.flat import Flat
+from elman.network.output.flat import FlatChoice
+
+
+class RareClass(config.Choice, frozen=True, tag="rare-class"):
+    """One output for all words with fewer than `threshold` occurrences."""
+
+    threshold: Positive
+    bias: bool = True
+
+    def build(self, surroundings: Surroundings) -> "RareClassChoice":
+        """The module; raises UserError where counts are unknown, or all words are rare."""
+        return RareClassChoice(self, surroundings)
 
 
 @final
-class RareClass(Choice):
+class RareClassChoice(Choice):
     """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
 
     Words are numbered by falling frequency, so the rare ones are the last.
     """
 
-    def __init__(self, record: config.RareClass, surroundings: Surroundings) -> None:
+    def __init__(self, record: RareClass, surroundings: Surroundings) -> None:
         super().__init__()
         counts, num_words = surroundings.counts, surroundings.num_outputs
         if counts is None:
@@ -36,7 +48,7 @@ class RareClass(Choice):
                 " times; lower it"
             )
         weight = nn.Parameter(torch.empty(self.num_kept + min(1, self.num_rare), surroundings.size))
-        self.outputs = Flat(weight, surroundings.activation, bias=record.bias)
+        self.outputs = FlatChoice(weight, surroundings.activation, bias=record.bias)
 
     @property
     def fast(self) -> bool:

@@ -3,12 +3,13 @@
 import heapq
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, final
+from typing import Annotated, Literal, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -35,8 +36,21 @@ class Clusters(NamedTuple):
         return cls(np.concatenate([np.sort(group) for group in groups]), np.cumsum([0, *sizes]))
 
 
+class Tree(config.Choice, frozen=True, tag="tree"):
+    """Hierarchical softmax, of ceil(sqrt(V)) clusters unless `clusters` is set."""
+
+    clusters: Annotated[int, Meta(ge=2)] | None = None
+    assignment: Literal["frequency", "random", "similarity"] = "frequency"
+    tied: bool = False
+    bias: bool = True
+
+    def build(self, surroundings: Surroundings) -> "TreeChoice":
+        """The module; raises UserError where there are more clusters than words."""
+        return TreeChoice(self, surroundings)
+
+
 @final
-class Tree(Choice):
+class TreeChoice(Choice):
     """log p(y) = log p(cluster of y) + log p(y | cluster) (Goodman 2001; Mikolov et al. 2011, section 4).
 
     Both are normalised log g of products with the context. With C = ceil(sqrt(V)) clusters a target costs about
@@ -48,7 +62,7 @@ class Tree(Choice):
     place: Tensor
     starts: Tensor
 
-    def __init__(self, record: config.Tree, surroundings: Surroundings) -> None:
+    def __init__(self, record: Tree, surroundings: Surroundings) -> None:
         super().__init__()
         self.weight = surroundings.matrix(record.tied)
         clusters = _first_clusters(record, surroundings)
@@ -115,7 +129,7 @@ class Tree(Choice):
         ]
 
 
-def _first_clusters(record: config.Tree, surroundings: Surroundings) -> Clusters:
+def _first_clusters(record: Tree, surroundings: Surroundings) -> Clusters:
     """The clusters that training begins with; those by similarity need word vectors and come later."""
     num_words, counts = surroundings.num_outputs, surroundings.counts
     number = record.clusters or math.ceil(math.sqrt(num_words))
@@ -149,7 +163,7 @@ def by_frequency(frequency: npt.NDArray[np.float64], num_clusters: int) -> Clust
     return Clusters.of(np.split(order, starts[1:-1]))
 
 
-def by_example(tree: Tree, here: Sequence[int], there: Sequence[int], num_words: int) -> Clusters:
+def by_example(tree: TreeChoice, here: Sequence[int], there: Sequence[int], num_words: int) -> Clusters:
     """As many clusters as another tree has: the words `here` are in those of its words `there`.
 
     Words that the other tree lacks join the cluster that is smallest by then, and no cluster is left empty.

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.cores.layer import Layer
-from elman.network.cores.stack import Stack, candidate_hidden, layers_of, nonlinearity, slope_of
+from elman.network.cores.stack import StackCore, candidate_hidden, layers_of, nonlinearity, slope_of
 from elman.network.spectrum import spectral_norm
 
 
@@ -42,7 +42,7 @@ PROVES = "without input and biases h = 0 is a fixed point, and states near it re
 DOES_NOT = "nothing of states far from 0, of inputs, or of a model with biases, whose fixed point lies elsewhere"
 
 
-def origin(core: Stack) -> list[Certificate]:
+def origin(core: StackCore) -> list[Certificate]:
     """One certificate per layer; for an LSTM the block is U_g, and the same 2 = (1 - f) / (i o) with gates of 1/2.
 
     Empty for Elman's network with the sigmoid: h = 0 is no fixed point.

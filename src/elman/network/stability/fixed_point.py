@@ -21,13 +21,13 @@ from elman.network.cells.cell import LayerState, Weights
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.layer import Layer
 from elman.network.cores.plain import plain_step
-from elman.network.cores.stack import Stack, layers_of, slope_of
+from elman.network.cores.stack import StackCore, layers_of, slope_of
 from elman.network.spectrum import spectral_norm
 from elman.network.stability.certificate import Certificate, Gates, gates_of
 from elman.network.state import leaves, map_state
 
 
-def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate]:
+def fixed_point_certificates(core: StackCore, steps: int = 2000) -> list[Certificate]:
     """One certificate per layer, at the state that the network without input reaches from 0; NaN if it reaches none."""
     below = torch.zeros(1, core.dims[0], dtype=torch.float64, device=layers_of(core)[0].weight_ih.device)
     found = []
@@ -53,8 +53,7 @@ def fixed_point_certificates(core: Stack, steps: int = 2000) -> list[Certificate
 
 def double_weights(layer: Layer) -> Weights:
     """The arrays, in float64 and without DropConnect, of a layer whose cell has certificates."""
-    arrays = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh, layer.peephole)
-    return Weights(*(None if array is None else array.detach().double() for array in arrays))  # type: ignore[arg-type]
+    return Weights.of({name: array.detach().double() for name, array in layer.named_parameters()})
 
 
 @torch.no_grad()

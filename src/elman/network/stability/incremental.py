@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elman.network.cores.stack import Stack, layers_of, slope_of
+from elman.network.cores.stack import StackCore, layers_of, slope_of
 from elman.network.stability.certificate import Certificate, Gates, gates_of
 
 INCREMENTAL = partial(
@@ -115,7 +115,7 @@ def _lstm(gates: Gates, low: dict[str, Tensor], high: dict[str, Tensor], rows: d
     return Contraction(half + ((a - d) ** 2 / 4 + b * c_).sqrt(), o * out)
 
 
-def incremental(core: Stack, lowest: Callable[[Tensor, Tensor], Range]) -> list[Certificate]:
+def incremental(core: StackCore, lowest: Callable[[Tensor, Tensor], Range]) -> list[Certificate]:
     """One certificate per layer; if all of them hold, the stack as a whole has the property (cascade).
 
     `lowest` maps weight [G H, E] and bias [G H] of the lowest layer to the range of its input's shares.

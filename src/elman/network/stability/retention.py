@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from elman.network.cells.cell import Gate
 from elman.network.cores.layer import Layer
-from elman.network.cores.residual import Residual, convolutions_of
+from elman.network.cores.residual import ResidualCore, convolutions_of
 from elman.network.cores.stack import Layers, layers_of
 from elman.network.stability.certificate import Certificate
 from elman.network.stability.incremental import Range, box_range
@@ -38,7 +38,7 @@ Lowest = Callable[[Tensor, Tensor], Range]
 
 def linear_cells(core: Layers) -> bool:
     """Whether every layer is linear in its state, with factors that are known."""
-    return all(layer.cell.retention is not None for layer in layers_of(core))
+    return all(layer.cell.linear for layer in layers_of(core))
 
 
 @torch.no_grad()
@@ -48,10 +48,10 @@ def retained(core: Layers, lowest: Lowest | None) -> list[Certificate]:
     Layers of residual blocks whose range is not given, or behind a convolution, read whatever their norm can give.
     """
     ranges = [lowest, *[None] * (len(core.layers) - 1)]
-    if isinstance(core, Residual) and (convolutions := convolutions_of(core)):
+    if isinstance(core, ResidualCore) and (convolutions := convolutions_of(core)):
         pairs = zip(convolutions, core.norms, strict=True)
         ranges = [partial(box_range, each.largest(largest_of(norm))) for each, norm in pairs]
-    elif isinstance(core, Residual):
+    elif isinstance(core, ResidualCore):
         bounded = [partial(box_range, largest_of(norm)) for norm in core.norms]
         ranges = [known or bound for known, bound in zip(ranges, bounded, strict=True)]
     return [
@@ -62,7 +62,7 @@ def retained(core: Layers, lowest: Lowest | None) -> list[Certificate]:
 
 def stream_of(core: Layers, vectors: Tensor) -> Tensor:
     """What the lowest layer reads of encoded vectors [..., E], float64."""
-    if not isinstance(core, Residual):
+    if not isinstance(core, ResidualCore):
         return vectors
     stream = vectors if core.into is None else vectors @ core.into.detach().double().t()
     return copy.deepcopy(core.norms[0]).double()(stream)
@@ -76,8 +76,9 @@ def largest_of(norm: nn.Module) -> Tensor:
 
 def largest_factor(layer: Layer, input_range: Lowest | None) -> float:
     """The value of the certificate; 1 where the range of the inputs is not known, but matters."""
-    assert layer.cell.retention is not None
-    gates, factor = layer.cell.retention(copy.deepcopy(layer).double().eval().weights())
+    found = layer.cell.retention(copy.deepcopy(layer).double().eval().weights())
+    assert found is not None
+    gates, factor = found
     nothing = layer.weight_ih.new_zeros(0, dtype=torch.float64)
     if not gates:
         return factor(nothing, nothing).max().item()

@@ -18,11 +18,19 @@ from elman.network.matmul import linear
 from elman.network.trees.composition import Composition, NodeState, Part
 
 
+class Affine(config.Composition, frozen=True, tag="affine"):
+    """tanh of an affine map of both children, Socher's recursive network."""
+
+    def build(self, input_size: int, size: int) -> "AffineComposition":
+        """The composition of nodes of this size."""
+        return AffineComposition(input_size, size)
+
+
 @final
-class Affine(Composition):
+class AffineComposition(Composition):
     """p = tanh(W [a; b] + b_w)."""
 
-    def __init__(self, record: config.Affine, input_size: int, size: int) -> None:  # noqa: ARG002 - it has no options
+    def __init__(self, input_size: int, size: int) -> None:
         super().__init__()
         self.size = size
         self.weight_leaf = nn.Parameter(torch.empty(size, input_size))

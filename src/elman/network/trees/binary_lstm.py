@@ -20,11 +20,19 @@ from elman.network.matmul import linear
 from elman.network.trees.composition import Composition, NodeState, Part
 
 
+class BinaryTreeLSTM(config.Composition, frozen=True, tag="binary-lstm"):
+    """A tree LSTM whose left and right child have weights of their own."""
+
+    def build(self, input_size: int, size: int) -> "BinaryTreeLSTMComposition":
+        """The composition of nodes of this size."""
+        return BinaryTreeLSTMComposition(input_size, size)
+
+
 @final
-class BinaryTreeLSTM(Composition):
+class BinaryTreeLSTMComposition(Composition):
     """The state of a node is (h, c), [*, H] each."""
 
-    def __init__(self, record: config.BinaryTreeLSTM, input_size: int, size: int) -> None:  # noqa: ARG002 - no options
+    def __init__(self, input_size: int, size: int) -> None:
         super().__init__()
         self.size = size
         self.weight_leaf = nn.Parameter(torch.empty(3 * size, input_size))

@@ -19,13 +19,21 @@ from elman.network.matmul import linear
 from elman.network.trees.composition import Composition, NodeState, Part
 
 
+class ChildSumTreeLSTM(config.Composition, frozen=True, tag="child-sum-lstm"):
+    """A tree LSTM over the sum of any number of children."""
+
+    def build(self, input_size: int, size: int) -> "ChildSumTreeLSTMComposition":
+        """The composition of nodes of this size."""
+        return ChildSumTreeLSTMComposition(input_size, size)
+
+
 @final
-class ChildSumTreeLSTM(Composition):
+class ChildSumTreeLSTMComposition(Composition):
     """The state of a node is (h, c), [*, H] each."""
 
     any_arity = True
 
-    def __init__(self, record: config.ChildSumTreeLSTM, input_size: int, size: int) -> None:  # noqa: ARG002 - no options
+    def __init__(self, input_size: int, size: int) -> None:
         super().__init__()
         self.size = size
         self.weight_leaf = nn.Parameter(torch.empty(3 * size, input_size))

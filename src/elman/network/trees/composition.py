@@ -1,13 +1,11 @@
 """The interface of compositions: vectors of leaves, and nodes from their children."""
 
 from abc import ABC, abstractmethod
-from pkgutil import resolve_name
 from typing import TypeAlias
 
 from torch import Tensor, nn
 
 from elman import config
-from elman.errors import UserError
 
 NodeState: TypeAlias = tuple[Tensor, ...]
 """Tensors [*, ...] of nodes; the first is their vector [*, H]."""
@@ -56,11 +54,3 @@ class Composition(nn.Module, ABC):
     @abstractmethod
     def initialise(self, rules: config.Initialisation) -> None:
         """Fill the parameters, in a fixed order, from torch's global random state."""
-
-
-def build_composition(record: config.Composition, input_size: int, size: int) -> Composition:
-    """The composition of a recipe, from word vectors of width `input_size` to nodes of width `size`."""
-    built = resolve_name(record.builder)(record, input_size, size)
-    if not isinstance(built, Composition):
-        raise UserError(f"model.core.composition: {record.builder} is no composition")
-    return built

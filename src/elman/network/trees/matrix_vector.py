@@ -7,10 +7,11 @@ is A = I + U V + diag(s), with U [d, r] and V [r, d] (section 3.5 of the paper: 
 an affine map of the word's vector.
 """
 
-from typing import final
+from typing import Annotated, final
 
 import torch
 from jaxtyping import Float
+from msgspec import Meta
 from torch import Tensor, nn
 
 from elman import config
@@ -19,11 +20,21 @@ from elman.network.matmul import linear
 from elman.network.trees.composition import Composition, NodeState, Part
 
 
+class MatrixVector(config.Composition, frozen=True, tag="matrix-vector"):
+    """A vector and a matrix per node; the matrix of a word is the identity, a diagonal and `rank` outer products."""
+
+    rank: Annotated[int, Meta(ge=0, le=1000)] = 3
+
+    def build(self, input_size: int, size: int) -> "MatrixVectorComposition":
+        """The composition of nodes of this size."""
+        return MatrixVectorComposition(self, input_size, size)
+
+
 @final
-class MatrixVector(Composition):
+class MatrixVectorComposition(Composition):
     """p = tanh(W [B a; A b]), P = W_M [A; B]; the state is (p [*, d], P [*, d, d])."""
 
-    def __init__(self, record: config.MatrixVector, input_size: int, size: int) -> None:
+    def __init__(self, record: MatrixVector, input_size: int, size: int) -> None:
         super().__init__()
         self.size, self.rank = size, record.rank
         numbers = 2 * size + 2 * size * record.rank

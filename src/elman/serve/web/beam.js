@@ -1,12 +1,12 @@
 // The most probable targets of a source by beam search, as src/elman/decoding/beam.py finds them.
 
-const TIE = 1e-12;
-
 /**
  * Hypotheses {symbols, logProb, score, attention}, best first. `step(symbols, rows)` reads one symbol of each
  * hypothesis, which continues the hypothesis `rows[i]` of the step before. It gives {logProbs, attention}, a row each.
+ * `limit` symbols at most; a log-probability times the factor of a length is its score, and of ranks whose difference
+ * is less than `tie` the first counts.
  */
-export async function search(step, { size, nbest, limit, end, forbidden = null, lengthPenalty }) {
+export async function search(step, { size, nbest, limit, end, forbidden, factors, tie }) {
   let alive = [{ symbols: [], total: 0, attention: [], row: 0 }];
   const ended = [];
   while (alive.length && ended.length < size) {
@@ -14,7 +14,7 @@ export async function search(step, { size, nbest, limit, end, forbidden = null, 
     const { logProbs, attention } = await step(last, alive.map((one) => one.row));
     const mustEnd = alive[0].symbols.length >= limit;
     const allowed = (symbol) => symbol !== forbidden && (!mustEnd || symbol === end);
-    const found = candidates(alive, logProbs, 2 * size, allowed);
+    const found = candidates(alive, logProbs, 2 * size, allowed, tie);
     const looks = alive.map((one, row) => [...one.attention, attention[row]]);
     const next = [];
     found.forEach(({ row, symbol, total }, place) => {
@@ -23,7 +23,7 @@ export async function search(step, { size, nbest, limit, end, forbidden = null, 
         if (next.length < size) next.push({ symbols, total, attention: looks[row], row });
       } else if (place < size) {
         const { symbols } = alive[row];
-        const score = total / ((6 + symbols.length) / 6) ** lengthPenalty;
+        const score = total * factors[symbols.length];
         ended.push({ symbols, logProb: total, score, attention: looks[row] });
       }
     });
@@ -33,14 +33,14 @@ export async function search(step, { size, nbest, limit, end, forbidden = null, 
 }
 
 /** The `count` best continuations, best first; of equal ones the first. */
-function candidates(alive, logProbs, count, allowed) {
+function candidates(alive, logProbs, count, allowed, tie) {
   const found = [];
   alive.forEach(({ total: before }, row) => {
     const values = logProbs[row];
     for (let symbol = 0; symbol < values.length; symbol += 1) {
       const total = before + values[symbol];
       if (total === -Infinity || !allowed(symbol)) continue;
-      const rank = total - TIE * (row * values.length + symbol);
+      const rank = total - tie * (row * values.length + symbol);
       if (found.length === count && rank <= found.at(-1).rank) continue;
       let at = found.length;
       while (at && found[at - 1].rank < rank) at -= 1;

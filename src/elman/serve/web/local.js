@@ -10,19 +10,22 @@ const MODELS = { text: TextModel, music: MusicModel, pairs: PairModel };
 
 export class Local extends Backend {
   async open() {
-    const { runs } = await (await file("runs.json")).json();
+    const { runs, defaults, ...limits } = await (await file("runs.json")).json();
+    this.defaults = defaults;
     this.runs = new Map(runs.map((run) => [run.facts.name, { ...run, model: null }]));
-    return { runs: runs.map((run) => run.facts), longest_text: 4000, most_steps: 2000, most_drawn: 1000 };
+    return { runs: runs.map((run) => run.facts), ...limits };
   }
 
-  async ask(operation, question) {
+  async ask(operation, asked) {
+    const question = { ...this.defaults[operation], ...asked };
     const model = await this.model(question.run);
     if (operation === "compare") return compared(model, await this.model(question.other), question.text);
     if (!model.answers[operation]) throw new Refused(`this page does not answer ${operation}`);
     return model.answers[operation].call(model, question);
   }
 
-  async *events(operation, question, signal) {
+  async *events(operation, asked, signal) {
+    const question = { ...this.defaults[operation], ...asked };
     const model = await this.model(question.run);
     if (operation !== "generate" || !model.draw) throw new Refused(`this page does not answer ${operation}`);
     yield* model.draw(question, signal);

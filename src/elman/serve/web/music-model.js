@@ -80,7 +80,7 @@ export class MusicModel {
   }
 
   /** How often each pitch sounds in the step at a position, among so many that are drawn with one seed. */
-  async nexts({ roll, position = null, temperature = 1 }) {
+  async nexts({ roll, position, temperature }) {
     const { found } = await this.path(roll.slice(0, position ?? roll.length));
     const { contexts, logPrior } = await this.look(found.at(-1));
     const counts = new Uint32Array(this.notes.pitches);
@@ -93,8 +93,9 @@ export class MusicModel {
     return { kind: "music", pitches, shares, draws: DRAWS };
   }
 
-  async *draw({ roll, after_roll: after = [], position = null, drawn, temperature = 1, seed = freshSeed() }, signal) {
+  async *draw({ roll, after_roll: after, position, drawn, temperature, seed: given }, signal) {
     let node = (await this.path([...roll.slice(0, position ?? roll.length), ...after])).found.at(-1);
+    const seed = given ?? freshSeed();
     const random = generator(seed);
     yield { event: "begin", seed };
     for (let at = 0; at < drawn; at += 1) {

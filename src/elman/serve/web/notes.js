@@ -1,5 +1,5 @@
-// Frames of notes given a context, as src/elman/network/output/notes.py has them: independent notes, or one after
-// another (NADE), mixed over contexts. A frame is an array of zeros and ones, pitches from low to high.
+// Frames of notes given a context, as src/elman/network/output/{bernoulli,nade}.py have them: independent notes, or
+// one after another (NADE), mixed over contexts. A frame is an array of zeros and ones, pitches from low to high.
 
 import { drawn, logSum } from "./sampling.js";
 

@@ -18,15 +18,16 @@ export class PairModel {
     return new PairModel(facts, await graph("source.onnx"), await graph("target.onnx"));
   }
 
-  async translated({ text, beam = 5, targets = 3 }) {
+  async translated({ text, beam, targets }) {
     const pieces = this.reading.read(text.split(/\s+/u).filter(Boolean).join(" "), []);
-    const source = pieces.map(({ token }) => (token === "<eos>" ? "<unk>" : token));
+    const { eos, unk } = this.reading.rules;
+    const source = pieces.map(({ token }) => (token === eos ? unk : token));
     const ids = source.map((token) => this.reading.ids.get(token) ?? this.facts.source_unk);
     const note = this.unread(ids);
     if (note) return { source: [], targets: [], note };
-    const found = await search(await this.steps(this.facts.reversed ? ids.toReversed() : ids), {
-      size: Math.max(beam, targets), nbest: targets, limit: Math.min(2 * ids.length + 10, this.facts.most_target),
-      end: this.facts.end, forbidden: this.facts.unk, lengthPenalty: this.facts.length_penalty,
+    const { reversed, longest, end, unk: forbidden, length_factors: factors, tie } = this.facts;
+    const found = await search(await this.steps(reversed ? ids.toReversed() : ids), {
+      size: Math.max(beam, targets), nbest: targets, limit: longest[ids.length], end, forbidden, factors, tie,
     });
     return { source, targets: found.map((one) => this.shown(one)), note: "" };
   }

@@ -1,117 +1,82 @@
-// Text to tokens and words, as src/elman/data/text does it; the rules and lists are those of model.json.
+// Text to tokens and words by the rules of model.json, which src/elman/data/text/portable.py writes.
 
-import { Subwords, pieceBytes } from "./subwords.js";
-
-const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const WORD = "[\\p{L}\\p{N}_]";
-const LETTER = "[\\p{L}\\p{N}_\\u0300-\\u036f]";
-const APOSTROPHE = "['\\u2019]";
-export const EOS = "<eos>";
-const BLANK = new RegExp(`^[${SPACE}]*$`, "u");
-const PARTS = new RegExp(`[^${SPACE}]+`, "gu");
-const EDGES = new RegExp(`^[${SPACE}]+|[${SPACE}]+$`, "gu");
-const FIRST = new RegExp(`^[${SPACE}]`, "u");
-const LAST = new RegExp(`[${SPACE}]$`, "u");
-const whole = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+import { Bytes, Subwords } from "./subwords.js";
 
 export class Reading {
   constructor({ reading, words, unk, eos = null, subwords = null }) {
-    this.options = reading;
+    const { space, bytes, marker } = reading;
+    this.rules = reading;
     this.words = words;
     this.unk = unk;
     this.eos = eos;
     this.ids = new Map(words.map((word, id) => [word, id]));
-    this.inBytes = reading.tokenisation === "bytes" || reading.tokenisation === "subwords";
-    this.spelt = this.inBytes || reading.tokenisation === "characters";
-    this.subwords = subwords && new Subwords(subwords);
+    this.inBytes = bytes !== null;
+    this.bytes = bytes && new Bytes(bytes, marker);
+    this.subwords = subwords && new Subwords(subwords, this.bytes, reading.eos);
+    const global = (pattern) => new RegExp(pattern, "gu");
+    this.removed = reading.removed.map(([pattern, again]) => [global(pattern), again]);
+    [this.parts, this.tokens] = [global(reading.part), global(reading.token)];
+    [this.blank, this.edges] = [new RegExp(`^[${space}]*$`, "u"), global(`^[${space}]+|[${space}]+$`)];
+    [this.first, this.last] = [new RegExp(`^[${space}]`, "u"), new RegExp(`[${space}]$`, "u")];
+    this.ended = new RegExp(reading.ended, "u");
     this.spaces = subwords ? words.flatMap((word, id) => (this.isSpaced(word) ? [id] : [])) : [];
-    const anyCase = (list) => list.split("|").map((word) => [...word].map((letter) =>
-      `[${letter}${letter.toUpperCase()}]`).join("")).join("|");
-    this.raw = new RegExp([
-      "<unk>",
-      `(?<!${WORD})${APOSTROPHE}(?:${anyCase(reading.leading)})(?!${LETTER})`,
-      `(?<!${WORD})(?:${anyCase(reading.trailing)})${APOSTROPHE}(?!${LETTER})`,
-      `\\p{Nd}+(?:[.,:/]\\p{Nd}+)+(?!${LETTER})`,
-      `${LETTER}+(?:(?:[-\\u2011]|${APOSTROPHE})${LETTER}+)*`,
-      "-{2,}|\\.{2,}",
-      `[^${SPACE}]`,
-    ].join("|"), "gu");
   }
 
   /** The pieces of a text: {text, token, id or null, begins, unknown, ends}, without the end of an unfinished line. */
   pieces(text) {
+    const { spelt, eos } = this.rules;
     const found = [];
     let start = 0;
-    for (const { line, closed, spaced, last } of this.passages(text)) {
-      this.read(line + (this.spelt && spaced ? " " : ""), found);
-      if (closed) found.push({ text: EOS, token: EOS, id: this.eos, begins: !this.spelt, unknown: false, ends: true });
+    for (const { line, closed, last } of this.passages(text)) {
+      this.read(line, found);
+      if (closed) found.push({ text: eos, token: eos, id: this.eos, begins: !spelt, unknown: false, ends: true });
       if (!last) continue;
-      if (this.spelt) this.begin(found, start);
+      if (spelt) this.begin(found, start);
       start = found.length;
     }
-    if (this.spelt) this.begin(found, start);
-    const end = found.at(-1);
-    if (end?.ends && !this.ended(text)) found.pop();
+    if (spelt) this.begin(found, start);
+    if (found.at(-1)?.ends && !this.ended.test(text)) found.pop();
     return found;
   }
 
   /** The pieces of one line are added to those that were found. */
   read(line, found) {
-    if (this.spelt) this.spell(line, found);
-    else for (const [word] of line.matchAll(PARTS)) this.cut(word, found);
+    if (this.rules.spelt) this.spell(line, found);
+    else for (const [word] of line.matchAll(this.parts)) this.cut(word, found);
     return found;
-  }
-
-  ended(text) {
-    if (this.options.eos === "paragraph") return /\n[^\S\n]*\n\s*$/u.test(text);
-    return this.options.eos === "exact" || text.endsWith("\n");
   }
 
   clean(line) {
     let cleaned = line;
-    if (this.options.ruby === "remove") {
-      for (let before = null; before !== cleaned;) {
+    for (const [pattern, again] of this.removed) {
+      let before;
+      do {
         before = cleaned;
-        cleaned = cleaned.replace(/［＃[^［］]*］/gu, "");
-      }
-      cleaned = cleaned.replace(/《[^《》]*》/gu, "").replaceAll("｜", "");
+        cleaned = before.replace(pattern, "");
+      } while (again && cleaned !== before);
     }
-    return this.options.normalisation === "none" ? cleaned : cleaned.normalize(this.options.normalisation);
+    return this.rules.normalisation ? cleaned.normalize(this.rules.normalisation) : cleaned;
   }
 
+  /** The lines that are read, {line, closed: whether `<eos>` ends it, last: whether a sentence ends with it}. */
   *passages(text) {
+    const { blank, closed: rule, whole, returns, spelt } = this.rules;
     const lines = text.split("\n").map((line, at, all) => ({ line: this.clean(line), feed: at < all.length - 1 }));
     if (!lines.at(-1).feed && lines.at(-1).line === "") lines.pop();
-    const { eos, tokenisation } = this.options;
-    const blank = ({ line }) => BLANK.test(line);
-    if (eos === "exact") {
-      for (const one of lines) yield { line: one.line, closed: one.feed, last: one.feed };
-    } else if (eos === "paragraph") {
-      let held = null;
-      for (const one of lines) {
-        if (held !== null) yield this.passage(held, blank(one));
-        held = blank(one) ? null : one;
-      }
-      if (held !== null) yield this.passage(held, true);
-    } else {
-      const every = eos === "line" && tokenisation !== "raw";
-      let keep = every;
-      for (const one of lines) {
-        if (!blank(one) || keep) yield this.passage(one, eos === "line");
-        keep = every || (eos === "line" && !blank(one));
-      }
+    const empty = lines.map(({ line }) => this.blank.test(line));
+    for (const [at, { line, feed }] of lines.entries()) {
+      const kept = !empty[at] || blank === "kept" || (blank === "once" && at > 0 && !empty[at - 1]);
+      if (!kept) continue;
+      const closed = rule === "line" || (rule === "feed" && feed) || (rule === "paragraph" && (empty[at + 1] ?? true));
+      const shown = returns || !line.endsWith("\r") ? line : line.slice(0, -1);
+      const spaced = spelt && !returns && !closed && (feed || shown !== line);
+      yield { line: shown + (spaced ? " " : ""), closed, last: closed || (feed && whole) };
     }
-  }
-
-  passage({ line, feed }, closed) {
-    const text = line.endsWith("\r") ? line.slice(0, -1) : line;
-    const last = closed || (feed && this.options.eos === "none");
-    return { line: text, closed, spaced: !closed && (feed || text !== line), last };
   }
 
   cut(word, found) {
-    const texts = this.options.tokenisation === "raw" ? word.match(this.raw) : [word];
-    texts.forEach((text, at) => this.add(text, this.options.lowercase ? text.toLowerCase() : text, at === 0, found));
+    word.match(this.tokens).forEach((text, at) =>
+      this.add(text, this.rules.lowercase ? text.toLowerCase() : text, at === 0, found));
   }
 
   add(text, token, begins, found) {
@@ -120,15 +85,14 @@ export class Reading {
   }
 
   spell(text, found) {
-    const { tokenisation, lowercase } = this.options;
-    if (tokenisation === "characters") {
+    const { lowercase } = this.rules;
+    if (this.inBytes) {
+      const folded = lowercase ? text.toLowerCase() : text;
+      const tokens = this.subwords ? this.subwords.encode(folded) : this.bytes.spell(folded);
+      for (const token of tokens) this.add(token, token, false, found);
+    } else {
       for (const letter of text) this.add(letter, lowercase ? letter.toLowerCase() : letter, false, found);
-      return;
     }
-    const folded = lowercase ? text.toLowerCase() : text;
-    const bytes = () => Array.from(new TextEncoder().encode(folded), nameOf);
-    const tokens = tokenisation === "subwords" ? this.subwords.encode(folded) : bytes();
-    for (const token of tokens) this.add(token, token, false, found);
   }
 
   /** Where words begin among the pieces of a sentence: the first, and after a boundary, once a word was there. */
@@ -137,19 +101,19 @@ export class Reading {
     for (let at = start; at < found.length; at += 1) {
       const piece = found[at];
       const text = this.textOf(piece.text);
-      const boundary = piece.ends || BLANK.test(text);
+      const boundary = piece.ends || this.blank.test(text);
       piece.opens = at === start;
-      piece.begins = piece.opens || (any && !boundary && (between || FIRST.test(text)));
+      piece.begins = piece.opens || (any && !boundary && (between || this.first.test(text)));
       any ||= !boundary;
-      between = boundary || LAST.test(text);
+      between = boundary || this.last.test(text);
     }
   }
 
   /** What a piece spells; "?" where its bytes are no text by themselves. */
-  textOf(token) { return this.inBytes && token !== EOS ? (decoded(token) ?? "?") : token; }
+  textOf(token) { return this.inBytes && token !== this.rules.eos ? (this.bytes.text(token) ?? "?") : token; }
 
   /** Whether a piece begins with white space. */
-  isSpaced(token) { return token !== EOS && FIRST.test(this.textOf(token)); }
+  isSpaced(token) { return token !== this.rules.eos && this.first.test(this.textOf(token)); }
 
   /** What is shown of pieces: those with an id in one piece, bytes until they make up characters. */
   marks(pieces, scored) {
@@ -167,7 +131,7 @@ export class Reading {
       }
       held.begins ||= piece.begins || (piece.ends && this.inBytes);
       if (!this.inBytes || piece.ends) held.text = piece.ends ? "" : piece.text;
-      else held.text = decoder.decode(pieceBytes(piece.text), { stream: true });
+      else held.text = decoder.decode(this.bytes.of(piece.text), { stream: true });
       if (held.text === "" && !piece.ends) continue;
       if (piece.ends) decoder = new TextDecoder("utf-8", { ignoreBOM: true });
       marks.push({ ...held, unknown: piece.unknown, ends: piece.ends });
@@ -190,7 +154,7 @@ export class Reading {
       word.bits = (word.bits ?? 0) + bits[at];
       at += 1;
     }
-    return found.map(({ pieces: own, bits: sum }) => [this.spelling(own), sum]).filter(([text]) => text !== EOS);
+    return found.map(({ pieces: own, bits: sum }) => [this.spelling(own), sum]).filter(([text]) => text !== this.rules.eos);
   }
 
   /** The bits of pieces, of subwords so that sums over words have their ends, as src/elman/evaluation/word_ends.py. */
@@ -209,8 +173,8 @@ export class Reading {
     read.forEach(({ follows }, begin) => {
       if (!follows) return;
       let end = begin;
-      while (end > 1 && BLANK.test(this.textOf(read[end - 1].token))) end -= 1;
-      if (!this.isSpaced(read[end].token) || read[end - 1].token === EOS) return;
+      while (end > 1 && this.blank.test(this.textOf(read[end - 1].token))) end -= 1;
+      if (!this.isSpaced(read[end].token) || read[end - 1].token === this.rules.eos) return;
       const between = scored.slice(end, begin).reduce((rest, one) => rest - one.bits, scored[end].space);
       if (!Number.isFinite(between)) return;
       bits[begin - 1] += between;
@@ -221,33 +185,19 @@ export class Reading {
 
   /** The word that pieces spell; a boundary alone is itself. */
   spelling(pieces) {
-    if (!this.spelt) return pieces.map((piece) => piece.text).join("");
+    if (!this.rules.spelt) return pieces.map((piece) => piece.text).join("");
     const inner = pieces.filter((piece) => !piece.ends).map((piece) => piece.text);
-    const bytes = () => Uint8Array.from(inner.flatMap((one) => [...pieceBytes(one)]));
-    const text = this.inBytes ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes()) : inner.join("");
-    return text.replace(EDGES, "") || (inner.length < pieces.length ? EOS : " ");
+    const text = this.inBytes ? this.bytes.join(inner) : inner.join("");
+    return text.replace(this.edges, "") || (inner.length < pieces.length ? this.rules.eos : " ");
   }
 
   /** A token as the page shows it by itself. */
   shown(token) {
-    if (!this.inBytes || token === EOS) return token;
-    return decoded(token) ?? [...pieceBytes(token)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+    if (!this.inBytes || token === this.rules.eos) return token;
+    return this.bytes.text(token)
+      ?? [...this.bytes.of(token)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
   }
 }
 
 /** Whether a model reads a piece. */
 function isRead(piece) { return piece.id !== null && piece.id !== undefined; }
-
-/** The text of a piece; null where its bytes are none by themselves. */
-function decoded(piece) {
-  try {
-    return whole.decode(pieceBytes(piece));
-  } catch {
-    return null;
-  }
-}
-
-/** The name of a byte among the tokens. */
-function nameOf(byte) {
-  return byte < 128 ? String.fromCharCode(byte) : `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
-}

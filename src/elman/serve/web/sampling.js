@@ -3,7 +3,7 @@
 const BITS = Math.LN2;
 
 /** The shares of draws: temperature, the k most probable, those that together reach p; `forbidden` is never drawn. */
-export function weighed(logProbs, { temperature = 1, top_k: k = null, top_p: p = null } = {}, forbidden = null) {
+export function weighed(logProbs, { temperature, top_k: k, top_p: p }, forbidden = null) {
   const scores = Float64Array.from(logProbs);
   if (forbidden !== null) scores[forbidden] = -Infinity;
   const greatest = scores.reduce((most, one, id) => (one > scores[most] ? id : most), 0);

@@ -1,22 +1,40 @@
 // Text to subwords, as the library sentencepiece cuts it: the unigram model, and byte-pair encoding. What has no piece
 // is spelt in bytes. Kudo & Richardson (2018), SentencePiece; the rules are those of its optimised encoders.
 
-export const SPACE = "\u2581";
 const UNKNOWN_PENALTY = 10;
-const NAMED = /^<0x([0-9A-F]{2})>$/;
 const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The bytes that a piece stands for, a name such as `<0xE3>` among them. */
-export function pieceBytes(piece) {
-  const named = NAMED.exec(piece);
-  return named ? Uint8Array.of(Number.parseInt(named[1], 16)) : encoder.encode(piece.replaceAll(SPACE, " "));
+/** Bytes by their names among the tokens, [256]; in other tokens `marker` stands for a space. */
+export class Bytes {
+  constructor(names, marker) {
+    Object.assign(this, { names, marker, values: new Map(names.map((name, value) => [name, value])) });
+  }
+
+  /** The bytes that a token stands for. */
+  of(token) {
+    const value = this.values.get(token);
+    return value === undefined ? encoder.encode(token.replaceAll(this.marker, " ")) : Uint8Array.of(value);
+  }
+
+  spell(text) { return Array.from(encoder.encode(text), (value) => this.names[value]); }
+
+  /** The text of a token; null where its bytes are none by themselves. */
+  text(token) {
+    try {
+      return strict.decode(this.of(token));
+    } catch {
+      return null;
+    }
+  }
+
+  join(tokens) { return decoder.decode(Uint8Array.from(tokens.flatMap((one) => [...this.of(one)]))); }
 }
 
-const nameOf = (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
-const spelt = (text) => Array.from(encoder.encode(text), nameOf);
-
 export class Subwords {
-  constructor({ kind, pieces, scores }) {
+  constructor({ kind, pieces, scores }, bytes, eos) {
+    Object.assign(this, { bytes, eos, marker: bytes.marker });
     this.scores = new Map(pieces.map((piece, at) => [piece, Math.fround(scores[at])]));
     this.cut = kind === "bpe" ? this.merged : this.likeliest;
     this.unknown = Math.fround(scores.reduce((least, one) => Math.min(least, one), Infinity) - UNKNOWN_PENALTY);
@@ -33,15 +51,16 @@ export class Subwords {
 
   /** The pieces of a line; a part that they would not restore exactly is spelt in bytes. */
   encode(text) {
-    return text.split(SPACE).flatMap((part, at) => (at ? [...spelt(SPACE), ...this.exact(part)] : this.exact(part)));
+    const marker = this.bytes.spell(this.marker);
+    return text.split(this.marker).flatMap((part, at) => (at ? [...marker, ...this.exact(part)] : this.exact(part)));
   }
 
   exact(text) {
-    const parts = this.cut([...text.replaceAll(" ", SPACE)]);
-    const pieces = parts.flatMap((piece) => (this.scores.has(piece) ? [piece] : spelt(piece)));
-    const [restored, right] = [pieces.flatMap((piece) => [...pieceBytes(piece)]), encoder.encode(text)];
+    const parts = this.cut([...text.replaceAll(" ", this.marker)]);
+    const pieces = parts.flatMap((piece) => (this.scores.has(piece) ? [piece] : this.bytes.spell(piece)));
+    const [restored, right] = [pieces.flatMap((piece) => [...this.bytes.of(piece)]), encoder.encode(text)];
     const same = restored.length === right.length && restored.every((byte, at) => byte === right[at]);
-    return same && !pieces.includes("<eos>") ? pieces : spelt(text);
+    return same && !pieces.includes(this.eos) ? pieces : this.bytes.spell(text);
   }
 
   /** The pieces whose scores have the greatest sum (Kudo 2018), by Viterbi's algorithm in single precision. */

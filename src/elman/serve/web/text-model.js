@@ -102,7 +102,7 @@ export class TextModel {
     return { words: this.reading.wordsOf(pieces, scored), bits: total(scored) };
   }
 
-  async nexts({ text, position = null, count = 20, ...settings }) {
+  async nexts({ text, position, count, ...settings }) {
     const { ids, found } = await this.read(text, position);
     const { logProbs } = await this.look(found.at(-1));
     const shares = weighed(logProbs, settings, this.facts.unk);
@@ -116,12 +116,13 @@ export class TextModel {
     };
   }
 
-  async *draw({ text, position = null, after = [], drawn: count, seed = freshSeed(), ...settings }, signal) {
+  async *draw({ text, position, after, drawn: count, seed: given, ...settings }, signal) {
     const { ids } = await this.read(text, position);
     const prompt = [...ids.slice(0, position ?? ids.length), ...after];
     const writing = new Writing(this.reading);
     for (const id of prompt) writing.add(this.facts.words[id]);
     let node = (await this.path(prompt)).found.at(-1);
+    const seed = given ?? freshSeed();
     const random = generator(seed);
     yield { event: "begin", seed };
     for (let at = 0; at < count; at += 1) {
@@ -136,7 +137,7 @@ export class TextModel {
     yield { event: "end", reason: "length" };
   }
 
-  async mixed({ text, position = null, count = 6 }) {
+  async mixed({ text, position, count }) {
     const { ids, found } = await this.read(text, position);
     const { prior, each } = await this.look(found.at(-1));
     const size = this.facts.words.length;
@@ -164,7 +165,7 @@ export class TextModel {
     return { components, layers: shares, in_use: Math.exp(uncertainty), position: position ?? ids.length };
   }
 
-  async walks({ text, layer = null }) {
+  async walks({ text, layer }) {
     const { bases, radii } = this.facts;
     const level = layer ?? bases.length - 1;
     const start = bases.slice(0, level).reduce((sum, basis) => sum + basis.mean.length, 0);
@@ -212,8 +213,8 @@ export class TextModel {
     return { pairs: found, accuracy: right.length ? right.filter((one) => one.correct).length / right.length : null };
   }
 
-  async nearest({ word, count = 12 }) {
-    const wanted = this.facts.reading.lowercase ? word.toLowerCase() : word;
+  async nearest({ word, count }) {
+    const wanted = this.reading.rules.lowercase ? word.toLowerCase() : word;
     const own = this.reading.ids.get(wanted);
     if (own === undefined) return { word: wanted, known: false, neighbours: [] };
     this.vectors ??= this.file("vectors.bin").then((bytes) => unitVectors(new Int8Array(bytes), this.facts.vectors));

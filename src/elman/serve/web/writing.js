@@ -1,65 +1,65 @@
-// Tokens to text, as src/elman/data/text does it; the rules and lists are those of model.json.
-
-import { EOS } from "./reading.js";
-import { pieceBytes } from "./subwords.js";
+// Tokens to text by the rules of model.json, which src/elman/data/text/portable.py writes.
 
 /** The text that each token of a stream adds: the inverse of tokenisation. */
 export class Writing {
   constructor(reading) {
-    this.reading = reading;
-    this.before = new Set(reading.options.tight_before);
-    this.after = new Set(reading.options.tight_after);
-    this.both = new Set(reading.options.tight);
+    const { rules } = reading;
+    Object.assign(this, { reading, rules, letter: new RegExp(rules.letter, "u") });
+    for (const name of ["tight_before", "tight_after", "tight", "marks", "apostrophes", "sentence_ends"]) {
+      this[name] = new Set(rules[name]);
+    }
     this.decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-    Object.assign(this, { run: [], open: new Set(), tight: true, sentence: true, line: true });
+    Object.assign(this, { run: [], open: new Set(), close: true, sentence: true, line: true });
   }
 
   /** The text of bytes that never became a character. */
   end() { return this.reading.inBytes ? this.decoder.decode() : ""; }
 
   add(token) {
-    const { tokenisation, eos, lowercase } = this.reading.options;
-    if (token === EOS) {
-      const line = eos === "paragraph" ? "\n\n" : "\n";
+    const { tokenisation, lowercase, eos, run } = this.rules;
+    if (token === eos) {
       if (this.line) this.open.clear();
-      Object.assign(this, { run: [], tight: true, sentence: true, line: true });
-      return this.end() + line;
+      Object.assign(this, { run: [], close: true, sentence: true, line: true });
+      return this.end() + this.rules.break;
     }
     this.line = false;
+    if (this.reading.inBytes) return this.decoder.decode(this.reading.bytes.of(token), { stream: true });
     if (tokenisation === "characters") return token;
-    if (this.reading.inBytes) return this.decoder.decode(pieceBytes(token), { stream: true });
     if (tokenisation === "words") {
-      const space = this.tight ? "" : " ";
-      this.tight = false;
+      const space = this.close ? "" : " ";
+      this.close = false;
       return space + token;
     }
     const [before, after] = this.tightness(token);
     const text = lowercase ? this.capitalised(token) : token;
     const joined = [...this.run, text];
-    const parts = joined.join("").match(this.reading.raw) ?? [];
+    const parts = joined.join("").match(this.reading.tokens) ?? [];
     const same = parts.length === joined.length && parts.every((part, at) => part === joined[at]);
-    const glued = (this.tight || before) && same;
+    const glued = (this.close || before) && same;
     const space = glued || !this.run.length ? "" : " ";
-    this.run = glued ? joined.slice(-8) : [text];
-    this.tight = after;
+    this.run = glued ? joined.slice(-run) : [text];
+    this.close = after;
     return space + text;
   }
 
+  /** Whether a word takes no space before it, and none after it. */
   tightness(word) {
-    if (this.both.has(word)) return [true, true];
-    if (!['"', "'", "\u2019"].includes(word)) return [this.before.has(word), this.after.has(word)];
+    if (this.tight.has(word)) return [true, true];
+    if (!this.marks.has(word)) return [this.tight_before.has(word), this.tight_after.has(word)];
     if (this.open.delete(word)) return [true, false];
-    if (word === "\u2019" || (word === "'" && this.run.at(-1)?.endsWith("s"))) return [true, false];
+    const [straight, curly] = this.rules.apostrophes;
+    if (word === curly || (word === straight && this.run.at(-1)?.endsWith("s"))) return [true, false];
     this.open.add(word);
     return [false, true];
   }
 
   capitalised(word) {
     const starts = this.sentence;
-    const letters = /[\p{L}\p{N}]/u.test(word);
-    this.sentence = [".", "!", "?"].includes(word) || (starts && !letters);
-    if (!letters || !(starts || word === "i" || word.startsWith("i'") || word.startsWith("i\u2019"))) return word;
-    const mark = ["'", "\u2019"].includes(word[0]) ? word[0] : "";
+    const letters = this.letter.test(word);
+    this.sentence = this.sentence_ends.has(word) || (starts && !letters);
+    const first = word === "i" || this.rules.apostrophes.some((mark) => word.startsWith(`i${mark}`));
+    if (!letters || !(starts || first)) return word;
+    const mark = this.apostrophes.has(word[0]) ? word[0] : "";
     const rest = word.slice(mark.length);
     const capital = mark + rest[0].toUpperCase() + rest.slice(1);
     return capital.toLowerCase() === word ? capital : word;

@@ -12,7 +12,7 @@ import torch
 from elman.data.batches import stack_sequences
 from elman.data.hypotheses import Hypothesis, by_utterance
 from elman.data.text.reading import Sentence, TextReader
-from elman.evaluation.edits import edit_distance
+from elman.evaluation.measures import edit_distance
 from elman.evaluation.scoring import Sentences, Unknown
 from elman.network.state import select
 from elman.tasks.text.run import TextRun

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.config import Characters
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
 from elman.data.grammar.sample import grammar_folder
+from elman.data.lines import with_breaks
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
 from elman.data.text.reading import Sentence, TextReader, with_last_break
@@ -33,6 +32,7 @@ from elman.evaluation.scoring import Sentences, score_document, score_sentences
 from elman.evaluation.word_ends import spaces_of
 from elman.jobs import Advance
 from elman.network.build import build_model
+from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
@@ -186,7 +186,7 @@ class TextRun(Run):
         then the whole text is read first.
         """
         read = self.reader() if reader is None else reader
-        text = io.StringIO(lines, newline="\n") if isinstance(lines, str) else lines
+        text = with_breaks(lines, exact=self.options.eos == "exact") if isinstance(lines, str) else lines
         return self.as_read(read.sentences(text), known_only=known_only)
 
     def as_read(self, sentences: Iterable[Sentence], *, known_only: bool = False) -> Sentences:

@@ -21,6 +21,7 @@ from elman.data.text.corpus import open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
+from elman.drawing.heat_map import Word
 from elman.errors import UserError
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.ngram.table import BackoffTable
@@ -31,6 +32,7 @@ from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
+from elman.tasks.samples import Passage, Sample
 from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.vectors import begin_with_cooccurrence
@@ -164,15 +166,15 @@ class TextTask(Task):
         lines = [f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown" for name, split in parts]
         return [*lines, f"vocabulary {len(self.corpus.vocabulary):,}"]
 
-    def _surprisal(self, run: TextRun, tokens: int = 120) -> dict[str, Any]:
+    def _surprisal(self, run: TextRun, tokens: int = 120) -> Passage:
         """A passage of the test split with the surprisal of each word."""
         ids = np.asarray(self.corpus.split("test").tokens[:tokens], dtype=np.int64)
         log_probs = next(score_document(run.model, [ids], self.first))
         rows = zip(self.corpus.vocabulary.decode(ids), surprisal(log_probs).round(3).tolist(), strict=True)
-        return {"sentence": [{"word": word, "surprisal": bits} for word, bits in rows]}
+        return Passage([Word(word, bits) for word, bits in rows])
 
 
-def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> dict[str, Any]:
-    """A sample as samples.json holds it."""
+def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> Sample:
+    """A text that a run draws."""
     words = run.words(prompt, count=count, seed=seed, sampling=Sampling(temperature=temperature))
-    return {"prompt": prompt, "text": shown(words, run.options), "temperature": temperature, "seed": seed}
+    return Sample(prompt=prompt, text=shown(words, run.options), temperature=temperature, seed=seed)

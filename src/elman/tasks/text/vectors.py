@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elman import config
 from elman.errors import UserError, notice
-from elman.network.encoders.lookup import Lookup
+from elman.network.encoders.lookup import Cooccurrence, Lookup, LookupEncoder
 from elman.network.model import LanguageModel
 
 MOST = 10_000_000
@@ -51,7 +51,7 @@ def _matrix(at: Tensor, values: Tensor, num_words: int) -> Tensor:
     return torch.sparse_coo_tensor(at, values, (num_words, num_words), check_invariants=False).coalesce()
 
 
-def vectors(tokens: np.ndarray, num_words: int, size: int, record: config.Cooccurrence) -> Tensor:
+def vectors(tokens: np.ndarray, num_words: int, size: int, record: Cooccurrence) -> Tensor:
     """Vectors [V, min(E, V)] for a text [N] of words below V; those of words without pairs are zeros.
 
     The factorisation is randomised, from torch's global random state.
@@ -69,9 +69,9 @@ def begin_with_cooccurrence(record: config.Model, model: LanguageModel, tokens: 
 
     Raises UserError where the text is a single token.
     """
-    if not isinstance(record.encoder, config.Lookup) or record.encoder.cooccurrence is None:
+    if not isinstance(record.encoder, Lookup) or record.encoder.cooccurrence is None:
         return
-    assert isinstance(model.encoder, Lookup)
+    assert isinstance(model.encoder, LookupEncoder)
     if len(tokens) < 2:
         raise UserError("model.encoder.cooccurrence: the training text has no pair of tokens; leave it out")
     if len(tokens) > MOST:

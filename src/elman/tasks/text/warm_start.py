@@ -8,16 +8,16 @@ from torch import Tensor
 
 from elman import config
 from elman.errors import UserError
-from elman.network.cores.jordan import Jordan
-from elman.network.encoders.characters import Characters
-from elman.network.encoders.lookup import Lookup
+from elman.network.cores.jordan import JordanCore
+from elman.network.encoders.characters import CharactersEncoder
+from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
-from elman.network.output.adaptive import Adaptive
-from elman.network.output.flat import Flat
+from elman.network.output.adaptive import AdaptiveChoice
+from elman.network.output.flat import FlatChoice
 from elman.network.output.input_gate import is_of_gate, train_alone
-from elman.network.output.mixtape import Mixtape
-from elman.network.output.rare_class import RareClass
-from elman.network.output.tree import Tree, by_example, by_similarity
+from elman.network.output.mixtape import MixtapeChoice
+from elman.network.output.rare_class import RareClassChoice
+from elman.network.output.tree import Tree, TreeChoice, by_example, by_similarity
 from elman.tasks.text.run import TextRun
 
 Rows = list[int]
@@ -40,7 +40,7 @@ def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
     if tuple(words) != tuple(run.vocabulary.words):
         _require_mappable(model, run)
     mapped = _mapped(_tables(model, len(words)), _tables(run.model, len(run.vocabulary)), here, there)
-    if isinstance(model.encoder, Characters) and isinstance(run.model.encoder, Characters):
+    if isinstance(model.encoder, CharactersEncoder) and isinstance(run.model.encoder, CharactersEncoder):
         letters = model.encoder.alphabet.shared(run.model.encoder.alphabet)
         mapped["encoder.weight"] = _Mapped([one for one, _ in letters], [one for _, one in letters])
     for name, parameter in _weights(model).items():
@@ -55,7 +55,7 @@ def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:
                 f"--init {run.path}: its network differs: {name} is {found} there and {tuple(parameter.shape)} here;"
                 " use the same model section in both recipes"
             )
-    if isinstance(model.output.choice, Tree) and isinstance(run.model.output.choice, Tree):
+    if isinstance(model.output.choice, TreeChoice) and isinstance(run.model.output.choice, TreeChoice):
         model.output.choice.arrange(by_example(run.model.output.choice, here, there, len(words)))
     return len(here)
 
@@ -69,13 +69,13 @@ def _weights(model: LanguageModel) -> dict[str, Tensor]:
 def _require_mappable(model: LanguageModel, run: TextRun) -> None:
     """Raises UserError where rows stand for words by their rank, or for other clusters of words."""
     choice, other = model.output.choice, run.model.output.choice
-    if isinstance(choice, RareClass) or (isinstance(choice, Adaptive) and choice.tied is None):
-        kind = "rare-class" if isinstance(choice, RareClass) else "adaptive"
+    if isinstance(choice, RareClassChoice) or (isinstance(choice, AdaptiveChoice) and choice.tied is None):
+        kind = "rare-class" if isinstance(choice, RareClassChoice) else "adaptive"
         raise UserError(
             f'--init {run.path}: its vocabulary is another, and with model.output.choice.kind = "{kind}" rows are'
             " words by their rank; train on its vocabulary, or use a choice that is tied or flat in both"
         )
-    if isinstance(choice, Tree) and isinstance(other, Tree) and len(choice.starts) != len(other.starts):
+    if isinstance(choice, TreeChoice) and isinstance(other, TreeChoice) and len(choice.starts) != len(other.starts):
         clusters, own = len(other.starts) - 1, len(choice.starts) - 1
         raise UserError(
             f"--init {run.path}: its words are in {clusters} clusters, and here they would be in {own}; add"
@@ -110,23 +110,23 @@ class _Mapped(NamedTuple):
 def _tables(model: LanguageModel, num_words: int) -> dict[str, _Table]:
     """The parameters with a row for each word, by their names."""
     choice, core, gate = model.output.choice, model.core, model.output.contexts.gate
-    names = ("weight", "bias", *(("gate_weight", "gate_bias") if isinstance(choice, Flat) else ()))
+    names = ("weight", "bias", *(("gate_weight", "gate_bias") if isinstance(choice, FlatChoice) else ()))
     held: list[tuple[object, str]] = [(choice, name) for name in names]
-    held += [(model.encoder, "weight")] if isinstance(model.encoder, Lookup) else []
+    held += [(model.encoder, "weight")] if isinstance(model.encoder, LookupEncoder) else []
     held += [(gate, "weight")] if gate is not None else []
     parameters = (getattr(module, name, None) for module, name in held)
     tables = [one for one in parameters if isinstance(one, Tensor) and len(one) == num_words]
     found = {id(table): _Table([*range(num_words)], [], Tensor.detach) for table in tables}
-    if isinstance(choice, Adaptive) and choice.tied is not None and choice.bias is not None:
+    if isinstance(choice, AdaptiveChoice) and choice.tied is not None and choice.bias is not None:
         head, tails = choice.cutoffs[0], len(choice.cutoffs)
         words = [*range(head), *range(head + tails, num_words + tails)]
         found[id(choice.bias)] = _Table(words, [*range(head, head + tails)], Tensor.detach)
-    if isinstance(choice, Mixtape):
+    if isinstance(choice, MixtapeChoice):
         shared, nodes = choice.frequent, choice.components - 1
         words, others = [min(word, shared) for word in range(num_words)], [shared] * (shared < num_words)
         found[id(choice.gate_word)] = _Table(words, others, Tensor.detach)
         found[id(choice.gate_bias)] = _Table(words, others, lambda bias: bias.view(-1, nodes))
-    if isinstance(core, Jordan) and core.feedback == "output":
+    if isinstance(core, JordanCore) and core.feedback == "output":
         found[id(core.weight_ch)] = _Table([*range(num_words)], [], Tensor.t)
     return {name: found[id(parameter)] for name, parameter in model.named_parameters() if id(parameter) in found}
 
@@ -149,7 +149,7 @@ def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | N
 
     Raises UserError where the vectors are random, since no run is started from.
     """
-    if not (isinstance(output.choice, config.Tree) and output.choice.assignment == "similarity"):
+    if not (isinstance(output.choice, Tree) and output.choice.assignment == "similarity"):
         return
     if init is None:
         raise UserError(
@@ -157,9 +157,9 @@ def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | N
             ' "frequency" first and give that run with --init, or keep "frequency"'
         )
     tree, encoder = model.output.choice, model.encoder
-    assert isinstance(tree, Tree)
-    assert isinstance(encoder, Lookup | Characters)
-    vectors = encoder.weight if isinstance(encoder, Lookup) else encoder.encode_words(encoder.words)
+    assert isinstance(tree, TreeChoice)
+    assert isinstance(encoder, LookupEncoder | CharactersEncoder)
+    vectors = encoder.weight if isinstance(encoder, LookupEncoder) else encoder.encode_words(encoder.words)
     tree.arrange(by_similarity(vectors.detach().numpy(), len(tree.cluster_weight)))
 
 

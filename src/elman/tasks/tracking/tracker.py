@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import msgspec
 
 from elman.config.recipe import Recipe
-from elman.config.toml import dump_recipe, flatten
+from elman.config.toml import flatten
 from elman.errors import UserError, first_line, notice
 from elman.files import json_text, write_atomic
 from elman.formats import parse_json
@@ -49,21 +49,15 @@ class TrackedRun(NamedTuple):
         given = [*flatten(msgspec.to_builtins(self.recipe, str_keys=True)), *self.facts.items()]
         return {key: value for key, value in given if value is not None}
 
-    @property
-    def recipe_text(self) -> str:
-        """The recipe as TOML."""
-        return dump_recipe(self.recipe)
-
 
 class Tracker(Watcher, ABC):
     """A watcher that sends what a training reports to another program.
 
-    Where that fails, that is reported once and the training continues without it. `package` is what it needs, and the
-    name of elman's extra is that of the tracker. Raises UserError where the package is missing.
+    Where that fails, that is reported once and the training continues without it. The package that it needs and
+    elman's extra have the name of the tracker. Raises UserError where the package is missing.
     """
 
     name: ClassVar[str]
-    package: ClassVar[str]
 
     def __init__(self, run: TrackedRun) -> None:
         self.require()
@@ -73,8 +67,8 @@ class Tracker(Watcher, ABC):
     @classmethod
     def require(cls) -> None:
         """Raise UserError where the package is missing."""
-        if find_spec(cls.package) is None:
-            raise UserError(f"--track {cls.name} needs the package {cls.package}: pip install 'elman[{cls.name}]'")
+        if find_spec(cls.name) is None:
+            raise UserError(f"--track {cls.name} needs the package {cls.name}: pip install 'elman[{cls.name}]'")
 
     def begin(self, epochs: int, windows: int, progress: Progress) -> None:  # noqa: ARG002 - trackers count steps
         """Open the tracker's run, or continue that of the run folder."""
@@ -142,9 +136,9 @@ class Tracker(Watcher, ABC):
     def _tell(self, message: str, step: int) -> None:
         """Send an event, where the tracker shows text."""
 
-    @abstractmethod
     def _summarise(self, figures: dict[str, float]) -> None:
-        """Send the final figures."""
+        """Send the final figures, by default as numbers of the last step."""
+        self._send(figures, self._step)
 
     @abstractmethod
     def _keep(self, path: Path) -> None:

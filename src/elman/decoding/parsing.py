@@ -1,0 +1,219 @@
+"""Parsing: binary trees over sentences, found by a chart or greedily, and how a node is wrong.
+
+The score of a tree is the sum over its nodes of u'p, for nodes with children, and of the log-probability of the label.
+The vector of a node depends on the whole tree below it, so that an exact search would have to keep all trees. In the
+chart, as in the paper with a beam of one (Socher et al. 2013, section 3.3), each span keeps a single vector: that of
+the division with the greatest sum of u'p and the scores of both parts; its label is the best for this vector. All spans
+of one length, of all sentences of a batch, are composed in one product; what depends on one child alone is computed
+once per span. Greedy search (Socher et al. 2010, section 3.2) joins the best pair of neighbours until one is left.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from elman.kinds.trees.nodes import Trees, side_by_side
+from elman.kinds.trees.shape import NONE, Shape
+from elman.network.tree_model import TreeModel
+from elman.network.trees.composition import NodeState, Part
+
+
+class Bracketing(NamedTuple):
+    """A binary tree and the labels of its nodes as ids, in the order of the shape, whose own labels mean nothing."""
+
+    shape: Shape
+    labels: list[int]
+
+
+class Augmentation(NamedTuple):
+    """What is added to scores in search while training: `kappa` for every node that is not in the right tree.
+
+    `right`, int64 [B, S, S + 1]: the label of each span (first word, word after the last) of the right trees; -1 where
+    there is no node.
+    """
+
+    right: Tensor
+    kappa: float
+
+    @classmethod
+    def of(cls, trees: Trees, labels: Tensor, kappa: float) -> "Augmentation":
+        """That of trees with the labels [N] of their nodes."""
+        length = int(trees.lengths.max())
+        right = labels.new_full((len(trees.lengths), length, length + 1), -1)
+        right[trees.sentence, trees.start, trees.end] = labels
+        return cls(right, kappa)
+
+    def wrong(self, trees: Trees, labels: Tensor) -> Tensor:
+        """Whether nodes with labels [N] of trees over the same sentences are not in the right ones, bool [N]."""
+        return self.right[trees.sentence, trees.start, trees.end] != labels
+
+    def added(self, log_probs: Tensor, length: int) -> Tensor:
+        """Scores [B, S - length + 1, L] of the labels of all spans of a length, with kappa where they are wrong."""
+        starts = torch.arange(log_probs.shape[1], device=log_probs.device)
+        right = self.right[:, starts, starts + length].unsqueeze(-1)
+        labels = torch.arange(log_probs.shape[-1], device=log_probs.device)
+        return log_probs + self.kappa * (right != labels)
+
+
+def from_splits(
+    num_words: int, splits: Mapping[tuple[int, int], int], labels: Mapping[tuple[int, int], int]
+) -> Bracketing:
+    """The tree in which each span of more words than one is divided before the word `splits`; labels by their spans."""
+    spans, waiting = list[tuple[int, int]](), [(0, num_words)]
+    while waiting:
+        start, end = waiting.pop()
+        if end - start > 1:
+            spans.append((start, end))
+            waiting += [(start, splits[start, end]), (splits[start, end], end)]
+    heights = {(word, word + 1): 0 for word in range(num_words)}
+    below = {}
+    for start, end in sorted(spans, key=lambda span: span[1] - span[0]):
+        middle = splits[start, end]
+        below[start, end] = ((start, middle), (middle, end))
+        heights[start, end] = 1 + max(heights[child] for child in below[start, end])
+    spans.sort(key=lambda span: (heights[span], span[0]))
+    every = [*((word, word + 1) for word in range(num_words)), *spans]
+    numbers = {span: number for number, span in enumerate(every)}
+    shape = Shape(
+        num_words,
+        tuple(tuple(numbers[child] for child in below[span]) for span in spans),
+        tuple(heights[span] for span in spans),
+        (NONE,) * len(every),
+        tuple(every),
+    )
+    return Bracketing(shape, [labels[span] for span in every])
+
+
+class _Spans(NamedTuple):
+    """The best trees over all spans of one length, [B, S, ...]: scores, labels, words before the division, parts."""
+
+    score: Tensor
+    label: Tensor
+    split: Tensor
+    left: Part
+    right: Part
+
+
+@torch.no_grad()
+def chart_search(
+    model: TreeModel,
+    leaves: NodeState,
+    lengths: Tensor,
+    *,
+    augmentation: Augmentation | None = None,
+    forbidden: Collection[int] = (),
+) -> list[Bracketing]:
+    """The best trees of B sentences of `lengths` [B], from the states [S, B, ...] of their leaves.
+
+    `augmentation`: what is added to the scores while training. Labels `forbidden` are never chosen.
+    """
+    levels: list[_Spans] = []
+    state: NodeState = tuple(leaf.transpose(0, 1) for leaf in leaves)
+    batch, longest = state[0].shape[:2]
+    none = torch.zeros(batch, longest, dtype=torch.int64, device=lengths.device)
+    score, split = torch.zeros(batch, longest, dtype=state[0].dtype, device=lengths.device), none
+    for length in range(1, longest + 1):
+        if length > 1:
+            score, split, state = _divided(model, levels, longest, length)
+        log_probs = model.label_log_probs(state[0])
+        log_probs[..., list(forbidden)] = -torch.inf
+        if augmentation is not None:
+            log_probs = augmentation.added(log_probs, length)
+        best, label = log_probs.max(-1)
+        composition = model.core.composition
+        levels.append(_Spans(score + best, label, split, composition.left(state), composition.right(state)))
+    splits, labels = ([getattr(level, name).tolist() for level in levels] for name in ("split", "label"))
+    return [_backtrack(row, length, splits, labels) for row, length in enumerate(lengths.tolist())]
+
+
+def _divided(model: TreeModel, levels: list[_Spans], longest: int, length: int) -> tuple[Tensor, Tensor, NodeState]:
+    """The best division of every span of a length: scores [B, S], words before it [B, S], states [B, S, ...]."""
+    spans = longest - length + 1
+
+    def side(name: str) -> Iterator[Tensor]:
+        """A part of all left or right halves, [B, S, length - 1, ...]."""
+        for place in range(len(getattr(levels[0], name))):
+            halves = (
+                getattr(levels[words - 1], name)[place][:, :spans]
+                if name == "left"
+                else getattr(levels[length - words - 1], name)[place][:, words : words + spans]
+                for words in range(1, length)
+            )
+            yield torch.stack(list(halves), 2)
+
+    below = torch.stack(
+        [
+            levels[words - 1].score[:, :spans] + levels[length - words - 1].score[:, words : words + spans]
+            for words in range(1, length)
+        ],
+        2,
+    )
+    states = model.core.composition.join(tuple(side("left")), tuple(side("right")))
+    score, place = (below + model.scores(states[0])).max(2)
+    chosen = tuple(
+        leaf.take_along_dim(place.view(*place.shape, *[1] * (leaf.ndim - 2)), 2).squeeze(2) for leaf in states
+    )
+    return score, place + 1, chosen
+
+
+def _backtrack(row: int, length: int, splits: list[list[list[int]]], labels: list[list[list[int]]]) -> Bracketing:
+    """The tree of one sentence; tables by length, sentence and first word."""
+    found, waiting = dict[tuple[int, int], int](), [(0, length)]
+    named = {}
+    while waiting:
+        start, end = waiting.pop()
+        named[start, end] = labels[end - start - 1][row][start]
+        if end - start > 1:
+            found[start, end] = start + splits[end - start - 1][row][start]
+            waiting += [(start, found[start, end]), (found[start, end], end)]
+    return from_splits(length, found, named)
+
+
+@torch.no_grad()
+def greedy_search(
+    model: TreeModel, leaves: NodeState, lengths: Tensor, *, forbidden: Collection[int] = ()
+) -> list[Bracketing]:
+    """A tree of each of B sentences of `lengths` [B], from the states [S, B, ...] of their leaves.
+
+    In every step the pair of neighbours with the greatest u'p becomes a node, in all sentences at once; the labels are
+    the most probable ones, never any of those `forbidden`. Of n words it composes about n^2 / 2 nodes, a chart n^3 / 6.
+    """
+    composition, state = model.core.composition, tuple(leaf.transpose(0, 1) for leaf in leaves)
+    longest = state[0].shape[1]
+    left_to_do = lengths.clone()
+    edges = [list(range(length + 1)) for length in lengths.tolist()]
+    splits: list[dict[tuple[int, int], int]] = [{} for _ in edges]
+    for width in range(longest, 1, -1):
+        first, second = (tuple(leaf[:, rows] for leaf in state) for rows in (slice(None, -1), slice(1, None)))
+        above = composition.join(composition.left(first), composition.right(second))
+        pairs = torch.arange(width - 1, device=lengths.device)
+        scores = model.scores(above[0]).masked_fill(pairs >= (left_to_do - 1).unsqueeze(1), -torch.inf)
+        best, active = scores.argmax(1), left_to_do > 1
+        for row in active.nonzero().flatten().tolist():
+            place = int(best[row])
+            start, middle, end = edges[row][place : place + 3]
+            splits[row][start, end] = middle
+            del edges[row][place + 1]
+        moved = pairs + (pairs > torch.where(active, best, width).unsqueeze(1))
+        here = (pairs == best.unsqueeze(1)) & active.unsqueeze(1)
+        state = tuple(_merged(leaf, new, moved, here) for leaf, new in zip(state, above, strict=True))
+        left_to_do = (left_to_do - 1).clamp_min(1)
+    shapes = [
+        from_splits(length, split, defaultdict(int)).shape
+        for length, split in zip(lengths.tolist(), splits, strict=True)
+    ]
+    trees, rows = side_by_side(shapes)
+    log_probs = model.label_log_probs(model.nodes(leaves, trees.to(lengths.device))[0])
+    log_probs[..., list(forbidden)] = -torch.inf
+    labels = log_probs.argmax(-1).tolist()
+    return [Bracketing(shape, [labels[row] for row in places]) for shape, places in zip(shapes, rows, strict=True)]
+
+
+def _merged(leaf: Tensor, new: Tensor, moved: Tensor, here: Tensor) -> Tensor:
+    """The nodes of the next step, [B, width - 1, ...]: those `moved` to the left, and a new one where it is `here`."""
+    axes = [1] * (leaf.ndim - 2)
+    kept = leaf.take_along_dim(moved.view(*moved.shape, *axes), 1)
+    return torch.where(here.view(*here.shape, *axes), new, kept)

@@ -1,0 +1,192 @@
+"""Measures of output: brackets of constituency trees, chunks, edit distance and whole outputs that are right.
+
+Brackets count as evalb counts them with the parameters of Collins. Chunks count as in the shared tasks of CoNLL, by the
+library nervaluate: a chunk is found where its first word, its last word and its type are right (the scheme `strict`).
+It begins at `B`, and at an `I` after `O` or after another type, as in the script conlleval.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from elman.errors import UserError
+from elman.evaluation.statistics import Floats, Measure, f1, precision, recall
+from elman.kinds.pairs.trees import ROOT, Leaf, Node, bare, to_tree
+from elman.kinds.tags.bank import is_chunk_tag
+
+_DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
+PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
+"""Words that brackets do not count: those that the Penn Treebank tags as `,`, `.`, `:` and quotation marks."""
+
+Brackets = Counter[tuple[str, int, int]]
+"""Label, first word and word after the last; words of punctuation are not counted."""
+
+SIGNATURE = "brackets without ROOT, over words without punctuation, functions cut off, PRT = ADVP, repaired"
+
+
+def brackets(tree: Node) -> Brackets:
+    """The brackets of a tree as evalb counts them.
+
+    `ROOT` and constituents of punctuation alone have no bracket; functions are cut off (`NP-SBJ` is `NP`), and `PRT` is
+    `ADVP`. A bracket that occurs twice, as in unary chains, counts twice.
+    """
+    found: Brackets = Counter()
+    _collect(tree, 0, found)
+    return found
+
+
+def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentences: Sequence[str]) -> list[Measure]:
+    """Labelled F1, precision and recall, unlabelled F1, whole trees found, and well-formed lines (percent).
+
+    Hypotheses and references are linear trees, sentences words at spaces. A hypothesis is repaired where it needs it
+    (`elman.kinds.pairs.trees.to_tree`); a reference that does not fit its sentence raises UserError.
+    """
+    rows: dict[str, list[list[float]]] = {"labelled": [], "unlabelled": [], "whole": [], "well-formed": []}
+    for number, (hypothesis, reference, sentence) in enumerate(
+        zip(hypotheses, references, sentences, strict=True), start=1
+    ):
+        gold = to_tree(reference.split(), sentence.split())
+        if gold.repairs:
+            raise UserError(f"the reference tree of line {number} does not fit its {len(sentence.split())} words")
+        ours = to_tree(hypothesis.split(), sentence.split())
+        true, found = brackets(gold.tree), brackets(ours.tree)
+        rows["labelled"].append(_counts(found, true))
+        rows["unlabelled"].append(_counts(_unlabelled(found), _unlabelled(true)))
+        rows["whole"].append([float(found == true), 1])
+        rows["well-formed"].append([float(ours.repairs == 0), 1])
+    statistics = {name: np.array(counted) for name, counted in rows.items()}
+    return [
+        Measure("bracket F1", statistics["labelled"], f1, SIGNATURE),
+        Measure("precision", statistics["labelled"], precision, SIGNATURE),
+        Measure("recall", statistics["labelled"], recall, SIGNATURE),
+        Measure("unlabelled F1", statistics["unlabelled"], f1, SIGNATURE),
+        Measure("whole trees", statistics["whole"], precision, SIGNATURE),
+        Measure("well-formed", statistics["well-formed"], precision, "lines that needed no repair"),
+    ]
+
+
+def _collect(tree: Node | Leaf, start: int, found: Brackets) -> int:
+    """Count the brackets of a tree that begins at word `start`; the word after it."""
+    if isinstance(tree, Leaf):
+        return start + (tree.word not in PUNCTUATION)
+    end = start
+    for child in tree.children:
+        end = _collect(child, end, found)
+    if end > start and tree.label != ROOT:
+        label = bare(tree.label)
+        found["ADVP" if label == "PRT" else label, start, end] += 1
+    return end
+
+
+def _unlabelled(found: Brackets) -> Brackets:
+    plain: Brackets = Counter()
+    for (_, start, end), count in found.items():
+        plain["", start, end] += count
+    return plain
+
+
+def _counts(found: Brackets, true: Brackets) -> list[float]:
+    return [(found & true).total(), found.total(), true.total()]
+
+
+def require_nervaluate() -> Any:
+    """The class that counts chunks; raises UserError where nervaluate is not installed."""
+    try:
+        from nervaluate import Evaluator
+    except ImportError:
+        raise UserError("F1 of chunks needs the package nervaluate: pip install 'elman[tags]'") from None
+    return Evaluator
+
+
+def chunk_measures(found: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> list[Measure]:
+    """F1, precision and recall (percent) of the chunks of sentences, from tags in the form IOB.
+
+    Raises UserError where nervaluate is not installed, or a tag is in another form.
+    """
+    evaluator, rows = require_nervaluate(), []
+    for ours, theirs in zip(found, right, strict=True):
+        tags = sorted({*ours, *theirs})
+        if other := [tag for tag in tags if not is_chunk_tag(tag)]:
+            raise UserError(f"the tag {other[0]!r} is none of B-TYPE, I-TYPE and O, which F1 of chunks needs")
+        types = sorted({tag[2:] for tag in tags} - {""})
+        counted = evaluator([list(theirs)], [list(ours)], tags=types, loader="list").evaluate()["overall"]["strict"]
+        rows.append((counted.correct, counted.actual, counted.possible))
+    counts = np.array(rows, np.float64)
+    signature = f"chunks: nervaluate {metadata.version('nervaluate')}, strict (first word, last word and type)"
+    return [
+        Measure("chunk F1", counts, f1, signature),
+        Measure("chunk precision", counts, precision, signature),
+        Measure("chunk recall", counts, recall, signature),
+    ]
+
+
+Unit = Literal["words", "characters"]
+
+
+class Item(NamedTuple):
+    """A system's output for a source, and the references of which any is right."""
+
+    hypothesis: str
+    references: tuple[str, ...]
+
+
+def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
+    """The Levenshtein distance, in O(n m) time and O(m) memory.
+
+    Example:
+        >>> edit_distance("the cat sat".split(), "a cat sat down".split())
+        2
+    """
+    before = list(range(len(reference) + 1))
+    for row, word in enumerate(hypothesis, start=1):
+        now = [row]
+        for column, wanted in enumerate(reference, start=1):
+            now.append(min(before[column] + 1, now[-1] + 1, before[column - 1] + (word != wanted)))
+        before = now
+    return before[-1]
+
+
+def items(hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] = ()) -> list[Item]:
+    """An item for every line, or, given the sources, for every different one: its lines are alternative references.
+
+    The output of the first line of a source counts.
+
+    Example:
+        >>> items(["k a", "d o", "k a"], ["k a", "d o", "k e"], ["ca", "do", "ca"])
+        [Item(hypothesis='k a', references=('k a', 'k e')), Item(hypothesis='d o', references=('d o',))]
+    """
+    found: dict[str, Item] = {}
+    keys = sources or [str(place) for place in range(len(references))]
+    for key, hypothesis, reference in zip(keys, hypotheses, references, strict=True):
+        one = found.get(key, Item(hypothesis, ()))
+        found[key] = one._replace(references=(*one.references, reference))
+    return list(found.values())
+
+
+def exact_match(items: Sequence[Item]) -> Measure:
+    """The percentage of outputs that equal a reference."""
+    right = [[100.0 * (one.hypothesis in one.references), 1] for one in items]
+    return Measure("exact match", np.array(right), _quotient, "exact match: percent of whole outputs")
+
+
+def error_rate(items: Sequence[Item], unit: Unit) -> Measure:
+    """Substitutions, deletions and insertions per 100 symbols of the references; it may exceed 100.
+
+    Symbols are words at spaces, or characters. Of several references the one with the fewest edits counts; ties go to
+    the first. NaN where the references have no symbols.
+    """
+    rows = []
+    for one in items:
+        ours, *theirs = (line.split() if unit == "words" else list(line) for line in (one.hypothesis, *one.references))
+        edits, length = min(((edit_distance(ours, right), len(right)) for right in theirs), key=lambda pair: pair[0])
+        rows.append([100.0 * edits, length])
+    return Measure(
+        "error rate", np.array(rows), _quotient, f"error rate: edits per 100 {unit} of the nearest reference"
+    )
+
+
+def _quotient(sums: Floats) -> float:
+    return float(sums[0] / sums[1]) if sums[1] else float("nan")

@@ -1,0 +1,50 @@
+"""Frames of notes: a linear map."""
+
+from typing import final
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from elman import config
+from elman.config.record import Positive, PositiveFloat, Rate
+from elman.network.dropout import Dropout
+from elman.network.encoders.encoder import Inputs, TokenEncoder
+from elman.network.initialisation import fill
+from elman.network.matmul import linear
+
+
+class Frames(config.Encoder, frozen=True, tag="frames"):
+    """A linear map of frames of notes."""
+
+    size: Positive
+    dropout: Rate = 0.0
+    scale: PositiveFloat = 1.0
+    bias: bool = False
+
+    def build(self, inputs: Inputs) -> "FramesEncoder":
+        """The map."""
+        return FramesEncoder(self, inputs)
+
+
+@final
+class FramesEncoder(TokenEncoder):
+    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
+
+    reads = "notes"
+
+    def __init__(self, record: Frames, inputs: Inputs) -> None:
+        super().__init__()
+        self.size, self.scale = record.size, record.scale
+        self.dropout = Dropout(record.dropout, locked=inputs.locked)
+        self.weight = nn.Parameter(torch.empty(record.size, inputs.number))
+        self.bias = nn.Parameter(torch.zeros(record.size)) if record.bias else None
+
+    def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
+        """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
+        vectors = linear(x.to(self.weight.dtype), self.weight, self.bias)
+        return self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
+
+    def initialise(self, rules: config.Initialisation) -> None:
+        """Fill the matrix; the bias stays at zero."""
+        fill(self.weight, rules.embedding, self.size)

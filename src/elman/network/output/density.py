@@ -1,0 +1,88 @@
+"""Densities over P real values, and the change of units around one; N positions, K contexts, D their width."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Collection
+from typing import Protocol, final
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from elman import config
+from elman.network.output.choice import Drawn, Draws, PerContext, Row, Targets, Vectors
+
+HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+class Density(Drawn):
+    """p(values | context), a density over P real values."""
+
+    predicts = "values"
+
+    @abstractmethod
+    def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
+        """The expected values [..., P] given contexts [..., D]."""
+
+
+class Units(Protocol):
+    """What has the mean and the deviation [P] of values, in double precision."""
+
+    mean: Tensor
+    deviation: Tensor
+
+
+@final
+class Rescaled(Density):
+    """The density of v = mean + deviation * u where u has the density of another choice.
+
+    log p(v) = log p_u((v - mean) / deviation) - sum_p log deviation_p, so that log-densities are in the units of v.
+    Mean and deviation [P], doubles, are those of the encoder, which follows the model to its device and saves them.
+    """
+
+    def __init__(self, choice: Density, units: "Units") -> None:
+        super().__init__()
+        self.choice = choice
+        self._units = (units,)  # in a tuple, so that it is not a part of this module too
+
+    @property
+    def shift(self) -> Tensor:
+        """The mean."""
+        return self._units[0].mean
+
+    @property
+    def scale(self) -> Tensor:
+        """The deviation."""
+        return self._units[0].deviation
+
+    def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
+        """The mean [..., P] given contexts [..., D], in double precision."""
+        return self.shift + self.scale * self.choice.mean(context)
+
+    def log_prob(self, context: Vectors, target: Targets) -> PerContext:
+        """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
+        standardised = ((target - self.shift) / self.scale).to(context.dtype)
+        return self.choice.log_prob(context, standardised) - self.scale.log().sum().to(context.dtype)
+
+    def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
+        """Values [N, P] given contexts [N, D], in double precision."""
+        return self.shift + self.scale * self.choice.sample(context, temperature, generator)
+
+    def initialise(self, rules: config.Initialisation, tied: Collection[nn.Parameter] = ()) -> None:
+        """Fill the choice."""
+        self.choice.initialise(rules, tied)
+
+
+def variance(log_deviation: Tensor, floor: float) -> Tensor:
+    """floor^2 + exp(2 a)."""
+    return floor**2 + (2 * log_deviation).exp()
+
+
+def log_normal(value: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    """Log-density of each value under its own normal distribution."""
+    return -0.5 * ((value - mean).square() / variance + variance.log()) - HALF_LOG_TWO_PI
+
+
+def normal_like(like: Tensor, generator: Generator | None) -> Tensor:
+    """Standard normal numbers in the shape of a tensor."""
+    return torch.randn(like.shape, dtype=like.dtype, device=like.device, generator=generator)

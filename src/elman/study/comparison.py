@@ -1,0 +1,229 @@
+"""Statements about the figures of the arms of a claim, which judge themselves."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from elman.study.statistics import Answer, Judgement, figure, judge, judge_spread, plain, spread_text
+
+Figures = Mapping[str, Sequence[Mapping[str, float]]]
+"""Arm -> for each seed, in the same order for all arms, metric -> value."""
+
+
+class ByToken(msgspec.Struct, frozen=True):
+    """The same ratio judged by token: a t test over `blocks` of the `tokens` of the test text (`reproduce.tokens`)."""
+
+    tokens: int
+    blocks: int
+    judgement: Judgement
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The answer to a comparison or to a whole claim (the statement), with the deciding figures in words.
+
+    Attributes:
+        direction: the answer that the means alone would give; undecided where there are none.
+        needs: the number of seeds that would decide it.
+        judgement: the paired test on differences of logarithms by seed; None for a bound on every seed.
+        by_token: the test by token of the same ratio, where the nats of every token are known.
+        indicative: at the scale quick, the answer is only indicated (`indication`).
+    """
+
+    statement: str
+    answer: Answer
+    figures: str
+    direction: Answer
+    needs: int | None = None
+    judgement: Judgement | None = None
+    by_token: ByToken | None = None
+    indicative: bool = False
+
+    @property
+    def line(self) -> str:
+        """The answer as the last line of the command shows it."""
+        if self.indicative:
+            return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
+        if self.answer != "undecided":
+            return self.answer
+        toward = "" if self.direction == "undecided" else f"; so far it points to {self.direction}"
+        return f"undecided (needs {self.needs} seeds{toward})"
+
+    @property
+    def p_value(self) -> float | None:
+        """That of the test by which it was answered; None for a bound, and where there was no test."""
+        found = self.judgement
+        if self.indicative and found is not None and found.answer == "undecided":
+            found = None if self.by_token is None else self.by_token.judgement
+        return None if found is None or math.isnan(found.p_value) else found.p_value
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
+
+    Judged by a paired t test on the logarithms, for perplexities nats per token; metrics are 0 or more. `b_metric` is
+    the metric of b if it is another one, as when two metrics of one arm are compared.
+    """
+
+    statement: str
+    metric: str
+    a: str
+    b: str
+    low: float = 0.0
+    high: float = math.inf
+    b_metric: str | None = None
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The labels of both."""
+        return self.a, self.b
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Between which logarithms that of the ratio lies."""
+        return math.log(self.low) if self.low else -math.inf, math.log(self.high)
+
+    def verdict(self, figures: Figures) -> Verdict:
+        """The verdict on the differences of logarithms, paired by seed."""
+        a = [seed[self.metric] for seed in figures[self.a]]
+        b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
+        differences = [_log_ratio(x, y) for x, y in zip(a, b, strict=True)]
+        found = judge(differences, *self.interval)
+        names = (self.a, self.b) if self.b_metric is None else (f"{self.a} {self.metric}", f"{self.b} {self.b_metric}")
+        parts = [f"{names[0]} {spread_text(a)}", f"{names[1]} {spread_text(b)}", described(found)]
+        return Verdict(self.statement, found.answer, "; ".join(parts), found.direction, found.needs, found)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """In every seed the metric of an arm is at most `limit`, or, with `exceeds`, greater.
+
+    `limit` is a number, or the name of another metric of the same arm and seed.
+    """
+
+    metric: str
+    arm: str
+    limit: str | float
+    exceeds: bool = False
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The label of the one."""
+        return (self.arm,)
+
+    def verdict(self, figures: Figures) -> Verdict:
+        """The verdict on every seed."""
+        limits = [seed[self.limit] if isinstance(self.limit, str) else self.limit for seed in figures[self.arm]]
+        rows = [(seed[self.metric], limit) for seed, limit in zip(figures[self.arm], limits, strict=True)]
+        kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
+        sign = ">" if self.exceeds else "<="
+        shown = ", ".join(f"{plain(value)} against {plain(limit)}" for value, limit in rows)
+        statement = f"{self.metric} of {self.arm} {sign} {self.limit} in every seed"
+        answer: Answer = "holds" if all(kept) else "does not hold"
+        return Verdict(statement, answer, f"{self.arm} {shown}", answer)
+
+
+@dataclass(frozen=True)
+class Steadier:
+    """A metric of `a` varies less from seed to seed than that of `b`: the standard deviations of their logarithms."""
+
+    metric: str
+    a: str
+    b: str
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The labels of both."""
+        return self.a, self.b
+
+    def verdict(self, figures: Figures) -> Verdict:
+        """The verdict by the F test of the variances."""
+        a, b = ([_log(seed[self.metric]) for seed in figures[arm]] for arm in self.arms)
+        found = judge_spread(a, b)
+        parts = [f"{arm} {spread_text([seed[self.metric] for seed in figures[arm]])}" for arm in self.arms]
+        statement = f"{self.metric} of {self.a} varies less over seeds than of {self.b}"
+        words = "; ".join([*parts, f"standard deviations, {described(found)}"])
+        return Verdict(statement, found.answer, words, found.direction, found.needs, found)
+
+
+Comparison = Ratio | Bound | Steadier
+"""A statement about one metric."""
+
+
+def lower(metric: str, a: str, b: str) -> Ratio:
+    """The metric of `a` is lower than that of `b`."""
+    return Ratio(f"{metric} of {a} is lower than of {b}", metric, a, b, high=1.0)
+
+
+def higher(metric: str, a: str, b: str) -> Ratio:
+    """The metric of `a` is higher than that of `b`."""
+    return Ratio(f"{metric} of {a} is higher than of {b}", metric, a, b, low=1.0)
+
+
+def no_higher(metric: str, a: str, b: str, margin: float) -> Ratio:
+    """The metric of `a` exceeds that of `b` by at most the fraction `margin`."""
+    return Ratio(f"{metric} of {a} is no higher than of {b} (within {margin:.1%})", metric, a, b, high=1 + margin)
+
+
+def no_difference(metric: str, a: str, b: str, margin: float, b_metric: str | None = None) -> Ratio:
+    """The metrics of `a` and `b`, of `b` perhaps another metric, differ by less than the fraction `margin`."""
+    other = "" if b_metric is None else f"{b_metric} "
+    statement = f"{metric} of {a} and {other}of {b} do not differ (within {margin:.1%})"
+    return Ratio(statement, metric, a, b, low=1 / (1 + margin), high=1 + margin, b_metric=b_metric)
+
+
+def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = None) -> Ratio:
+    """The metric of `a` is more than `factor` times that of `b`, or than another metric of `b`."""
+    other = "that" if b_metric is None else b_metric
+    statement = f"{metric} of {a} is more than {factor:g} times {other} of {b}"
+    return Ratio(statement, metric, a, b, low=factor, b_metric=b_metric)
+
+
+def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
+    answer, direction = _worst(one.answer for one in verdicts), _worst(one.direction for one in verdicts)
+    needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
+    indicative = any(one.indicative for one in verdicts)
+    words = " | ".join(verdict.figures for verdict in verdicts)
+    return Verdict(sentence, answer, words, direction, needs, indicative=indicative)
+
+
+def _worst(answers: Iterable[Answer]) -> Answer:
+    found = set(answers)
+    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
+    return next((one for one in worst_first if one in found), "holds")
+
+
+def indication(verdict: Verdict) -> Verdict:
+    """The verdict at the scale quick, whose networks are trained for a short time.
+
+    Of a ratio that its seeds, usually a single one, do not decide the test by token answers; where there is none, the
+    mean.
+    """
+    answer = verdict.answer
+    if answer == "undecided" and verdict.judgement is not None:
+        answer = verdict.direction if verdict.by_token is None else verdict.by_token.judgement.answer
+    return msgspec.structs.replace(verdict, answer=answer, indicative=True)
+
+
+def described(found: Judgement) -> str:
+    """A ratio in words, with its 95 % interval and p-value where it has them."""
+    ratio = f"ratio {_exp(found.mean)}"
+    if not math.isfinite(found.low):
+        return ratio
+    return f"{ratio}; 95 % interval {_exp(found.low)} to {_exp(found.high)}, p = {found.p_value:.2g}"
+
+
+def _log_ratio(a: float, b: float) -> float:
+    """The logarithm of a / b: 0 for two zeros, which are equal, and NaN for two infinities, which need not be."""
+    return 0.0 if a == b == 0 else _log(a) - _log(b)
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value else -math.inf
+
+
+def _exp(value: float) -> str:
+    return "unknown" if math.isnan(value) else figure(math.exp(min(value, 700)))

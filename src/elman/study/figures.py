@@ -1,0 +1,142 @@
+"""The drawings of a study: figures by seed and against costs, validation by epoch, the curves that a measure took."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import matplotlib.figure
+import numpy as np
+from markupsafe import Markup
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from elman.drawing.dots import Row, draw_dots
+from elman.drawing.plots import Curve, Plot, draw, is_empty
+from elman.drawing.points import Point, draw_points
+from elman.drawing.style import canvas, colour, label, svg
+from elman.study.claim import CurveAxes, Measurement
+from elman.study.record import ClaimRecord
+from elman.study.runs import PlannedRun
+from elman.study.store import Planned
+
+_NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?)(?: ± [\d.]+)?(?: \([^()]*\))?")
+
+
+def published_number(text: str | None) -> float | None:
+    """The published figure where it is one number, maybe with a deviation and a remark in brackets.
+
+    Example:
+        >>> published_number("1,240 ± 80"), published_number("56.4 (PTB)"), published_number("57.0 to 50.5")
+        (1240.0, 56.4, None)
+    """
+    found = _NUMBER.fullmatch(text or "")
+    return None if found is None else float(found[1].replace(",", ""))
+
+
+def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matplotlib.figure.Figure:
+    """The metric of the published figures, a dot per seed and a row per arm."""
+    rows = [
+        Row(name, arm.figures[made.headline].values, published_number(arm.published)) for name, arm in made.arms.items()
+    ]
+    return draw_dots(rows, made.metrics[made.headline], size)
+
+
+DOTS = "A dot per seed, a line at their mean; a diamond is the published figure where it is one number near ours."
+
+
+class Drawing(NamedTuple):
+    """A drawing of a record beside that by seed: a name for files, a heading, what it shows, and how."""
+
+    name: str
+    heading: str
+    shows: str
+    marks: str
+    figure: matplotlib.figure.Figure
+
+
+def drawings(made: ClaimRecord) -> list[Drawing]:
+    """Those against costs and of the course of training, where the claim asks for them."""
+    return [one for one in (_by_cost(made), _by_course(made)) if one is not None]
+
+
+def _by_course(made: ClaimRecord) -> Drawing | None:
+    """A line per arm, which ends in a dot; None unless the claim and all its arms have one."""
+    if made.course is None or not all(arm.course for arm in made.arms.values()):
+        return None
+    points = [Point(name, *arm.course[-1], arm.course[:-1]) for name, arm in made.arms.items()]
+    x, y = made.course
+    name = f"{made.name}-course"
+    return Drawing(name, "In the course of training", f"{y} against {x}", "a line per arm", draw_points(points, x, y))
+
+
+def _by_cost(made: ClaimRecord) -> Drawing | None:
+    """A point per arm; those of a series are a line, in the order of their costs, named where it ends."""
+    if made.cost is None:
+        return None
+    lines = defaultdict[str, list[tuple[float, float]]](list)
+    for name, arm in made.arms.items():
+        x, y = arm.figures[made.cost].mean, arm.figures[made.headline].mean
+        if x is not None and y is not None:
+            lines[arm.series or name].append((x, y))
+    pairs = zip(lines, map(sorted, lines.values()), strict=True)
+    cost, reached = made.metrics[made.cost], made.metrics[made.headline]
+    figure = draw_points([Point(name, *last, before) for name, (*before, last) in pairs], cost, reached, steps=True)
+    marks = "a line per series of arms" if any(arm.series for arm in made.arms.values()) else "a point per arm"
+    return Drawing(f"{made.name}-cost", "What it costs", f"{reached} against {cost}", marks, figure)
+
+
+def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
+    """Validation by epoch: for every arm a thin line per seed and their mean; None where no run has a log.
+
+    A ring is the first validation of averaged weights. The mean, of perplexities geometric, ends where a seed ends.
+    """
+    curves, rings, scale = list[Curve](), list[tuple[float, float, int]](), None
+    for number, each in enumerate(runs.values()):
+        logs = [(run, log.valid) for run in each if isinstance(run, PlannedRun) and (log := run.metrics) is not None]
+        seeds = [checks for _, checks in logs if checks]
+        if not seeds:
+            continue
+        scale = logs[0][0].recipe.data.reporting
+        for checks in seeds:
+            curves.append(Curve([one.epoch for one in checks], [scale.of(one.nll) for one in checks], number))
+            begun = next((check for check in checks if check.averaged), None)
+            rings += [] if begun is None else [(begun.epoch, scale.of(begun.nll), number)]
+        together = list(zip(*seeds, strict=False))
+        epochs = [sum(one.epoch for one in each) / len(each) for each in together]
+        nats = [sum(one.nll for one in each) / len(each) for each in together]
+        curves.append(Curve(epochs, [scale.of(value) for value in nats], number, "checks"))
+    if scale is None:
+        return None
+    title = f"{scale.name[0].upper()}{scale.name[1:]} on the validation split against epochs"
+    shown = "a thin line per seed, a thick one for their mean"
+    plot = Plot(f"{name}-validation", title, shown, "epochs", scale.quantity, curves, rings=rings)
+    return None if is_empty(plot) else plot
+
+
+SEEDS_AND_MEAN = "Thin: a seed; thick: their mean. A ring: the first validation of averaged weights."
+"""Under the curves."""
+
+
+def training_curves(name: str, runs: Mapping[str, Sequence[Planned]]) -> Markup | None:
+    """`validation`, drawn."""
+    plot = validation(name, runs)
+    return None if plot is None else draw(plot)
+
+
+def measured_curves(name: str, drawn: CurveAxes, measurements: Mapping[str, Sequence[Measurement]]) -> Markup:
+    """A curve of the measurements, one line per seed and arm."""
+    figure, axes = canvas("wide")
+    for number, each in enumerate(measurements.values()):
+        for one in each:
+            values = np.array(one.curves.get(drawn.name, []))
+            if drawn.relative:
+                values = values / values[:1]
+            if drawn.logarithmic:
+                values = np.maximum(values, 1e-17)
+            axes.plot(np.arange(1, len(values) + 1), values, color=colour(number), linewidth=1.2)
+    if drawn.logarithmic:
+        axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.yaxis.set_minor_locator(NullLocator())
+    label(axes, drawn.across, "relative to the first" if drawn.relative else drawn.name)
+    return svg(figure, f"{name}-curves", drawn.name, "one line per seed and arm")

@@ -1,0 +1,210 @@
+"""Chains of trials at growing spans, whose results are kept so that none is run twice; their summary and the lesson."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import msgspec
+
+from elman.files import write_atomic
+from elman.formats import parse_json
+from elman.jobs import Kept
+from elman.jobs.launching import Launch, Tell
+from elman.study.lab.trial import Trial, TrialResult, run_trial
+from elman.study.runner import Programme, Work, carry_out
+
+
+class Chain(msgspec.Struct, frozen=True):
+    """A network, a rule and a task, from the `first` trial at spans that double up to `longest` while it learns."""
+
+    first: Trial
+    longest: int
+
+    def after(self, results: Sequence[TrialResult]) -> Trial | None:
+        """The next trial after those so far."""
+        if not results:
+            return self.first
+        last, span = results[-1], 2 * results[-1].trial.span
+        return msgspec.structs.replace(last.trial, span=span) if last.solved and span <= self.longest else None
+
+
+Results = Mapping[Chain, list[TrialResult]]
+
+
+def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
+    """Where the result of a trial is kept."""
+    return Kept(folder / "trials" / f"{trial.name}.json", trial, _load, _save)
+
+
+def run_and_keep(trial: Trial, folder: Path) -> TrialResult:
+    """Run a trial, unless its result is kept, and keep the result; raises UserError as `run_trial`."""
+    return kept_result(folder, trial).made(lambda: run_trial(trial))
+
+
+def _load(path: Path) -> tuple[TrialResult, Trial]:
+    result = msgspec.convert(parse_json(path.read_bytes()), TrialResult)
+    return result, result.trial
+
+
+def _save(path: Path, result: TrialResult, _: Trial) -> None:
+    write_atomic(path, msgspec.json.encode(result))
+
+
+class Climb(Programme[Trial]):
+    """The trials of chains that are not kept yet; each is followed by the next of its chain."""
+
+    def __init__(self, chains: Sequence[Chain], folder: Path) -> None:
+        super().__init__()
+        self.found: dict[Chain, list[TrialResult]] = {chain: [] for chain in chains}
+        self.folder, self._results = folder.absolute(), dict[Trial, TrialResult]()
+        self._chains_of = dict[Trial, list[Chain]]()
+        for chain in chains:
+            self._advance(chain)
+
+    def _advance(self, chain: Chain) -> None:
+        while (trial := chain.after(self.found[chain])) is not None:
+            if (result := kept_result(self.folder, trial).find()) is None:
+                if trial not in self._chains_of:
+                    self.left.append(trial)
+                self._chains_of.setdefault(trial, []).append(chain)
+                return
+            self.found[chain].append(result)
+
+    def work(self, trial: Trial) -> Work[Trial]:
+        """A trial as a job."""
+        return Work(
+            trial, trial.name, kept_result(self.folder, trial).path, trial.name, (run_and_keep, trial, self.folder),
+            is_open=lambda: trial not in self._results, take=partial(self._results.__setitem__, trial),
+            ends=lambda _: _outcome(self._results[trial]),
+        )  # fmt: skip
+
+    def ended(self, trial: Trial, failure: str | None) -> None:
+        """Note the result, and continue the chains that waited for it."""
+        assert failure is None
+        for chain in self._chains_of.pop(trial):
+            self.found[chain].append(self._results[trial])
+            self._advance(chain)
+
+
+def _outcome(result: TrialResult) -> str:
+    return f"{'learnt' if result.solved else 'not learnt'}, error {result.error:.3g}, {result.seconds:.0f} s"
+
+
+def conduct(chains: Sequence[Chain], folder: Path, launch: Launch, tell: Tell) -> dict[Chain, list[TrialResult]]:
+    """Run the trials that are not kept yet, as many at a time as the launch permits, each with one thread.
+
+    Results are kept in one file per trial under `trials/` of the folder; `tell` is called with a line for each. Raises
+    UserError for a name that does not exist, parts that do not fit together, a folder that cannot be written, or a
+    trial that failed; Stopped where a signal arrived.
+    """
+    climb = Climb(chains, folder)
+    carry_out(climb, climb.work, launch, tell)
+    return climb.found
+
+
+def reach(results: Sequence[TrialResult]) -> int:
+    """The longest span that was learnt, 0 for none."""
+    return max((result.trial.span for result in results if result.solved), default=0)
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """A network and a rule on a task, over seeds.
+
+    `spans` are the longest learnt, by seed, and `median` is theirs; `first` is the shortest. `steps` and `error` are
+    medians at the shortest span, `steps` over the seeds that learnt it. `seconds` is processor time in total.
+    """
+
+    task: str
+    cell: str
+    rule: str
+    first: int
+    spans: list[int]
+    median: float
+    steps: float | None
+    error: float
+    parameters: int
+    seconds: float
+
+
+def summarise(results: Results) -> list[Summary]:
+    """One summary per task, cell and rule, in the order of the chains."""
+    groups: dict[tuple[str, str, str], list[list[TrialResult]]] = {}
+    for chain, outcomes in results.items():
+        first = chain.first
+        groups.setdefault((first.task, first.cell, first.rule), []).append(outcomes)
+    return [
+        Summary(
+            task=task,
+            cell=cell,
+            rule=rule,
+            first=chains[0][0].trial.span,
+            spans=(spans := [reach(trials) for trials in chains]),
+            median=median(spans),
+            steps=median(learnt) if (learnt := [first.steps for first, *_ in chains if first.solved]) else None,
+            error=median(first.error for first, *_ in chains),
+            parameters=chains[0][0].parameters,
+            seconds=round(sum(trial.seconds for trials in chains for trial in trials), 1),
+        )
+        for (task, cell, rule), chains in groups.items()
+    ]
+
+
+def to_builtins(results: Results) -> dict[str, Any]:
+    """The summaries, and every trial without its curves, for --json."""
+    trials = [
+        msgspec.to_builtins(found.trial)
+        | {"solved": found.solved, "error": found.error, "steps": found.steps, "seconds": found.seconds}
+        for chain in results.values()
+        for found in chain
+    ]
+    return {"rows": msgspec.to_builtins(summarise(results)), "trials": trials}
+
+
+class Rung(NamedTuple):
+    """A rung of the ladder from Elman's network to the LSTM: its name in the laboratory, equations, and what is new."""
+
+    cell: str
+    equations: str
+    lesson: str
+
+
+LADDER = (
+    Rung(
+        "elman",
+        "h' = tanh(W x + U h + b)",
+        "The state is computed afresh at every step. An error propagated back is multiplied by U' and tanh' each time,"
+        " so it fades or grows with distance, and the network does not learn what it read long ago.",
+    ),
+    Rung(
+        "rung-forget",
+        "f = sigm(...);  c' = f c + tanh(W x + U y + b);  y' = tanh(c')",
+        "The forget gate preserves the state: where f is near 1 the error passes unchanged. But every step is added to"
+        " the state, relevant or not.",
+    ),
+    Rung(
+        "rung-input",
+        "i, f = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = tanh(c')",
+        "The input gate selects what is stored: distractors stay outside.",
+    ),
+    Rung(
+        "lstm",
+        "i, f, o = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = o tanh(c')",
+        "The output gate hides the state until it is needed, so that it disturbs neither the output nor the gates."
+        " This is the LSTM.",
+    ),
+)
+
+TASKS = (("recall", 32), ("adding", 32))
+"""The tasks of the lesson, one symbol among distractors and two values among others, with their first spans."""
+
+
+def chains(seeds: int, budget: float, longest: int) -> list[Chain]:
+    """The lesson: every rung of the ladder on both tasks."""
+    return [
+        Chain(Trial(task=task, cell=rung.cell, span=span, seed=seed, budget=budget), longest)
+        for task, span in TASKS
+        for rung in LADDER
+        for seed in range(seeds)
+    ]

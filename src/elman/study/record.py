@@ -1,0 +1,247 @@
+"""The record of a reproduction, NAME.json: all that its page and the summary of the claims show but the curves."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from elman.errors import UserError, counted
+from elman.files import finite, json_text, write_atomic
+from elman.formats import read_json
+from elman.study.claim import Arm, Claim, Measurement, Power, Scale
+from elman.study.comparison import Verdict
+from elman.study.plan import Plan
+from elman.study.runs import PlannedRun
+from elman.study.statistics import POWER, Answer, spread_text
+from elman.study.store import Trial
+
+
+class FigureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A metric of an arm: its values by seed, their mean and sample standard deviation; None: not finite.
+
+    Values of the places `unknown` were never measured, such as a radius that was not logged; others are infinite.
+    """
+
+    mean: float | None
+    deviation: float | None
+    by_seed: list[float | None]
+    unknown: list[int] = []
+
+    @property
+    def values(self) -> list[float]:
+        """By seed, infinite where a training diverged and NaN where the figure is unknown."""
+        lacking = [math.nan if place in self.unknown else math.inf for place in range(len(self.by_seed))]
+        return [other if value is None else value for value, other in zip(self.by_seed, lacking, strict=True)]
+
+    @property
+    def words(self) -> str:
+        """Mean ± deviation."""
+        return spread_text(self.values)
+
+
+class TrialRecord(msgspec.Struct, frozen=True):
+    """An alternative that was tried for an arm, its loss on the validation text (None: it diverged), and its run."""
+
+    settings: list[str]
+    loss: float | None = msgspec.field(name="valid loss")
+    run: str
+    minutes: float | None
+
+
+class ArmRecord(msgspec.Struct, frozen=True):
+    """An arm: its published figure, every metric, the folders of its runs, and the minutes for which each trained.
+
+    `course` are points of the claim's `course`, means over the seeds; `series` is that of the `Arm`.
+    """
+
+    published: str | None
+    figures: dict[str, FigureRecord]
+    runs: list[str] = []
+    minutes: list[float | None] = []
+    grid: list[TrialRecord] = []
+    course: list[tuple[float, float]] = []
+    series: str | None = None
+
+
+class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict, with its line, as plain values; `judgement` and `by_token` as in `Verdict`."""
+
+    statement: str
+    answer: Answer
+    line: str
+    figures: str
+    p_value: float | None = None
+    needs: int | None = None
+    judgement: dict[str, Any] | None = None
+    by_token: dict[str, Any] | None = None
+
+
+class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A reproduction of a claim at one scale.
+
+    Attributes:
+        metrics: the names of the metrics and their descriptions, `headline` that of the published figures, `cost` that
+            which it is drawn against, if any.
+        course: the labels of two curves of which the second is drawn against the first, if any.
+        planned: how the number of seeds was planned, `effect` for which (the logarithm of a ratio), if it was.
+        verdict: the words after the name in the last line of the command, `answer` what they amount to.
+        minutes: of all trainings, trials included; None where nothing was trained.
+        versions: of elman, by which the runs were trained.
+        processors: the processors and GPUs that trained them.
+    """
+
+    name: str
+    claim: str
+    source: str
+    notes: str
+    scale: Scale
+    seeds: list[int]
+    planned: str
+    effect: float | None = None
+    headline: str
+    cost: str | None = None
+    course: tuple[str, str] | None = None
+    metrics: dict[str, str]
+    arms: dict[str, ArmRecord]
+    comparisons: list[ComparisonRecord]
+    answer: Answer
+    verdict: str
+    minutes: float | None = None
+    versions: list[str] = []
+    processors: list[str] = []
+    report: str
+
+    @property
+    def line(self) -> str:
+        """The last line of the command."""
+        return f"{self.name}: {self.verdict}"
+
+    @property
+    def training(self) -> dict[str, float]:
+        """The minutes of each run and trial by its folder; a run of several arms is in it once."""
+        pairs = [pair for arm in self.arms.values() for pair in zip(arm.runs, arm.minutes, strict=True)]
+        pairs += [(trial.run, trial.minutes) for arm in self.arms.values() for trial in arm.grid]
+        return {folder: minutes for folder, minutes in pairs if minutes is not None}
+
+
+def record(
+    planned: Plan,
+    measurements: Mapping[str, Sequence[Measurement]],
+    verdicts: Sequence[Verdict],
+    verdict: Verdict,
+    page: Path,
+) -> ClaimRecord:
+    """The record of a reproduction that is judged; `page` is where its page will be."""
+    claim, scale = planned.claim, planned.scale
+    trained = [one for each in planned.runs.values() for one in each if isinstance(one, PlannedRun)]
+    environments = [_environment(run.folder) for run in trained]
+    made = ClaimRecord(
+        name=claim.name,
+        claim=claim.sentence,
+        source=claim.source,
+        notes=claim.notes,
+        scale=scale,
+        seeds=list(planned.seeds),
+        planned=how_planned(claim, scale, len(planned.seeds)),
+        effect=claim.seeds.effect if isinstance(claim.seeds, Power) else None,
+        headline=claim.headline,
+        cost=claim.measure.cost,
+        course=claim.measure.course,
+        metrics=dict(claim.measure.metrics),
+        arms={arm.label: _arm(planned, arm, measurements[arm.label]) for arm in claim.arms},
+        comparisons=[_comparison(one) for one in verdicts],
+        answer=verdict.answer,
+        verdict=verdict.line,
+        versions=sorted({_version(found) for found in environments if "elman" in found}),
+        processors=sorted({found["processor"] for found in environments if "processor" in found}),
+        report=str(page),
+    )
+    return msgspec.structs.replace(made, minutes=sum(made.training.values()) if trained else None)
+
+
+def how_planned(claim: Claim, scale: Scale, count: int) -> str:
+    """How the number of seeds was chosen, in words, where `count` were trained."""
+    seeds = counted(count, "seed")
+    if count != claim.num_seeds(scale):
+        return f"{seeds}, as the command asked; {claim.num_seeds(scale)} are planned."
+    if scale == "quick":
+        return f"{seeds}: the scale quick only indicates what a claim would show."
+    if not isinstance(claim.seeds, Power):
+        return f"{seeds}, a number that the claim sets."
+    return (
+        f"{seeds}, which detect a ratio that is a factor of {math.exp(claim.seeds.effect):.4g} away from the bound of"
+        f" its comparison with a power of {100 * POWER:.0f} %, where the logarithms of the ratios by seed deviate by"
+        f" {claim.seeds.deviation:.2g}, as they did in a pilot."
+    )
+
+
+def _arm(planned: Plan, arm: Arm, measurements: Sequence[Measurement]) -> ArmRecord:
+    claim, trained = planned.claim, [one for one in planned.runs[arm.label] if isinstance(one, PlannedRun)]
+    return ArmRecord(
+        published=claim.published.get(arm.label),
+        figures={name: _figure([one.figures[name] for one in measurements]) for name in claim.measure.metrics},
+        runs=[str(run.folder) for run in trained],
+        minutes=list(map(_minutes, trained)),
+        grid=[_trial(trial) for trial in planned.trials.get(arm.label, [])],
+        course=mean_course(claim.measure.course, measurements),
+        series=arm.series,
+    )
+
+
+def mean_course(names: tuple[str, str] | None, measurements: Sequence[Measurement]) -> list[tuple[float, float]]:
+    """Finite means over the seeds, as far as all of them go; none where a measurement does not have both curves."""
+    if names is None or any(name not in one.curves for one in measurements for name in names):
+        return []
+    x, y = (zip(*(one.curves[name] for one in measurements), strict=False) for name in names)
+    means = [(statistics.fmean(one), statistics.fmean(other)) for one, other in zip(x, y, strict=True)]
+    return [point for point in means if all(map(math.isfinite, point))]
+
+
+def _trial(trial: Trial) -> TrialRecord:
+    return TrialRecord(list(trial.settings), finite(trial.loss), str(trial.run.folder), _minutes(trial.run))
+
+
+def _figure(values: Sequence[float]) -> FigureRecord:
+    whole = all(map(math.isfinite, values))
+    deviation = statistics.stdev(values) if len(values) > 1 and whole else None
+    unknown = [place for place, value in enumerate(values) if math.isnan(value)]
+    return FigureRecord(statistics.fmean(values) if whole else None, deviation, finite(list(values)), unknown)
+
+
+def _comparison(verdict: Verdict) -> ComparisonRecord:
+    facts = {**finite(msgspec.to_builtins(verdict)), "line": verdict.line, "p_value": verdict.p_value}
+    return msgspec.convert(facts, ComparisonRecord)
+
+
+def _minutes(run: PlannedRun) -> float | None:
+    """For how long a run trained, by its log."""
+    return None if (found := run.metrics) is None or not math.isfinite(found.seconds) else found.seconds / 60
+
+
+def _environment(folder: Path) -> dict[str, Any]:
+    """What a run was trained with; nothing where it is not known."""
+    path = folder / "environment.json"
+    return dict(read_json(path)) if path.is_file() else {}
+
+
+def _version(environment: Mapping[str, Any]) -> str:
+    """The version of elman, with the commit where it is named."""
+    commit = f", commit {environment['commit']}" if "commit" in environment else ""
+    return f"{environment['elman']}{commit}"
+
+
+def write_record(path: Path, made: ClaimRecord) -> None:
+    """Write the record as JSON."""
+    write_atomic(path, json_text(msgspec.to_builtins(made), indent=1) + "\n")
+
+
+def read_record(path: Path) -> ClaimRecord:
+    """The record in a file; raises UserError where it cannot be read as one."""
+    try:
+        return msgspec.convert(read_json(path), ClaimRecord)
+    except msgspec.ValidationError as error:
+        cure = "reproduce the claim again, which trains nothing that is trained"
+        raise UserError(f"{path}: not the record of a claim, or of another version ({error}); {cure}") from None

@@ -1,0 +1,162 @@
+"""Where runs and computations are kept: the same recipe, seed and data are trained once, whichever claim needs them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from elman.config.recipe import Recipe
+from elman.config.toml import DESCRIPTIVE, dump_recipe
+from elman.errors import UserError
+from elman.files import canonical_json, sha256_lines
+from elman.study.claim import Claim, Computation, Scale, Source, at_scale
+from elman.study.runs import PlannedRun
+from elman.tasks.estimate import estimate
+from elman.tasks.open import open_task, source_of, task_of
+
+
+@dataclass(frozen=True)
+class PlannedComputation:
+    """One computation of an arm, its arguments (`data` is --data or None), and where its result is kept."""
+
+    label: str
+    seed: int
+    data: str | None
+    computation: Computation
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """In messages."""
+        return f"{self.label}, seed {self.seed}"
+
+
+Planned = PlannedRun | PlannedComputation
+"""The run or computation of an arm for one seed."""
+
+SEED = 0
+"""Of all trials; claims begin with seed 1."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One alternative of an arm: its settings, and its run."""
+
+    settings: tuple[str, ...]
+    run: PlannedRun
+
+    @property
+    def loss(self) -> float | None:
+        """Nats per token of the validation text; infinite where the training diverged, None before it."""
+        return None if self.run.is_open else self.run.valid_nll
+
+
+def trial_recipes(source: Source) -> list[tuple[tuple[str, ...], Recipe]]:
+    """The alternatives of a source with their recipes; none where there is no grid."""
+    if source.grid is None:
+        return []
+    alternatives, shortened = source.grid
+    return [(settings, source.at(SEED, (*settings, *shortened))) for settings in alternatives]
+
+
+def chosen(trials: Sequence[Trial]) -> tuple[str, ...]:
+    """The settings with the lowest loss; those of the first trial while one is not trained, none without trials."""
+    losses = [trial.loss for trial in trials]
+    known = [loss for loss in losses if loss is not None]
+    if not trials or len(known) < len(trials):
+        return trials[0].settings if trials else ()
+    return trials[known.index(min(known))].settings
+
+
+class Store:
+    """The folder of a reproduction: `runs/`, `computed/` and the results; `data` is --data, if it is given."""
+
+    def __init__(self, out: Path, data: str | None) -> None:
+        if out.exists() and not out.is_dir():
+            raise UserError(f"{out} is a file; choose a folder for --out")
+        self.out, self.data = out, data
+        self._data_digests: dict[Any, str] = {}
+        self._folders: dict[str, Path] = {}
+        self._minutes: dict[str, float] = {}
+
+    def plan(self, claim: Claim, scale: Scale, seeds: Sequence[int]) -> dict[str, list[Planned]]:
+        """What every arm needs, in the order of the seeds; raises UserError where scale or data do not fit."""
+        if claim.data is not None and self.data is None:
+            raise UserError(f"{claim.name} needs --data: {claim.data}")
+        sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
+        recipes = [source.at(1) for source in sources.values() if not isinstance(source, Computation)]
+        if self.data is not None and len({recipe.data.corpus for recipe in recipes}) > 1:
+            raise UserError(f"{claim.name} compares several corpora at --scale {scale}; leave out --data {self.data}")
+        folder = self.out / "computed" / at_scale(claim.name, scale)
+        suffix = "" if self.data is None else "-" + sha256_lines(self.data)[:8]
+        planned = dict[str, list[Planned]]()
+        for label, source in sources.items():
+            if isinstance(source, Computation):
+                paths = {seed: folder / f"{_file_name(label)}-{seed}{suffix}.json" for seed in seeds}
+                planned[label] = [PlannedComputation(label, seed, self.data, source, paths[seed]) for seed in seeds]
+            else:
+                more = chosen(self._trials(label, source))
+                planned[label] = [self.place(label, source.at(seed, more)) for seed in seeds]
+        return planned
+
+    def trials(self, claim: Claim, scale: Scale) -> dict[str, list[Trial]]:
+        """The trials of every arm that is tuned, by its label."""
+        sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
+        found = {label: self._trials(label, one) for label, one in sources.items() if isinstance(one, Source)}
+        return {label: trials for label, trials in found.items() if trials}
+
+    def _trials(self, label: str, source: Source) -> list[Trial]:
+        return [Trial(settings, self.place(label, recipe, trial=True)) for settings, recipe in trial_recipes(source)]
+
+    def place(self, label: str, recipe: Recipe, *, trial: bool = False) -> PlannedRun:
+        """The run of a recipe, trained or not; a `trial` is not evaluated after its training."""
+        recipe = recipe if self.data is None else task_of(recipe).elsewhere(recipe, self.data)
+        data = recipe.data
+        facts = {key: value for key, value in canonical(recipe).items() if key not in DESCRIPTIVE}
+        facts["data"] = {recipe.kind: canonical(data.options), "digest": self._data_digest(recipe)}
+        if data.evaluation != type(data.evaluation)():
+            facts["evaluation"] = canonical(data.evaluation)
+        digest = digest_of(facts)
+        if digest not in self._folders:
+            existing = sorted((self.out / "runs").glob(f"*-{digest}"))
+            self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{_file_name(label)}-{digest}"
+        return PlannedRun(label, recipe, self._folders[digest], trial)
+
+    def minutes_of(self, run: PlannedRun, device: torch.device) -> float:
+        """Minutes to train a run, from a few timed steps; recipes that differ only by seed are timed once."""
+        key = dump_recipe(msgspec.structs.replace(run.recipe, seed=0))
+        if key not in self._minutes:
+            self._minutes[key] = float(estimate(run.recipe, None, device)["minutes"])
+        return self._minutes[key]
+
+    def _data_digest(self, recipe: Recipe) -> str:
+        source = source_of(recipe)
+        key = source, msgspec.json.encode(recipe.data)
+        if key not in self._data_digests:
+            self._data_digests[key] = open_task(recipe, source).digest
+        return self._data_digests[key]
+
+
+def canonical(value: Any) -> Any:
+    """A record as plain values without those equal to their defaults: a new key with a default changes no digest."""
+    if not isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value, str_keys=True)
+    kept: dict[str, Any] = {"kind": value.__struct_config__.tag}
+    for field in msgspec.structs.fields(value):
+        default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+        found = getattr(value, field.name)
+        if found != default:
+            kept[field.encode_name] = canonical(found)
+    return kept
+
+
+def digest_of(facts: Mapping[str, Any]) -> str:
+    """The digest in the names of run folders: runs of equal digest have equal results."""
+    return sha256_lines(canonical_json(facts))[:12]
+
+
+def _file_name(label: str) -> str:
+    return label.replace("/", " over ")

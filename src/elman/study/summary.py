@@ -1,0 +1,156 @@
+"""Many claims at once: their records, and the p-values adjusted for their number."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from elman.errors import UserError, command, notice
+from elman.evaluation.paired import holm
+from elman.study.claim import Claim, Scale, at_scale
+from elman.study.record import ClaimRecord, read_record
+from elman.study.statistics import LEVEL
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a table of claims says of one: verdict, p-value where a test decides it, seeds, minutes of training."""
+
+    name: str
+    verdict: str
+    p_value: float | None
+    seeds: int
+    minutes: float | None
+
+    @property
+    def answer(self) -> str:
+        """The verdict without its remark in parentheses."""
+        return self.verdict.partition(" (")[0]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The records of a scale, in the order of all `claims` that are asked for.
+
+    Of claims that have no record here the rows of an `earlier` summary are kept.
+    """
+
+    scale: Scale
+    claims: Sequence[Claim]
+    records: Sequence[ClaimRecord]
+    earlier: Sequence[Row] = ()
+
+    @cached_property
+    def kept(self) -> dict[str, Row]:
+        """The rows of an earlier summary that are kept, by claim."""
+        ours, known = {one.name for one in self.records}, {claim.name for claim in self.claims}
+        return {row.name: row for row in self.earlier if row.name in known - ours}
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Those of the records and those kept, in the order of the claims."""
+        ours = {one.name: Row(one.name, one.verdict, p_value(one), len(one.seeds), one.minutes) for one in self.records}
+        known = self.kept | ours
+        return [known[claim.name] for claim in self.claims if claim.name in known]
+
+    @cached_property
+    def missing(self) -> list[Claim]:
+        """The claims that have no row."""
+        known = {row.name for row in self.rows}
+        return [claim for claim in self.claims if claim.has(self.scale) and claim.name not in known]
+
+    @cached_property
+    def p_values(self) -> dict[str, float]:
+        """Of the claims that a test decides or could decide, by name."""
+        return {row.name: row.p_value for row in self.rows if row.p_value is not None}
+
+    @cached_property
+    def adjusted(self) -> dict[str, float]:
+        """The p-values for so many claims by Holm's method."""
+        return dict(zip(self.p_values, holm(list(self.p_values.values())), strict=True))
+
+    @property
+    def minutes(self) -> float:
+        """Of training for the records; a run of several claims counts once."""
+        return sum({folder: minutes for one in self.records for folder, minutes in one.training.items()}.values())
+
+    @property
+    def tally(self) -> str:
+        """How many claims have which verdict."""
+        counts = Counter(row.answer for row in self.rows)
+        parts = [f"{verdict}: {counts[verdict]}" for verdict in sorted(counts, key=lambda verdict: -counts[verdict])]
+        return ", ".join([*parts, *([f"not run: {len(self.missing)}"] if self.missing else [])])
+
+    @property
+    def chance(self) -> str:
+        """What to expect of so many tests by chance, and what Holm's method leaves."""
+        count = len(self.p_values)
+        decided = [row.name for row in self.rows if row.answer != "undecided" and row.name in self.p_values]
+        kept = [name for name in decided if self.adjusted[name] < LEVEL]
+        lost = "" if len(kept) == len(decided) else f" (not {', '.join(name for name in decided if name not in kept)})"
+        return (
+            f"Claims judged by tests of ratios at the {100 * LEVEL:.0f} % level: {count}; if no difference existed,"
+            f" {LEVEL * count:.2g} of them or fewer would be decided by chance. Decided: {len(decided)}, and"
+            f" {len(kept)} after adjustment for the number of claims by Holm's method{lost}."
+        )
+
+    def facts(self) -> list[dict[str, Any]]:
+        """The claims as plain values, for JSON."""
+        ran = [
+            {
+                "name": one.name,
+                "claim": one.claim,
+                "source": one.source,
+                "scale": one.scale,
+                "verdict": one.verdict,
+                "p": self.p_values.get(one.name),
+                "p_holm": self.adjusted.get(one.name),
+                "seeds": len(one.seeds),
+                "minutes": one.minutes,
+                "report": one.report,
+            }
+            for one in self.records
+        ]
+        return [*ran, *({"name": claim.name, "claim": claim.sentence, "verdict": "not run"} for claim in self.missing)]
+
+
+WITHIN = (
+    "Within a claim nothing is adjusted: a claim holds if all its comparisons hold, so its p-value is the largest of"
+    " theirs (an intersection-union test). That of a claim that does not hold is the smallest of its comparisons that"
+    " fail, times the number of ratios compared. A bound on every seed has no p-value."
+)
+
+
+def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
+    """The records of claims in a folder of reproductions, with those of `claims` that have none.
+
+    A record that cannot be read is reported and counts as none. Raises UserError where no claim has one at this scale.
+    """
+    paths = [out / f"{at_scale(claim.name, scale)}.json" for claim in claims]
+    records = [one for path in paths if path.is_file() and (one := _readable(path)) is not None]
+    if not records:
+        run = command("reproduce", "all", "--scale", scale, "--out", out)
+        raise UserError(f"{out}: no claim has a result at the scale {scale}; run `{run}`")
+    return Summary(scale, claims, records)
+
+
+def _readable(path: Path) -> ClaimRecord | None:
+    try:
+        return read_record(path)
+    except UserError as error:
+        notice(f"left out: {error}")
+        return None
+
+
+def p_value(made: ClaimRecord) -> float | None:
+    """Of a claim, from its comparisons, as `WITHIN` describes; None where no test decides it."""
+    ratios = [one for one in made.comparisons if one.judgement is not None]
+    if made.answer == "does not hold":
+        failing = [one.p_value for one in made.comparisons if one.answer == made.answer]
+        known = [p for p in failing if p is not None]
+        return min(1.0, len(ratios) * min(known)) if len(known) == len(failing) else None
+    if any(one.answer == "undecided" and one.p_value is None for one in ratios):
+        return None
+    return max((one.p_value for one in ratios if one.p_value is not None), default=None)

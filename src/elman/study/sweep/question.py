@@ -1,0 +1,192 @@
+"""What a sweep asks, as its folder records it: the recipe, what is varied, the seeds, the data, the search."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+import tomli_w
+
+from elman.config.plugins import resuming
+from elman.config.recipe import Recipe
+from elman.config.toml import DESCRIPTIVE, flatten, read_tables, set_recipe
+from elman.errors import UserError
+from elman.files import write_atomic
+from elman.formats import read_json
+from elman.study.runs import PlannedRun
+from elman.study.store import Store
+from elman.study.sweep.space import Setting, Space, Values
+from elman.tasks.open import entitled
+
+SearchName: TypeAlias = Literal["grid", "random", "optuna"]
+
+BASE, RECORD = "base.toml", "sweep.json"
+"""In the folder of a sweep: the recipe with nothing set, and the question with what has been found so far."""
+
+TRIALS = 20
+"""Settings that are tried at random or by Optuna."""
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a sweep asks, beside its recipe.
+
+    Attributes:
+        space: what is set, and what is varied.
+        search: grid (every combination), random or optuna.
+        trials: how many settings a search tries; None for a grid.
+        seeds: of the runs, the same for every setting.
+        sampler_seed: of the search.
+        data: as --data, None: that of the recipe.
+    """
+
+    space: Space
+    search: SearchName = "grid"
+    trials: int | None = None
+    seeds: tuple[int, ...] = (1,)
+    sampler_seed: int = 0
+    data: str | None = None
+
+    def settings(self) -> list[Setting]:
+        """The settings of a grid or a random search; raises UserError where a grid has a range."""
+        if self.search == "grid":
+            return self.space.grid()
+        return self.space.drawn(self.sampler_seed, self.trials or TRIALS)
+
+
+class Sweep:
+    """A sweep in its folder: which run belongs to a setting and a seed."""
+
+    def __init__(self, out: Path, tables: dict[str, Any], question: Question, name: str) -> None:
+        self.out, self.tables, self.question, self.name = out, tables, question, name
+        self.store = Store(out, question.data)
+
+    def recipe(self, setting: Setting, seed: int) -> Recipe:
+        """The recipe of a run; raises UserError, which names the setting, where it cannot be one."""
+        settings = [*self.question.space.fixed, *setting.settings, f"seed={seed}"]
+        settings.sort(key=lambda one: one.partition("=")[0].count("."))  # so that no table replaces a key set within it
+        source = self.name if not setting.values else f"{self.name}, {self.label(setting)}"
+        return entitled(set_recipe(self.tables, settings, source), self.question.data, settings)
+
+    def label(self, setting: Setting) -> str:
+        """A setting in short."""
+        return self.question.space.label(setting)
+
+    def run(self, setting: Setting, seed: int) -> PlannedRun:
+        """The run of a setting and a seed, trained or not; its folder is named by both."""
+        label = self.label(setting)
+        short = re.sub(r"[^\w.=+-]+", "_", f"{label},seed={seed}")[:80]
+        return dataclasses.replace(self.store.place(short, self.recipe(setting, seed)), label=label)
+
+    def runs(self, setting: Setting) -> list[PlannedRun]:
+        """Its runs, in the order of the seeds."""
+        return [self.run(setting, seed) for seed in self.question.seeds]
+
+
+def open_sweep(out: Path, recipe: Path, question: Question) -> Sweep:
+    """The sweep of a question; raises UserError where the folder holds another, or the recipe cannot be read."""
+    tables = read_tables(recipe)
+    sweep = Sweep(out, tables, question, str(recipe))
+    if (out / RECORD).is_file():
+        known = reopen_sweep(out)
+        _require_same(out, known, sweep)
+    elif (out / "recipe.toml").is_file():
+        raise UserError(f"{out} is a run folder; choose another --out for the sweep")
+    return sweep
+
+
+def reopen_sweep(out: Path) -> Sweep:
+    """The sweep that a folder holds; raises UserError where it holds none, or its record is damaged."""
+    if not (out / RECORD).is_file() or not (out / BASE).is_file():
+        raise UserError(f"{out} holds no sweep: it has no {RECORD} and {BASE}; give the RECIPE and --set to begin one")
+    try:
+        question = msgspec.convert(read_json(out / RECORD)["question"], Question)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{out / RECORD}: damaged ({error}); restore it, or choose another --out") from None
+    return Sweep(out, read_tables(out / BASE), question, str(out / BASE))
+
+
+def write_question(sweep: Sweep, found: dict[str, Any]) -> None:
+    """Write the recipe and the record: the question, and what has been found so far."""
+    if not (sweep.out / BASE).is_file():
+        write_atomic(sweep.out / BASE, tomli_w.dumps(sweep.tables))
+    record = {"question": msgspec.to_builtins(sweep.question), **found}
+    write_atomic(sweep.out / RECORD, msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+
+
+def left_out(sweep: Sweep) -> list[str]:
+    """Seeds and values that the record of its folder has and the sweep lacks."""
+    if not (sweep.out / RECORD).is_file():
+        return []
+    old, new = reopen_sweep(sweep.out).question, sweep.question
+    found = [f"seed {seed}" for seed in old.seeds if seed not in new.seeds]
+    for key, axis in old.space.axes.items():
+        kept = new.space.axes.get(key)
+        if isinstance(axis, Values) and isinstance(kept, Values):
+            found += [f"{key}={text}" for text in axis.texts if text not in kept.texts]
+    return found
+
+
+def _require_same(out: Path, known: Sweep, asked: Sweep) -> None:
+    """Raise UserError where a question is not that of the folder; more seeds, values and trials are the same one."""
+    changed = _changed_tables(known.tables, asked.tables)
+    old, new = known.question, asked.question
+    fixed = {*old.space.fixed} ^ {*new.space.fixed}
+    differences = {
+        "the recipe": ", ".join(changed[:3]),
+        "--set": ", ".join(sorted(fixed)),
+        "the keys that are varied": "" if {*old.space.axes} == {*new.space.axes} else ", ".join(old.space.axes),
+        "--search": "" if old.search == new.search else old.search,
+        "--data": "" if old.data == new.data else str(old.data),
+    }
+    if old.search != "grid":
+        differences["the ranges"] = "" if old.space.axes == new.space.axes else ", ".join(old.space.axes)
+        differences["--seed"] = "" if old.sampler_seed == new.sampler_seed else str(old.sampler_seed)
+    if old.search == "optuna":
+        differences["--seeds"] = "" if old.seeds == new.seeds else ",".join(map(str, old.seeds))
+    for what, before in differences.items():
+        if before:
+            raise UserError(
+                f"{out} holds another sweep: {what} differ ({before}); choose another --out, or continue that one with"
+                f" {resuming('sweep', out)}"
+            )
+
+
+def _changed_tables(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    a, b = (
+        dict(flatten({key: part for key, part in tables.items() if key not in DESCRIPTIVE})) for tables in (old, new)
+    )
+    return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds such as 1-5 or 1,2,7; raises UserError where they cannot be read.
+
+    Example:
+        >>> parse_seeds("1-3,7")
+        (1, 2, 3, 7)
+    """
+    seeds = list[int]()
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
+        if found is None or (last := int(found[2] or found[1])) < int(found[1]):
+            raise UserError(f"--seeds {text}: write seeds as 1-5 or 1,2,7")
+        more = range(int(found[1]), last + 1)
+        if len(seeds) + len(more) > 10_000:
+            raise UserError(f"--seeds {text}: too many; 10,000 at most")
+        seeds += more
+    if len(set(seeds)) < len(seeds):
+        raise UserError(f"--seeds {text}: a seed is there twice")
+    return tuple(seeds)
+
+
+def numbers_of(sweep: Sweep, key: str, settings: Sequence[Setting]) -> list[float] | None:
+    """The values of a key as numbers, in the order of the settings; None where one is not, or only two are listed."""
+    axis = sweep.question.space.axes[key]
+    if isinstance(axis, Values) and len(axis.texts) < 3:
+        return None
+    try:
+        return [float(dict(setting.values)[key]) for setting in settings]
+    except ValueError:
+        return None

@@ -1,0 +1,286 @@
+"""The summary of claims: p-values and their adjustment, the page, Markdown with drawings, the command."""
+
+import dataclasses
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+
+import msgspec
+import pytest
+
+from elman.cli import main
+from elman.errors import UserError
+from elman.study import claims as registry
+from elman.study.claim import Arm, Computation, Source
+from elman.study.comparison import lower
+from elman.study.figures import drawings
+from elman.study.record import ArmRecord, FigureRecord, read_record, write_record
+from elman.study.summary import p_value, summarise
+from elman.study.summary_files import write_markdown
+from support.claims import ERRORS, Error, claim
+
+OPEN = dataclasses.replace(ERRORS, cost="error", course=("hours", "error so far"))
+TOYS = (
+    claim("toy-clear", Error(1.0), Error(3.0, 0.11)),
+    claim("toy-opposite", Error(3.0, 0.12), Error(1.0)),
+    claim("toy-open", Error(1.0, 0.3), Error(1.4, 0.05), measure=OPEN),
+    claim("toy-absent", Error(1.0), Error(2.0)),
+    claim("toy-of-paper", Error(1.0), Error(2.0), arms=(Arm("a", paper=Source("x")), Arm("b", paper=Source("x")))),
+    claim("toy-of-data", Error(1.0), Error(2.0), data="a file"),
+)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The results of three of the toys."""
+    folder = tmp_path_factory.mktemp("results")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "CLAIMS", {one.name: one for one in TOYS})
+        for one in TOYS[:3]:
+            assert main(["reproduce", one.name, "--out", str(folder), "--threads", "1"]) == 0
+    return folder
+
+
+@pytest.fixture
+def out(results, tmp_path, monkeypatch):
+    """A copy of them, beside a registry of the toys alone."""
+    monkeypatch.setattr(registry, "CLAIMS", {one.name: one for one in TOYS})
+    return shutil.copytree(results, tmp_path / "out")
+
+
+def comparison(made, *changes):
+    """The record with the comparisons changed in turn."""
+    rows = [msgspec.structs.replace(old, **new) for old, new in zip(made.comparisons, changes, strict=True)]
+    return msgspec.structs.replace(made, comparisons=rows)
+
+
+def test_p_values_of_claims(out):
+    """The largest where all must hold; that of a failing comparison, times the number of ratios."""
+    holds, fails, undecided = (read_record(out / f"{one.name}.json") for one in TOYS[:3])
+    assert [one.answer for one in (holds, fails, undecided)] == ["holds", "does not hold", "undecided"]
+    assert p_value(holds) == holds.comparisons[0].p_value < 0.05
+    assert p_value(fails) == fails.comparisons[0].p_value < 0.05
+    assert p_value(undecided) > 0.05
+    ratio = {"judgement": {}, "answer": "holds"}
+    assert p_value(comparison(holds, {**ratio, "p_value": 0.01}, {**ratio, "p_value": 0.03})) == 0.03
+    first = {**ratio, "answer": "does not hold", "p_value": 0.02}
+    assert p_value(comparison(fails, first, {**ratio, "p_value": 0.001})) == pytest.approx(0.04)
+    bound = {"judgement": None, "p_value": None}
+    assert p_value(comparison(holds, bound, bound)) is None, "bounds have none"
+    assert p_value(comparison(fails, first, {**bound, "answer": "does not hold"})) is None, "a bound decides"
+    open_ = {**ratio, "answer": "undecided", "p_value": None}
+    assert p_value(comparison(undecided, open_, {**ratio, "p_value": 0.01})) is None, "not tested"
+
+
+def test_p_values_are_adjusted_for_the_number_of_claims(out):
+    summary = summarise(out, TOYS, "small")
+    assert [one.name for one in summary.records] == ["toy-clear", "toy-opposite", "toy-open"]
+    assert [one.name for one in summary.missing] == ["toy-absent", "toy-of-data"], "not that of another scale"
+    small, middle, large = sorted(summary.p_values.values())
+    assert sorted(summary.adjusted.values()) == pytest.approx([3 * small, max(3 * small, 2 * middle), large])
+    assert summary.tally == "holds: 1, does not hold: 1, undecided: 1, not run: 2"
+    assert "level: 3; if no difference existed, 0.15 of them or fewer" in summary.chance
+    assert "Decided: 2, and 2 after adjustment" in summary.chance
+
+
+def test_what_the_adjustment_takes_away_is_named(out):
+    made = read_record(out / "toy-clear.json")
+    write_record(out / "toy-clear.json", comparison(made, {"p_value": 0.03}, {}))
+    summary = summarise(out, TOYS, "small")
+    assert summary.adjusted["toy-clear"] == pytest.approx(0.06)
+    assert summary.chance.endswith("Decided: 2, and 1 after adjustment for the number of claims by Holm's method"
+                                   " (not toy-clear).")  # fmt: skip
+
+
+def test_a_run_of_several_claims_counts_once(out):
+    for name in ("toy-clear", "toy-open"):
+        made = read_record(out / f"{name}.json")
+        arm = msgspec.structs.replace(made.arms["a"], runs=["runs/shared", f"runs/{name}"], minutes=[2.0, 0.5])
+        arms = {**made.arms, "a": arm}
+        write_record(out / f"{name}.json", msgspec.structs.replace(made, arms=arms, minutes=2.5))
+    assert summarise(out, TOYS, "small").minutes == 3.0
+
+
+def test_of_many_arms_the_table_has_the_extremes_and_the_one_that_is_compared_with_all(out, tmp_path):
+    made = read_record(out / "toy-clear.json")
+    means = {"LSTM": 5.0, "mLSTM": 4.0, **{f"cell {index}": 3.0 + index for index in range(7)}}
+    arms = {
+        label: ArmRecord(None, {"error": FigureRecord(mean, 0.0, [mean, mean, mean])}) for label, mean in means.items()
+    }
+    ratios = [
+        msgspec.structs.replace(
+            made.comparisons[0], statement=f"error of LSTM is no higher than of {label} (within 1%)"
+        )
+        for label in means
+        if label != "LSTM"
+    ]
+    path = out / "toy-clear.json"
+    write_record(path, msgspec.structs.replace(made, arms=arms, comparisons=ratios))
+    text = write_markdown(tmp_path / "claims.md", summarise(out, TOYS[:1], "small")).read_text()
+    assert "|  | LSTM: 5 ± 0; cell 0: 3 ± 0; cell 6: 9 ± 0; 6 between (mean error) |" in text
+    del arms["cell 5"]
+    write_record(path, msgspec.structs.replace(made, arms=arms, comparisons=ratios))
+    text = write_markdown(tmp_path / "claims.md", summarise(out, TOYS[:1], "small")).read_text()
+    assert "cell 4: 7 ± 0; cell 6: 9 ± 0 (mean error) |" in text
+
+
+def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_path, monkeypatch):
+    """A network in three sizes, given in another order than that of its costs, and one in a single size."""
+    sizes = (("two", 2.0, "lstm"), ("three", 1.5, "lstm"), ("one", 3.0, "lstm"), ("gru", 2.5, None))
+    arms = tuple(Arm(name, Computation(Error(error), 0.1), series=series) for name, error, series in sizes)
+    made = claim(
+        "toy-sizes", Error(1.0), Error(1.0), arms=arms, comparisons=(lower("error", "two", "one"),), published={},
+        measure=dataclasses.replace(OPEN, cost="error", course=None),
+    )  # fmt: skip
+    monkeypatch.setattr(registry, "CLAIMS", {made.name: made})
+    assert main(["reproduce", made.name, "--out", str(tmp_path), "--threads", "1"]) == 0
+    found = read_record(tmp_path / "toy-sizes.json")
+    assert [arm.series for arm in found.arms.values()] == ["lstm", "lstm", "lstm", None]
+    (drawing,) = drawings(found)
+    axes = drawing.figure.axes[0]
+    assert [text.get_text() for text in axes.texts] == ["lstm", "gru"]
+    assert [[round(x, 6) for x in line.get_xdata()] for line in axes.lines] == [[3.1], [1.6, 2.1, 3.1], [2.6]]
+    text = write_markdown(tmp_path / "claims.md", summarise(tmp_path, [made], "small")).read_text()
+    assert "mean error against mean error, a line per series of arms]" in text
+
+
+def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
+    capsys.readouterr()
+    into = tmp_path / "docs" / "claims.md"
+    assert main(["reproduce", "summary", "--out", str(out), "--into", str(into)]) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines()[-1] == "holds: 1, does not hold: 1, undecided: 1, not run: 2"
+    page, text = (out / "index.html").read_text(), into.read_text()
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    for one in TOYS[:3]:
+        assert f'<section id="{one.name}">' in page
+        assert f'<a href="#{one.name}">{one.name}</a>' in page
+        assert f'<a href="{one.name}.html">' in page
+        assert f"![mean error by arm, a dot per seed](images/claims/{one.name}.svg)" in text
+        drawing = (into.parent / "images" / "claims" / f"{one.name}.svg").read_text()
+        assert ElementTree.fromstring(drawing.encode()).get("width")
+        assert "var(--" not in drawing
+        assert f"## {one.name}\n" in text
+    assert text.count("-cost.svg)") == 1, "of the claim that names a cost"
+    assert "![mean error against mean error, a point per arm](images/claims/toy-open-cost.svg)" in text
+    assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-cost.svg").getroot().get("width")
+    assert text.count("-course.svg)") == 1, "of the claim that names a course"
+    assert "![error so far against hours, a line per arm](images/claims/toy-open-course.svg)" in text
+    assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-course.svg").getroot().get("width")
+    assert "In the course of training" in (out / "toy-open.html").read_text()
+    assert "In the course of training" not in (out / "toy-clear.html").read_text()
+    assert "What it costs" in (out / "toy-open.html").read_text()
+    assert "What it costs" not in (out / "toy-clear.html").read_text()
+    assert "Not run: `toy-absent`, `toy-of-data`." in text
+    assert "| [toy-clear](#toy-clear): the error of a is lower (toy-clear) (" in text
+    assert re.search(r"\| a: 1\.\d+ ± 0\.1000; b: 3\.\d+ ± [\d.]+ \(mean error\) \| holds \|", text)
+    assert "&lt;unk> \\| 3" in text
+    assert "1.1000 ± 0.1000" in text
+    assert "1.1000 ± 0.1000" in page
+    assert str(tmp_path) not in text, "nothing of where the results are"
+
+
+def test_equal_results_are_written_alike(out, tmp_path):
+    files = []
+    for place in ("one", "two"):
+        into = tmp_path / place / "claims.md"
+        assert main(["reproduce", "summary", "--out", str(out), "--into", str(into)]) == 0
+        files.append([path.read_bytes() for path in sorted(into.parent.rglob("*.*"))])
+    assert files[0] == files[1]
+
+
+def test_claims_without_a_new_result_are_kept_in_the_file(out, tmp_path, capsys):
+    """Writing the same claims at once or one after another leaves the same file."""
+    command = ["reproduce", "summary", "--out", str(out), "--into"]
+    whole, parts = tmp_path / "whole" / "claims.md", tmp_path / "parts" / "claims.md"
+    assert main([*command, str(whole)]) == 0
+    aside = out / "toy-open.json"
+    aside.rename(tmp_path / "later.json")
+    assert main([*command, str(parts)]) == 0
+    assert "## toy-open" not in parts.read_text()
+    assert "not run: 3" in parts.read_text()
+    (tmp_path / "later.json").rename(aside)
+    for name in ("toy-clear", "toy-opposite"):
+        (out / f"{name}.json").rename(tmp_path / f"{name}.json")
+    capsys.readouterr()
+    assert main([*command, str(parts)]) == 0
+    assert "2 claims have no new result and are kept as they stand" in capsys.readouterr().err
+    total = re.search(r"\n\nThe trainings took .* counts once\.", whole.read_text())
+    assert parts.read_text() == whole.read_text().replace(total[0], "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# My notes\n", "not a summary of claims at the scale small; choose another file, or remove it"),
+        (
+            "# Published claims\n\nWritten by `elman reproduce summary` from the results at quick scale: holds: 1.\n\n"
+            "## Tests, seeds and times\n",
+            "not a summary of claims at the scale small",
+        ),
+        (
+            "# Published claims\n\nWritten by `elman reproduce summary` from the results at small scale: holds: 1.\n\n"
+            "## Tests, seeds and times\n\n## toy-absent\n",
+            "its claims cannot be read",
+        ),
+    ],
+)
+def test_another_file_is_not_overwritten(text, message, out, tmp_path, capsys):
+    into = tmp_path / "notes.md"
+    into.write_text(text)
+    assert main(["reproduce", "summary", "--out", str(out), "--into", str(into)]) == 2
+    assert message in capsys.readouterr().err
+    assert into.read_text() == text
+
+
+def test_the_facts_are_printed_as_json(out, capsys):
+    capsys.readouterr()
+    assert main(["reproduce", "summary", "--out", str(out), "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["toy-clear"]["verdict"] == "holds"
+    assert rows["toy-clear"]["p_holm"] >= rows["toy-clear"]["p"]
+    assert rows["toy-absent"] == {"name": "toy-absent", "claim": TOYS[3].sentence, "verdict": "not run"}
+
+
+def test_all_ends_with_the_index(tmp_path, monkeypatch, capsys):
+    named = [dataclasses.replace(TOYS[0], name="toy-first"), *TOYS[4:]]
+    monkeypatch.setattr(registry, "CLAIMS", {one.name: one for one in named})
+    assert main(["reproduce", "all", "--out", str(tmp_path), "--quick"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines()[-1] == "toy-first: indicates that it holds"
+    assert f"summary: {tmp_path / 'index-quick.html'}" in told.err
+    page = (tmp_path / "index-quick.html").read_text()
+    assert "indicates that it holds: 1" in page or "Indicates that it holds: 1" in page
+    assert "how much trainings differ by seed is not in it" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["summary", "--out", "nowhere"],
+            "nowhere: no claim has a result at the scale small; run `elman reproduce all --scale small",
+        ),
+        (["rank-bound", "--into", "claims.md"], "--into belongs to `elman reproduce summary`"),
+        (["summary", "--into", "."], "is a folder; give the name of a file"),
+    ],
+)
+def test_mistakes_are_reported_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", *arguments]) == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert len(told) == 1
+    assert message in told[0]
+
+
+def test_a_record_that_cannot_be_read_is_reported_and_left_out(out, capsys):
+    (out / "toy-open.json").write_text("[]")
+    summary = summarise(out, TOYS, "small")
+    assert [one.name for one in summary.records] == ["toy-clear", "toy-opposite"]
+    assert [claim.name for claim in summary.missing] == ["toy-open", "toy-absent", "toy-of-data"]
+    assert "toy-open.json: not the record of a claim" in capsys.readouterr().err
+    for name in ("toy-clear", "toy-opposite"):
+        (out / f"{name}.json").unlink()
+    with pytest.raises(UserError, match="no claim has a result at the scale small"):
+        summarise(out, TOYS, "small")
