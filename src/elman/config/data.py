@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import msgspec
 
 from elman.config.parts import find
-from elman.config.record import TOKENS, Record, Reporting, restricted
+from elman.config.record import TOKENS, Reporting, restricted
 
 if TYPE_CHECKING:
     from elman.config.recipe import Recipe
 
 
-class Data(Record, frozen=True):
+class Data:
     """A recipe's data: a record with the tag field `kind`, whose other keys are options.
 
     The key `kind` names a package of `elman.kinds`, whose module `record` holds the record, or one that a plug-in adds;
@@ -32,6 +32,7 @@ class Data(Record, frozen=True):
         needs: what is read, in words, for messages
     """
 
+    __slots__ = ()
     folder: ClassVar[str] = "elman.kinds"
     encoders: ClassVar[tuple[str, ...]]
     command: ClassVar[str]
@@ -51,7 +52,7 @@ class Data(Record, frozen=True):
 
     def changed(self, **keys: Any) -> Self:
         """The same data with other keys."""
-        return msgspec.structs.replace(self, **keys)
+        return msgspec.structs.replace(self, **keys)  # type: ignore[type-var]
 
     @property
     def options(self) -> Any:
