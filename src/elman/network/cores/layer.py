@@ -1,5 +1,6 @@
 """One recurrent layer: the weights of a cell, and the dropout of its products and weights."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -68,10 +69,14 @@ class Layer(nn.Module):
 
     def weights(self) -> Weights:
         """The arrays to compute with: in training, DropConnect is applied to a copy of the recurrent weights."""
-        arrays: dict[str, Tensor | None] = dict(self._parameters)
+        return self.dropped(self._parameters)
+
+    def dropped(self, arrays: Mapping[str, Tensor | None]) -> Weights:
+        """The same of arrays that stand elsewhere."""
+        recurrent = arrays["weight_hh"]
         if self.weight_drop and self.training:
-            assert self.weight_hh is not None
-            arrays["weight_hh"] = dropout.elementwise(self.weight_hh, self.weight_drop)
+            assert recurrent is not None
+            arrays = {**arrays, "weight_hh": dropout.elementwise(recurrent, self.weight_drop)}
         return Weights.of(arrays, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
@@ -84,16 +89,16 @@ class Layer(nn.Module):
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """As `forward`, with the result of `weights`. All is computed in their type, under autocast too."""
-        dtype, device = self.weight_ih.dtype, xs.device.type
+        dtype, device = weights.weight_ih.dtype, xs.device.type
         if xs.dtype == dtype and not torch.is_autocast_enabled(device):
             return self._run(weights, xs, state)
         with torch.autocast(device, enabled=False):
             return self._run(weights, xs.to(dtype), tuple(part.to(dtype) for part in state))
 
     def _run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        if self._masked and (self.recurrent_dropout or self.gate_masks):
+        if self.masked and (self.recurrent_dropout or self.gate_masks):
             return unroll(self.one_step(state[0]), weights, xs, state)
-        if self._masked:
+        if self.masked:
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
         if _is_small_step(weights, xs):
@@ -101,12 +106,13 @@ class Layer(nn.Module):
         return self.scan(weights, xs, state)
 
     @property
-    def _masked(self) -> bool:
+    def masked(self) -> bool:
+        """Whether the products have masks now."""
         return self.training and bool(self.recurrent_dropout or self.input_dropout)
 
     def one_step(self, h: Tensor) -> Step:
         """The step of a window that begins with output h [B, H]; in training with the masks of its products."""
-        if not self._masked:
+        if not self.masked:
             return self.cell.step
         held = self._draw(h) if self.locked else None
 
