@@ -28,7 +28,7 @@ def test_words_are_aligned_to_the_left(words, capsys):
 
 
 def test_figures_of_a_diverged_model_are_short(capsys):
-    row = Result(split="test", nll=2e5, perplexity=1e304, bits_per_token=3e5, tokens=3, characters=3, words=3)
+    row = Result.of(split="test", nll=2e5, perplexity=1e304, bits_per_token=3e5, tokens=3, characters=3, words=3)
     show.print_figures("title", "run", [("run", row)])
     printed = capsys.readouterr().out
     assert "1e+304" in printed

@@ -12,8 +12,8 @@ import pytest
 
 from elman.data.archives import LIMIT, read_npy, read_npz
 from elman.data.catalog import prepare, unpack
-from elman.data.catalog.pianoroll import convert_pickle
 from elman.errors import UserError
+from elman.kinds.music.pianoroll import convert_pickle
 
 TEXT = b"the same words again and again\n" * 2000
 

@@ -5,10 +5,10 @@ import pytest
 
 from elman.data.kinds import look
 from elman.data.pair_tables import read_pair_table
-from elman.data.series.table import read_table
 from elman.data.stimuli import read_table as read_stimuli
 from elman.data.tables import rows_of
 from elman.errors import UserError
+from elman.kinds.series.table import read_table
 
 
 def cells(text):

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from elman.config.inference import Beam
-from elman.config.pairs import PairOptions
 from elman.data.batches import Source
-from elman.data.pairs.symbols import PairSymbols, learn_tokenisers
-from elman.data.pairs.trees import to_tree
 from elman.data.text.vocabulary import Vocabulary
 from elman.decoding.beam import beam_search
 from elman.decoding.constraint import OPENED, TreeConstraint, constraint_of
+from elman.kinds.pairs.record import PairOptions
+from elman.kinds.pairs.symbols import PairSymbols, learn_tokenisers
+from elman.kinds.pairs.trees import to_tree
 from support import pair_networks
 
 SOURCES = pair_networks.sequences(12, 10, 6)

@@ -5,9 +5,9 @@ import re
 import msgspec
 import pytest
 
-from elman.data.pairs.trees import read_trees
 from elman.drawing.constituents import Constituent, TreeDrawing
-from elman.tasks.trees.drawing import constituents, drawing_of
+from elman.kinds.pairs.trees import read_trees
+from elman.kinds.trees.drawing import constituents, drawing_of
 
 RIGHT = "(ROOT (S (NP (XX the) (XX cat)) (VP (XX sees) (NP (XX <dog>)))))"
 FOUND = "(ROOT (S (NP (XX the) (XX cat) (XX sees)) (PP (XX <dog>))))"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from elman.data.music.windows import PieceWindows
 from elman.data.windows import EvaluationWindows
 from elman.evaluation.dynamic import (
     DynamicModel,
@@ -17,6 +16,7 @@ from elman.evaluation.dynamic import (
     statistics_windows,
 )
 from elman.evaluation.perplexity import stream
+from elman.kinds.music.windows import PieceWindows
 from support import networks
 from support.pairwise import every_value
 

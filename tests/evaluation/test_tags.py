@@ -8,15 +8,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.config.tags import TagOptions
-from elman.data.tags.columns import TaggedSentence
-from elman.data.tags.corpus import TagSymbols, open_tags, split_of
-from elman.data.tags.lexicon import Lexicon
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.evaluation.labelling import Labelling
 from elman.evaluation.measures import chunk_measures
 from elman.evaluation.tags import Tagging, confusions, measures, most_frequent, tag, training_loss
+from elman.kinds.tags.columns import TaggedSentence
+from elman.kinds.tags.corpus import TagSymbols, open_tags, split_of
+from elman.kinds.tags.lexicon import Lexicon
+from elman.kinds.tags.record import TagOptions
 from elman.network.build import build_model
 from reference.tags import conlleval
 from support import networks, tagged

@@ -8,9 +8,10 @@ import torch
 
 from elman import config
 from elman.cli import main
-from elman.data.pairs.corpus import open_pairs
 from elman.evaluation.targets import measure_output, write_targets
 from elman.evaluation.transduction import references
+from elman.kinds.pairs.corpus import open_pairs
+from elman.kinds.pairs.record import PairEvaluation
 from elman.network.build import build_model
 
 RECIPE = {
@@ -57,7 +58,7 @@ def model(corpus):
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_output_does_not_depend_on_the_batch(corpus, model, beam):
-    rules, pairs = config.PairEvaluation(beam=beam), corpus.split("test")
+    rules, pairs = PairEvaluation(beam=beam), corpus.split("test")
     alone = write_targets(model, corpus, pairs, rules, batch_size=1)
     assert alone == write_targets(model, corpus, pairs, rules, batch_size=6)
     assert all(0 <= len(line.split()) <= 100 and "<unk>" not in line for line in alone)
@@ -68,7 +69,7 @@ def test_an_unknown_word_is_that_of_the_source(corpus, model):
     vocabulary, pairs = corpus.symbols.target, corpus.split("test")
     with torch.no_grad():
         model.output.choice.bias[vocabulary.unk] = 50.0
-    copied = write_targets(model, corpus, pairs, config.PairEvaluation(beam=1, copy_unknown=True))
+    copied = write_targets(model, corpus, pairs, PairEvaluation(beam=1, copy_unknown=True))
     for line, text in zip(copied, pairs.source_text, strict=True):
         assert line
         assert set(line.split()) <= set(text.split()[:6])
@@ -76,7 +77,7 @@ def test_an_unknown_word_is_that_of_the_source(corpus, model):
 
 def test_the_right_output_has_the_best_figures(corpus):
     pairs = corpus.split("test")
-    quality = measure_output(references(pairs, corpus.symbols), corpus, pairs, config.PairEvaluation(beam=3))
+    quality = measure_output(references(pairs, corpus.symbols), corpus, pairs, PairEvaluation(beam=3))
     assert [one.value for one in quality.measures] == pytest.approx([100, 100, 100, 100])
     assert quality.baseline_name.startswith("first ")
     assert quality.baseline[1].value < 100

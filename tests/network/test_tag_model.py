@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from elman import config
-from elman.data.tags.corpus import gather
 from elman.errors import UserError
+from elman.kinds.tags.corpus import gather
 from elman.learning.sentences import Tagging
 from elman.network.build import build_model, tiny_model
 from elman.network.tag_model import TagModel

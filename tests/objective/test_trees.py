@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from elman import config
-from elman.config.trees import TreeOptions
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.trees.corpus import TreeSymbols, gather
 from elman.decoding.parsing import Augmentation, chart_search
+from elman.kinds.trees.corpus import TreeSymbols, gather
+from elman.kinds.trees.record import TreeOptions
 from elman.objective.trees import tree_loss, tree_scores
 from support.tree_networks import random_shape, tree_model
 

@@ -10,10 +10,10 @@ import torch
 
 from elman import config
 from elman.config.toml import dump_recipe
-from elman.data.music.pitches import Pitches
-from elman.data.pairs.files import RawPair
-from elman.data.pairs.symbols import PairSymbols, learn_tokenisers
 from elman.data.text.vocabulary import Vocabulary
+from elman.kinds.music.pitches import Pitches
+from elman.kinds.pairs.files import RawPair
+from elman.kinds.pairs.symbols import PairSymbols, learn_tokenisers
 from elman.learning.checkpoint import BestModel
 from elman.serve.limits import Limits
 from elman.serve.services import open_services, serve_run

@@ -4,9 +4,9 @@ import pytest
 
 from elman.config.toml import find
 from elman.errors import UserError
-from elman.tasks.music.run import MusicRun
+from elman.kinds.music.run import MusicRun
+from elman.kinds.pairs.run import PairRun
 from elman.tasks.open import open_run
-from elman.tasks.pairs.run import PairRun
 from elman.tasks.text.run import TextRun
 
 RECIPES = {TextRun: "shakespeare/demo.toml", MusicRun: "music/nottingham-gru.toml", PairRun: "headlines/encdec.toml"}

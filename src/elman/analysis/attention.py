@@ -11,7 +11,7 @@ from elman.drawing.heat_map import draw_attention
 from elman.drawing.page import Section, part_of, write_page
 
 if TYPE_CHECKING:
-    from elman.tasks.pairs.run import Translation
+    from elman.kinds.pairs.run import Translation
 
 
 def write_attention_page(out: Path, title: str, found: "Sequence[Translation]", shown: int) -> Path:

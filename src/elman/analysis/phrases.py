@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from elman.data.pairs.trees import Node
-from elman.data.trees.shape import NONE
 from elman.drawing.page import Section, part_of, write_page
-from elman.tasks.trees.drawing import drawing_of
+from elman.kinds.pairs.trees import Node
+from elman.kinds.trees.drawing import drawing_of
+from elman.kinds.trees.shape import NONE
 
 if TYPE_CHECKING:
-    from elman.data.trees.corpus import Treebank
-    from elman.tasks.trees.run import Parse, TreeRun
+    from elman.kinds.trees.corpus import Treebank
+    from elman.kinds.trees.run import Parse, TreeRun
 
 SHOWN = 50
 """Trees that a page shows one by one."""

@@ -7,17 +7,28 @@ when a command is used, so that `elman --help` answers at once.
 import contextlib
 import io
 import os
+import pkgutil
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from cyclopts import App, Group, Parameter
 
 import elman
+from elman import kinds
 from elman.cli import mistakes, paths
 from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
 from elman.errors import UserError, one_line
 from elman.files import expanded
+
+
+def _of_kinds() -> dict[str, tuple[str, str]]:
+    """The commands of the kinds of data, by name."""
+    packages = [f"elman.kinds.{one.name}" for one in pkgutil.iter_modules(kinds.__path__)]
+    found = [(name, place, line) for place in packages for name, line in import_module(place).COMMANDS.items()]
+    return {name: (f"{place}.commands:{name}", line) for name, place, line in sorted(found)}
+
 
 COMMANDS = {
     "Begin": {
@@ -30,11 +41,7 @@ COMMANDS = {
             "Perplexity of a split (of music and series: nats per step; of trees and tags: what is right).",
         ),
         "generate": ("generate:generate", "Write text, token by token."),
-        "compose": ("compose:compose", "Write music as a MIDI file or as sound."),
-        "forecast": ("forecast:forecast", "Continue a series of values with a run on series."),
-        "parse": ("parse:parse", "Write the tree of every sentence with a run on trees."),
-        "tag": ("tag:tag", "Write the tag of every word with a run on tags."),
-        "translate": ("translate:translate", "Write the target of every source with a run on pairs."),
+        **_of_kinds(),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
         "export": ("export:export", "Write a model for other programs: ONNX, or a program of torch."),
@@ -69,7 +76,7 @@ COMMANDS = {
         "recipes": ("lookup:recipes", "The recipes that come with elman."),
     },
 }
-"""By group: each command's function or application in this package, and its line in `elman --help`."""
+"""By group: each command's function or application, of this package or by its whole name; its line in the help."""
 
 
 def application() -> App:
@@ -97,7 +104,8 @@ def application() -> App:
     for place, (title, commands) in enumerate(COMMANDS.items()):
         group = Group(title, sort_key=place)
         for order, (name, (path, line)) in enumerate(commands.items()):
-            app.command(f"elman.cli.{path}", name=name, help=line, group=group, sort_key=order)
+            module = path if path.startswith("elman.") else f"elman.cli.{path}"
+            app.command(module, name=name, help=line, group=group, sort_key=order)
     about = Group("About", sort_key=9)
     app.register_install_completion_command(help="Install completion for the shell in use.", group=about)
     for flag in ("--help", "--version"):

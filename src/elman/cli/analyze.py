@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from elman.tasks.text.run import TextRun
 
 app = family("analyze", "Each analysis prints a table; most write a self-contained HTML page.")
-app.command("elman.cli.translate:attention", name="attention", help="The attention of a model of pairs.")
+app.command("elman.kinds.pairs.commands:attention", name="attention", help="The attention of a model of pairs.")
 app.command("elman.cli.analyze_dynamics:dynamics", name="dynamics", help="Decay of the state, gradients in training.")
 app.command("elman.cli.evaluate:frequency", name="frequency", help="Perplexity of rare and frequent words.")
 app.command("elman.cli.embed:neighbours", name="neighbours", help="The words nearest to a string.")

@@ -26,6 +26,7 @@ from elman.cli.options import (
 )
 from elman.cli.temperature import TemperatureOptions
 from elman.config.inference import Beam
+from elman.config.record import TOKENS
 from elman.errors import UserError, notice
 from elman.evaluation.result import Result
 
@@ -124,6 +125,7 @@ def evaluate(
             raise UserError(f"--method {adaptation.method} reads one stream; leave out --streams and --warm-up")
         others = [*given(pairs), *given(trees), *given(temperature)]
         refuse(others, f"does not belong to --method {adaptation.method}; leave it out")
+    reporting = TOKENS
     if ensemble.ensemble or mixture.mix:
         groups = [runs] if ensemble.ensemble else [(run,) for run in runs]
         rows = [_ensemble(group, split, text, temperature, adaptation, ensemble, mixture, common) for group in groups]
@@ -138,6 +140,7 @@ def evaluate(
             for run, own in zip(opened, fields, strict=True)
         ]
         split.say_part(opened[0])
+        reporting = opened[0].recipe.data.reporting
     if common.as_json:
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
@@ -146,7 +149,8 @@ def evaluate(
     title = f"{' and '.join(sources)}, context {rows[0].context}, {rows[0].method}"
     if adaptation.method == "mc-dropout" and rows[0].settings is not None:
         title += " ({samples} passes, seed {seed}, masks held for {length} steps)".format(**rows[0].settings)
-    show.print_figures(title, "run", [(str(one.run), one) for row in rows for one in (*(row.members or ()), row)])
+    named = [(str(one.run), one) for row in rows for one in (*(row.members or ()), row)]
+    show.print_figures(title, "run", named, reporting)
 
 
 def _ensemble(

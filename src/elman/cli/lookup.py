@@ -18,12 +18,12 @@ from elman.config.parts import OneOf, convert
 from elman.config.recipe import Expected
 from elman.config.text import TextData
 from elman.config.toml import FOLDER, read_tables
-from elman.data.pairs.trees import read_trees, to_pair
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted
 from elman.files import expanded, write_atomic
 from elman.formats import read_json
+from elman.kinds.pairs.trees import read_trees, to_pair
 
 
 def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False) -> None:

@@ -8,8 +8,8 @@ from msgspec import Meta
 
 from elman.cli import show, texts
 from elman.cli.options import AsJson, Natural, TextFile, number
-from elman.data.pairs.trees import linear_line, read_trees, to_pair
 from elman.errors import UserError
+from elman.kinds.pairs.trees import linear_line, read_trees, to_pair
 
 if TYPE_CHECKING:
     from elman.evaluation.transduction import Rules

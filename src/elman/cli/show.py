@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from elman.config.record import TOKENS, Reporting
 from elman.errors import notice
 from elman.evaluation.result import Confusion, Estimate, OutputQuality, Result
 from elman.files import finite, write_atomic
@@ -96,60 +97,19 @@ def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     console.print(table)
 
 
-_COLUMNS = {
-    "words": {
-        "perplexity": ("perplexity", ".2f"),
-        "nll": ("nats/token", ".4f"),
-        "bits_per_token": ("bits/token", ".4f"),
-        "bits_per_character": ("bits/char", ".4f"),
-        "bits_per_byte": ("bits/byte", ".4f"),
-        "word_perplexity": ("ppl/word", ".5g"),
-        "accuracy": ("accuracy", ".4f"),
-        "tokens": ("tokens", ","),
-        "unknown": ("unknown", ","),
-    },
-    "nodes": {
-        "nll": ("nats/label", ".4f"),
-        "accuracy": ("accuracy", ".4f"),
-        "tokens": ("constituents", ","),
-        "pairs": ("trees", ","),
-    },
-    "tags": {
-        "nll": ("nats/word", ".4f"),
-        "accuracy": ("accuracy", ".4f"),
-        "tokens": ("words", ","),
-        "unknown": ("unknown", ","),
-        "pairs": ("sentences", ","),
-    },
-    "steps": {
-        "nll": ("nats/step", ".4f"),
-        "accuracy": ("accuracy", ".4f"),
-        "nrmse": ("NRMSE", ".4f"),
-        "tokens": ("steps", ","),
-        "pieces": ("pieces", ","),
-    },
-}
-
 _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""
 
 
-def _kind_of(results: Sequence[Result]) -> str:
-    """Which columns results have, baselines among them: those of words, of tags, of nodes of trees, or of steps."""
-    if any(one.tagging is not None for one in results):
-        return "tags"
-    if any(one.labels is not None for one in results):
-        return "nodes"
-    return "steps" if results[0].characters is None else "words"
-
-
-def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]]) -> None:
+def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]], reporting: Reporting = TOKENS) -> None:
     """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
     results = [result for _, result in rows]
-    columns = dict(_COLUMNS[_kind_of(results)])
-    if all(one.words in (None, one.tokens) for one in results):
-        columns = {key: column for key, column in columns.items() if key not in _OF_PARTS}
-    columns = {key: column for key, column in columns.items() if any(getattr(one, key) is not None for one in results)}
+    whole = all(one.words in (None, one.tokens) for one in results)
+    columns = {
+        key: (heading, form)
+        for key, heading, form in reporting.columns
+        if any(getattr(one, key) is not None for one in results) and not (whole and key in _OF_PARTS)
+    }
     table = [
         [
             name,

@@ -22,9 +22,9 @@ from elman.jobs import Advance
 if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
     from elman.data.text.reading import Sentence, TextReader
-    from elman.tasks.tags.run import TagRun
+    from elman.kinds.tags.run import TagRun
+    from elman.kinds.trees.run import TreeRun
     from elman.tasks.text.run import TextRun
-    from elman.tasks.trees.run import TreeRun
 
 
 @group("Reading", 3)

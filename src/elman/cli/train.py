@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show, together
@@ -214,10 +213,11 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
         page = write_report([out])
         experiment.attach(page)
     if as_json:
-        rows = {"results": msgspec.to_builtins(results), "baselines": msgspec.to_builtins(compared)}
+        rows = {name: [one.as_dict() for one in some] for name, some in (("results", results), ("baselines", compared))}
         show.print_json({"run": str(out), **rows, "report": str(page)})
         return 0
-    show.print_figures(recipe.title, "model", [(row.name or "this model", row) for row in [*compared, *results]])
+    named = [(row.name or "this model", row) for row in [*compared, *results]]
+    show.print_figures(recipe.title, "model", named, recipe.data.reporting)
     print(f"report: {page}")
     return 0
 

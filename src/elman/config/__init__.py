@@ -20,15 +20,11 @@ from elman.config.initialisation import (
     Uniform,
     Zeros,
 )
-from elman.config.music import MusicData, MusicEvaluation, MusicOptions
 from elman.config.network import Composition, Core, Encoder, Model
 from elman.config.output import Choice, Contexts, InputGate, Output
-from elman.config.pairs import PairData, PairEvaluation, PairOptions
 from elman.config.parts import Activation, OneOf, Part
 from elman.config.recipe import Expected, Recipe
 from elman.config.record import Nonlinearity, Record
-from elman.config.series import SeriesData, SeriesEvaluation, SeriesOptions
-from elman.config.tags import TagData, TagEvaluation, TagOptions
 from elman.config.text import GrammarOptions, TextData, TextEvaluation, TextOptions
 from elman.config.toml import (
     DESCRIPTIVE,
@@ -67,7 +63,6 @@ from elman.config.training import (
     Training,
     Window,
 )
-from elman.config.trees import TreeData, TreeEvaluation, TreeOptions
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,9 @@
 """Parts of a recipe that are one of several kinds: a family, its members, and how a recipe names one.
 
 A family is a class with a `folder`, mostly a subclass of `Part`: the package, or the module, that holds its members.
-The member of kind "min-gru" is a record in the module `min_gru` of a package; a module holds all members of a small
-family. Nothing lists them: a new member is a new file. Plug-ins add members by `register`.
+The member of kind "min-gru" is a record in the module `min_gru` of a package, or in its module `record` where `min_gru`
+is a package itself; a module holds all members of a small family. Nothing lists them: a new member is a new file.
+Plug-ins add members by `register`.
 """
 
 import functools
@@ -67,7 +68,7 @@ def _own(family: Any, kind: str) -> Any:
         name = kind.replace("-", "_")
         if not name.isidentifier() or name not in _modules(place):
             return None
-        place = importlib.import_module(f"{folder_of(family)}.{name}")
+        place = _member_module(place, name)
     found: Iterator[type] = _members_in(place, family)
     return next((one for one in found if tag_of(one) == kind), None)
 
@@ -83,7 +84,7 @@ def modules_of(family: type) -> Iterator[ModuleType]:
     place = importlib.import_module(folder_of(family))
     yield place
     for name in _modules(place) if hasattr(place, "__path__") else ():
-        yield importlib.import_module(f"{folder_of(family)}.{name}")
+        yield _member_module(place, name)
 
 
 def default(family: type, kind: str) -> Any:
@@ -99,6 +100,12 @@ def default(family: type, kind: str) -> Any:
 
 def _modules(package: ModuleType) -> list[str]:
     return [one.name for one in pkgutil.iter_modules(package.__path__)]
+
+
+def _member_module(package: ModuleType, name: str) -> ModuleType:
+    module = importlib.import_module(f"{package.__name__}.{name}")
+    has_record = hasattr(module, "__path__") and "record" in _modules(module)
+    return importlib.import_module(f"{module.__name__}.record") if has_record else module
 
 
 def _members_in(module: ModuleType, family: type[F]) -> Iterator[type[F]]:

@@ -1,15 +1,11 @@
 """One experiment, completely."""
 
-from typing import Any
-
 from elman.config.data import Data
 from elman.config.network import Model
-from elman.config.pairs import PairData
 from elman.config.parts import OneOf, tag_of
 from elman.config.record import Count, Record
 from elman.config.text import TextData
 from elman.config.training import BPTT, Penalties, Training
-from elman.config.trees import TreeData
 
 
 class Expected(Record, frozen=True):
@@ -40,21 +36,12 @@ class Recipe(Record, frozen=True, kw_only=True):
         if encoder not in self.data.encoders:
             allowed = " or ".join(f'"{one}"' for one in self.data.encoders)
             raise ValueError(f'model.encoder.kind = "{encoder}" with data.kind = "{self.kind}"; write {allowed}')
-        has_source = isinstance(self.data, PairData)
-        if has_source and self.model.source is None:
-            raise ValueError(f'data.kind = "{self.kind}" needs a model that reads a source; add the table model.source')
-        if self.model.source is not None and not has_source:
+        if self.model.source is not None and not self.data.has_source:
             raise ValueError(f'model.source with data.kind = "{self.kind}"; only "pairs" have sources')
-        if isinstance(self.data, PairData) and self.data.evaluation.copy_unknown and not self.model.attends:
-            raise ValueError(
-                "data.evaluation.copy_unknown writes the source symbol with the largest attention weight, but this"
-                ' decoder has no attention; set it to false, or model.core.kind = "attentive"'
-            )
-        if self.training.order == "file" and not has_source:
+        if self.training.order == "file" and not self.data.has_source:
             raise ValueError(f'training.order = "file" with data.kind = "{self.kind}"; it is for "pairs": remove it')
         self._check_core()
-        if isinstance(self.data, TreeData):
-            self._check_trees(self.data)
+        self.data.check(self)
 
     def _check_core(self) -> None:
         """Raise ValueError where sentences lack their own core, it is with other data, or a key is for sequences."""
@@ -63,7 +50,7 @@ class Recipe(Record, frozen=True, kw_only=True):
             raise ValueError(f'data.kind = "{self.kind}" needs model.core.kind = "{own}"')
         if own is None and core.reads is not None:
             raise ValueError(f'model.core.kind = "{tag_of(core)}" with data.kind = "{self.kind}"; write "{core.reads}"')
-        if training.margin is not None and not isinstance(self.data, TreeData):
+        if training.margin is not None and own != "recursive":
             raise ValueError('training.margin is for parsers, with data.kind = "trees"; remove it')
         if own is None:
             return
@@ -77,17 +64,6 @@ class Recipe(Record, frozen=True, kw_only=True):
         for key, usual in others:
             if getattr(training, key) != usual:
                 raise ValueError(f"training.{key} is for sequences, and the data are {self.kind}; remove it")
-
-    def _check_trees(self, data: TreeData) -> None:
-        """Raise ValueError where parts of a network over trees do not belong together."""
-        core: Any = self.model.core  # of the kind "recursive"
-        if core.parser != (self.training.margin is not None):
-            raise ValueError("model.core.parser = true and the table training.margin belong together; set both or none")
-        if data.binary == "none" and (core.parser or tag_of(core.composition) != "child-sum-lstm"):
-            raise ValueError(
-                'data.binary = "none": constituents of any number of children need the composition child-sum-lstm and'
-                ' a network that is no parser; set data.binary = "right"'
-            )
 
     @property
     def kind(self) -> str:

@@ -39,7 +39,8 @@ class Reporting(NamedTuple):
 
     `name` and `quantity` (as `elman.drawing.plots` knows it) are those of the loss, `unit` is what is counted, in the
     singular. `figure` is a second figure of results.json, and its heading; None: there is none. `facts` are counts of
-    each split in data.json, and their headings.
+    each split in data.json, and their headings. `columns` are the measures of results.json that commands show, each
+    with its heading and the form of its numbers.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Reporting(NamedTuple):
     definition: str
     figure: tuple[str, str] | None
     facts: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def in_perplexity(self) -> bool:
@@ -71,5 +73,16 @@ TOKENS = Reporting(
     "Perplexity is exp of the mean negative log-likelihood per token.",
     ("bits_per_character", "bits per character"),
     (("unknown", "unknown words"), ("characters", "characters"), ("lines", "lines")),
+    (
+        ("perplexity", "perplexity", ".2f"),
+        ("nll", "nats/token", ".4f"),
+        ("bits_per_token", "bits/token", ".4f"),
+        ("bits_per_character", "bits/char", ".4f"),
+        ("bits_per_byte", "bits/byte", ".4f"),
+        ("word_perplexity", "ppl/word", ".5g"),
+        ("accuracy", "accuracy", ".4f"),
+        ("tokens", "tokens", ","),
+        ("unknown", "unknown", ","),
+    ),
 )
 """Of texts and of pairs of texts."""

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from elman.config.data import Data
+from elman.config.parts import register
 from elman.config.record import TOKENS, Count, Fraction, Positive, Record, restricted
 from elman.files import canonical_json
 
@@ -152,6 +153,7 @@ class TextData(TextOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
 
     encoders = ("lookup", "characters")
     command = "generate"
+    needs = "a text file, or a folder with train.txt, valid.txt and test.txt"
     task = "elman.tasks.text.task:TextTask"
     reporting = TOKENS
 
@@ -187,3 +189,6 @@ def identity(options: Record) -> str:
         if values.get(key) == nothing:
             values.pop(key, None)
     return canonical_json(values)
+
+
+register(TextData, Data)

@@ -1,13 +1,11 @@
 """Batches: T steps of B columns side by side, with their targets and what they are conditioned on."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-
-from elman.data.trees.nodes import Trees
 
 
 class Source(NamedTuple):
@@ -60,8 +58,9 @@ class Batch(NamedTuple):
 
     `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here;
     None means none. `source`: what the columns are conditioned on; each begins here, from its source. `trees`: those
-    over sentences [S, B]; the targets are then the labels of their nodes, [N, 1], with a mask of the same shape.
-    `whole`: the batch that these columns are a part of, whose mean the loss is a share of; None: they are all.
+    over sentences [S, B] (`elman.kinds.trees.nodes.Trees`); the targets are then the labels of their nodes, [N, 1],
+    with a mask of the same shape. `whole`: the batch that these columns are a part of, whose mean the loss is a share
+    of; None: they are all.
     """
 
     inputs: Tensor
@@ -69,7 +68,7 @@ class Batch(NamedTuple):
     mask: Tensor | None = None
     fresh: Tensor | None = None
     source: Source | None = None
-    trees: Trees | None = None
+    trees: Any = None
     whole: Whole | None = None
 
     @property

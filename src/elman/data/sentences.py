@@ -1,26 +1,24 @@
-"""Sentences whose words or phrases have labels: both vocabularies, and sentences of similar length side by side."""
+"""Sentences whose words or phrases have labels: both vocabularies."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from elman.data.batches import Batch
-from elman.data.pairs.batches import by_length, shuffled
-from elman.data.pairs.trees import PARENTHESES
+from elman.config.record import Record
 from elman.data.text.fitting import Piece
+from elman.data.text.sources import Corpus
 from elman.data.text.tally import Tally
 from elman.data.text.vocabulary import UNK, Vocabulary
-from elman.data.windows import Span
-from elman.files import sha256_lines
+from elman.files import canonical_json, sha256_lines
 
 Ids = npt.NDArray[np.integer]
-Lengths = npt.NDArray[np.int64]
-"""Of sentences, in words, [n]."""
+
+PARENTHESES = {"(": "-LRB-", ")": "-RRB-"}
+"""How the Penn Treebank writes parentheses among words, since those of a tree are its brackets."""
 
 
 class Folding(Protocol):
@@ -29,6 +27,14 @@ class Folding(Protocol):
     @property
     def lowercase(self) -> bool:
         """Whether they are."""
+
+
+class HasFacts(Protocol):
+    """A split with its counts."""
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """The counts by their names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,27 +112,27 @@ class LabelledSymbols:
         return words, Vocabulary.load(folder / cls.LABELS_FILE, needs=(*needed, UNK))
 
 
-class SentenceWindows:
-    """Sentences of similar length side by side, every one once per epoch.
-
-    `gather` puts the sentences at some places side by side. The batches of an epoch depend on the seed and the epoch's
-    number alone, so a resumed run needs only its position.
-    """
-
-    def __init__(self, lengths: Lengths, gather: Callable[[list[int]], Batch], batch_size: int, seed: int) -> None:
-        self.lengths, self.gather, twice = lengths, gather, np.stack([lengths, lengths])
-        self._batches = functools.lru_cache(1)(lambda epoch: shuffled(twice, seed, epoch, batch_size=batch_size))
-
-    def spans(self, epoch: int) -> list[Span]:
-        """One for every batch, as long as its longest sentence."""
-        batches = enumerate(self._batches(epoch))
-        return [Span(place, int(self.lengths[indices].max()), epoch) for place, indices in batches]
-
-    def batch(self, span: Span) -> Batch:
-        """The batch of a span."""
-        return self.gather(self._batches(span.epoch)[span.start])
+OptionsT = TypeVar("OptionsT", bound=Record)
+SplitT = TypeVar("SplitT", bound=HasFacts)
 
 
-def in_batches(lengths: Lengths, batch_size: int) -> list[list[int]]:
-    """All sentences once, those of similar length together, the short ones first."""
-    return by_length(np.stack([lengths, lengths]), batch_size=batch_size)
+@dataclasses.dataclass(frozen=True)
+class LabelledCorpus(Corpus[OptionsT, SplitT]):
+    """Sentences with labels as a model reads them; `sha256` are the digests of the files by their names."""
+
+    symbols: Any
+    sha256: dict[str, str]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the vocabularies, the files and the options."""
+        return sha256_lines(self.symbols.digest, canonical_json(self.options), *map(" ".join, self.sha256.items()))
+
+    def facts(self) -> dict[str, Any]:
+        """For `describe`: the vocabularies and the counts of each split."""
+        sizes = {"words": self.symbols.words, Path(self.symbols.LABELS_FILE).stem: self.symbols.labels}
+        return {
+            "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},
+            "splits": {name: split.facts for name, split in self.splits.items()},
+            "files": self.sha256,
+        }

@@ -6,9 +6,9 @@ from typing import final
 import torch
 from torch import Tensor
 
-from elman.data.pairs.symbols import PairSymbols
-from elman.data.pairs.trees import XX, bracket
 from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.kinds.pairs.symbols import PairSymbols
+from elman.kinds.pairs.trees import XX, bracket
 from elman.network.state import State, leaves
 
 
@@ -40,7 +40,7 @@ _NEVER, _OPENING, _CLOSING, _WORD, _END = range(5)
 
 @final
 class TreeConstraint(Constraint):
-    """The lines that `elman.data.pairs.trees.to_tree` reads without repair, with one word per word of the source.
+    """The lines that `elman.kinds.pairs.trees.to_tree` reads without repair, with one word per word of the source.
 
     While w words of the source are left, d constituents are open and n symbols may still be written,
 

@@ -12,10 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from elman.data.pairs.trees import ROOT, Leaf, Node, bare, to_tree
-from elman.data.tags.bank import is_chunk_tag
 from elman.errors import UserError
 from elman.evaluation.statistics import Floats, Measure, f1, precision, recall
+from elman.kinds.pairs.trees import ROOT, Leaf, Node, bare, to_tree
+from elman.kinds.tags.bank import is_chunk_tag
 
 _DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
 PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
@@ -42,7 +42,7 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
     """Labelled F1, precision and recall, unlabelled F1, whole trees found, and well-formed lines (percent).
 
     Hypotheses and references are linear trees, sentences words at spaces. A hypothesis is repaired where it needs it
-    (`elman.data.pairs.trees.to_tree`); a reference that does not fit its sentence raises UserError.
+    (`elman.kinds.pairs.trees.to_tree`); a reference that does not fit its sentence raises UserError.
     """
     rows: dict[str, list[list[float]]] = {"labelled": [], "unlabelled": [], "whole": [], "well-formed": []}
     for number, (hypothesis, reference, sentence) in enumerate(

@@ -55,7 +55,7 @@ class Score(msgspec.Struct, frozen=True):
         if not self.count:
             raise UserError(f"nothing of the {split} split is counted; give more data, or count the first token too")
         figures |= {"nll": self.nll, "perplexity": self.perplexity, "bits_per_token": self.bits, "tokens": self.count}
-        return Result(split=split, **figures)
+        return Result.of(split=split, **figures)
 
 
 @contextlib.contextmanager

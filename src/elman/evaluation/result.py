@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -59,7 +59,9 @@ class Confusion(msgspec.Struct, frozen=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A model on a split: a row of results.json, of baselines.json, or of `elman evaluate --json`.
 
-    A field that does not apply is None and is not written.
+    A field that does not apply is None and is not written. What only some kinds of data have is a measure, by its name:
+    `result.accuracy` is `result.measures["accuracy"]`, and None where there is none. In files measures stand among the
+    fields: numbers before `tokens`, counts after it, others before `members`.
 
     Attributes:
         nll: mean negative log-likelihood, nats per token (of music and series: per step; of trees: per constituent; of
@@ -68,21 +70,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         run, data: where a command prints several.
         name: the baseline, in baselines.json.
         context: how the state is carried.
-        bits_per_token, bits_per_character, bits_per_byte, bits_per_word: bits over these units.
-        word_perplexity: exp of nats per word; None where the text has no spaces between words.
-        unknown: tokens that are `<unk>`.
-        accuracy: 0 to 1: the frame-level accuracy of music; of trees, the share of constituents labelled right; of
-            tags, that of words; of pairs, the share of target symbols that are the most probable ones given those
-            before.
-        labels: of trees, the label accuracy (percent) of the network and of baselines, by their names.
-        tagging: of tags, the measures (percent) of the network and of the baseline, by their names.
-        confusions: of tags, those most often confused.
-        nrmse: of series, RMSE of the one-step mean over the standard deviation of the split, over all columns.
-        nrmse_by_column: the same of each column.
         streams, warm_up: as in `EvaluationWindows`.
         method: static, dynamic, cache, dynamic+cache, mc-dropout or ensemble; of networks that adapt, such as dynamic
             ensemble.
         members: of an ensemble, each model alone, and with n-gram models in it several networks without them.
+        measures: of texts `bits_per_token`, `bits_per_character`, `bits_per_byte`, `bits_per_word` (bits over these
+            units), `word_perplexity` (exp of nats per word), the last two only where spaces divide words, and counts;
+            `unknown`: tokens that are `<unk>`; `accuracy`, 0 to 1: the frame-level accuracy of music, of trees the
+            share of constituents labelled right, of tags that of words, of pairs the share of target symbols that are
+            the most probable ones given those before; of series `nrmse`, RMSE of the one-step mean over the standard
+            deviation of the split, and `nrmse_by_column`; and those of `_COMPOSED`.
     """
 
     run: str | None = None
@@ -91,37 +88,73 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     split: str
     nll: float
     perplexity: float
-    bits_per_token: float | None = None
-    bits_per_character: float | None = None
-    bits_per_byte: float | None = None
-    bits_per_word: float | None = None
-    word_perplexity: float | None = None
-    accuracy: float | None = None
-    nrmse: float | None = None
-    nrmse_by_column: dict[str, float] | None = None
     tokens: int
-    unknown: int | None = None
-    characters: int | None = None
-    bytes: int | None = None
-    words: int | None = None
-    pieces: int | None = None
-    pairs: int | None = None
     context: str | None = None
     streams: int | None = None
     warm_up: int | None = None
     method: str | None = None
     settings: dict[str, Any] | None = None
     model: str | None = None
-    output: OutputQuality | None = None
-    labels: dict[str, Estimate] | None = None
-    tagging: dict[str, list[Estimate]] | None = None
-    confusions: list[Confusion] | None = None
     members: "list[Result] | None" = None
+    measures: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.measures.get(name)
+
+    @classmethod
+    def of(cls, **facts: Any) -> Self:
+        """A result of its fields and measures, those that are None left out."""
+        fields = {name: facts.pop(name) for name in cls.__struct_fields__ if name in facts}
+        return cls(**fields, measures={name: value for name, value in facts.items() if value is not None})
 
     def as_dict(self) -> dict[str, Any]:
         """The record as JSON writes it."""
-        facts: dict[str, Any] = msgspec.to_builtins(self)
-        return facts
+        facts: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(self, members=None, measures={}))
+        measures: dict[str, Any] = msgspec.to_builtins(self.measures)
+        counts = {name: value for name, value in measures.items() if isinstance(value, int)}
+        composed = {name: value for name, value in measures.items() if name in _COMPOSED}
+        numbers = {name: value for name, value in measures.items() if name not in counts | composed}
+        row = dict[str, Any]()
+        for name, value in facts.items():
+            row |= {**numbers, name: value, **counts} if name == "tokens" else {name: value}
+        members = {} if self.members is None else {"members": [one.as_dict() for one in self.members]}
+        return row | composed | members
+
+
+_COMPOSED: dict[str, Any] = {
+    "output": OutputQuality,
+    "labels": dict[str, Estimate],
+    "tagging": dict[str, list[Estimate]],
+    "confusions": list[Confusion],
+}
+"""Measures that are no numbers: the output of a model of pairs or of a parser; of trees the label accuracy (percent) of
+the network and of baselines; of tags the measures (percent) of the network and of the baseline, and the most frequent
+confusions.
+"""
+
+_NUMBERS = float | dict[str, float]
+
+
+def result_of(row: Any) -> Result:
+    """The result that a row of a file holds, without keys that are no measures.
+
+    Raises msgspec.ValidationError where it is none.
+    """
+    if not isinstance(row, dict):
+        raise msgspec.ValidationError(f"Expected `object`, got `{type(row).__name__}`")
+    fields = {name: value for name, value in row.items() if name in Result.__struct_fields__ and name != "measures"}
+    members = fields.pop("members", None)
+    measures = {}
+    for name, value in row.items():
+        if name in _COMPOSED and value is not None:
+            measures[name] = msgspec.convert(value, _COMPOSED[name])
+        elif name not in Result.__struct_fields__ and isinstance(value, int | float | dict):
+            measures[name] = value if isinstance(value, int) else msgspec.convert(value, _NUMBERS)
+    found = msgspec.convert(fields, Result)
+    others = None if members is None else [result_of(one) for one in members]
+    return msgspec.structs.replace(found, measures=measures, members=others)
 
 
 def rows_of(found: Any) -> list[Result]:
@@ -129,9 +162,8 @@ def rows_of(found: Any) -> list[Result]:
 
     Raises msgspec.ValidationError where they are none.
     """
-    if isinstance(found, list):
-        found = [with_infinite(row) if isinstance(row, dict) else row for row in found]
-    return msgspec.convert(found, list[Result])
+    rows = msgspec.convert(found, list[Any])
+    return [result_of(with_infinite(row) if isinstance(row, dict) else row) for row in rows]
 
 
 def with_infinite(row: dict[str, Any]) -> dict[str, Any]:
@@ -161,7 +193,8 @@ def figures_of(rows: Iterable[Result]) -> dict[str, float]:
     """The figures of rows by `SPLIT/NAME`, or `SPLIT/MODEL/NAME` beside baselines; without counts and settings."""
     figures = dict[str, float]()
     for row in rows:
-        values = {name: value for name in row.__struct_fields__ if isinstance(value := getattr(row, name), float)}
+        numbers = {"nll": row.nll, "perplexity": row.perplexity, **row.measures}
+        values = {name: value for name, value in numbers.items() if isinstance(value, float)}
         values |= {one.name: one.value for one in (row.output.measures if row.output is not None else [])}
         values |= {f"{model}/accuracy": one.value for model, one in (row.labels or {}).items()}
         values |= {f"{model}/{one.name}": one.value for model, all_ in (row.tagging or {}).items() for one in all_}

@@ -7,15 +7,16 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from elman.data.by_length import by_length
 from elman.data.parts import WHOLE, Part
-from elman.data.sentences import Ids, in_batches
-from elman.data.tags.corpus import TaggedSplit, TagSymbols, gather
+from elman.data.sentences import Ids
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.measures import chunk_measures
 from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.result import Confusion
 from elman.evaluation.statistics import Floats, Measure
 from elman.jobs import Advance
+from elman.kinds.tags.corpus import TaggedSplit, TagSymbols, gather
 from elman.network.device import widest
 from elman.network.tag_model import TagModel
 
@@ -56,7 +57,7 @@ def tag(
     reader, ids = reading(model, symbols, sentences)
     lengths = np.array([len(one) for one in ids], np.int64)
     parts: list[list[Floats] | list[Ids]] = [[np.zeros(0)] * len(ids) for _ in range(3)]
-    for indices in progressing(in_batches(lengths, batch_size), len(ids), advance):
+    for indices in progressing(by_length(lengths, batch_size=batch_size), len(ids), advance):
         given = ids if labels is None else labels
         batch = gather([ids[index] for index in indices], [given[index] for index in indices]).to(model.device)
         assert batch.mask is not None

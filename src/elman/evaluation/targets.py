@@ -9,12 +9,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from elman import config
 from elman.config.inference import Beam
 from elman.data.batches import Source
-from elman.data.pairs.batches import by_length
-from elman.data.pairs.corpus import PairCorpus, Pairs
-from elman.data.pairs.symbols import PairSymbols
+from elman.data.by_length import by_length
 from elman.data.parts import WHOLE, Part
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.decoding.constraint import constraint_of
@@ -24,6 +21,9 @@ from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimates
 from elman.evaluation.transduction import baseline, measures, references, rules_of
 from elman.jobs import Advance
+from elman.kinds.pairs.corpus import PairCorpus, Pairs
+from elman.kinds.pairs.record import PairEvaluation
+from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.seq2seq import SequenceToSequence
 
 
@@ -107,8 +107,8 @@ def pair_result(score: Score, accuracy: float, pairs: Pairs, output: OutputQuali
     characters = pairs.facts["characters"]
     return score.result(
         pairs.name,
-        accuracy=accuracy,
         bits_per_character=score.nll_sum / math.log(2) / max(1, characters),
+        accuracy=accuracy,
         unknown=pairs.facts["unknown"],
         characters=characters,
         pairs=len(pairs),
@@ -123,7 +123,7 @@ def write_targets(
     model: SequenceToSequence,
     corpus: PairCorpus,
     pairs: Pairs,
-    rules: config.PairEvaluation,
+    rules: PairEvaluation,
     *,
     batch_size: int = 32,
     advance: Advance = None,
@@ -161,9 +161,7 @@ def copied_words(found: Hypothesis, source: list[str], symbols: PairSymbols) -> 
     ]
 
 
-def measure_output(
-    hypotheses: list[str], corpus: PairCorpus, pairs: Pairs, rules: config.PairEvaluation
-) -> OutputQuality:
+def measure_output(hypotheses: list[str], corpus: PairCorpus, pairs: Pairs, rules: PairEvaluation) -> OutputQuality:
     """The measures of an output, written under these rules, and of the baseline, with their intervals."""
     kind, right = rules_of(corpus.options), references(pairs, corpus.symbols)
     name, simple = baseline(corpus, pairs)
@@ -179,7 +177,7 @@ def measure_output(
 
 
 def evaluate_output(
-    model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, rules: config.PairEvaluation, advance: Advance = None
+    model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, rules: PairEvaluation, advance: Advance = None
 ) -> tuple[list[str], OutputQuality]:
     """The targets that a model writes, and their quality."""
     hypotheses = write_targets(model, corpus, pairs, rules, advance=advance)

@@ -8,15 +8,16 @@ import torch
 from torch import Tensor
 
 from elman.config.training import Margin
-from elman.data.pairs.trees import linear
-from elman.data.sentences import Ids, in_batches
-from elman.data.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather
-from elman.data.trees.shape import tree_of
+from elman.data.by_length import by_length
+from elman.data.sentences import Ids
 from elman.decoding.parsing import Bracketing, chart_search, greedy_search
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.statistics import Measure
 from elman.jobs import Advance
+from elman.kinds.pairs.trees import linear
+from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather
+from elman.kinds.trees.shape import tree_of
 from elman.network.tree_model import TreeModel
 from elman.objective.trees import tree_loss
 
@@ -44,7 +45,7 @@ def label_constituents(
     symbols = corpus.symbols
     reader, ids = reading(model, symbols, trees.sentences)
     parts = []
-    for indices in progressing(in_batches(trees.lengths, batch_size), len(trees), advance):
+    for indices in progressing(by_length(trees.lengths, batch_size=batch_size), len(trees), advance):
         batch = gather(symbols, [ids[i] for i in indices], [trees.shapes[i] for i in indices], False).to(model.device)
         assert batch.trees is not None
         assert batch.mask is not None
@@ -78,7 +79,7 @@ def parse(
     reader, ids = reading(model, symbols, sentences)
     lengths = np.array([len(words) for words in sentences], np.int64)
     found: list[Bracketing | None] = [None] * len(sentences)
-    for indices in progressing(_small(in_batches(lengths, batch_size), lengths), len(sentences), advance):
+    for indices in progressing(_small(by_length(lengths, batch_size=batch_size), lengths), len(sentences), advance):
         words = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(ids[index].astype(np.int64)) for index in indices])
         words, own = words.to(model.device), torch.from_numpy(lengths[indices]).to(model.device)
         leaves = reader.leaves(words, own)
@@ -106,7 +107,7 @@ def training_loss(
     total, count = 0.0, 0
     with evaluating(model):
         reader, ids = reading(model, corpus.symbols, trees.sentences)
-        batches = in_batches(trees.lengths, batch_size)
+        batches = by_length(trees.lengths, batch_size=batch_size)
         for indices in batches if margin is None else _small(batches, trees.lengths):
             shapes = [trees.shapes[index] for index in indices]
             batch = gather(corpus.symbols, [ids[index] for index in indices], shapes, margin is not None)

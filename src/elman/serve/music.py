@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from elman.config.music import MusicData
-from elman.data.music.pitches import Roll
 from elman.errors import UserError
+from elman.kinds.music.pitches import Roll
+from elman.kinds.music.record import MusicData
+from elman.kinds.music.run import MusicRun
 from elman.network.state import State, select
 from elman.serve import answers, questions
 from elman.serve.limits import Limits
@@ -18,7 +19,6 @@ from elman.serve.prefixes import begin
 from elman.serve.service import Service, place_in
 from elman.serve.tabs import Tab
 from elman.serve.worker import Stream, Work
-from elman.tasks.music.run import MusicRun
 
 DRAWS = 200
 """Next steps that are drawn to see how often each pitch sounds."""

@@ -4,12 +4,12 @@ import math
 
 from elman.config.inference import Beam
 from elman.errors import UserError
+from elman.kinds.pairs.run import PairRun
 from elman.serve import answers, questions
 from elman.serve.limits import Limits
 from elman.serve.service import Service
 from elman.serve.tabs import Tab
 from elman.serve.worker import Work
-from elman.tasks.pairs.run import PairRun
 
 LONGEST_TARGET = 200
 """Symbols of a target at most, so that a search ends soon."""

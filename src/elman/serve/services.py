@@ -8,15 +8,15 @@ import msgspec
 import torch
 
 from elman.errors import UserError, did_you_mean
+from elman.kinds.music.run import MusicRun
+from elman.kinds.pairs.run import PairRun
 from elman.serve import answers
 from elman.serve.limits import Limits
 from elman.serve.music import MusicService
 from elman.serve.pairs import PairService
 from elman.serve.service import Service
 from elman.serve.text import TextService
-from elman.tasks.music.run import MusicRun
 from elman.tasks.open import open_run
-from elman.tasks.pairs.run import PairRun
 from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 

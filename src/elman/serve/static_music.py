@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.data.music.pitches import Roll
 from elman.errors import UserError, notice
 from elman.export.check import Comparison
 from elman.export.onnx import BATCH, OnnxGraph, states_of, write_onnx
 from elman.export.step import FrameStep
+from elman.kinds.music.pitches import Roll
+from elman.kinds.music.run import MusicRun
 from elman.network.output.bernoulli import BernoulliChoice
 from elman.network.output.nade import NADEChoice
 from elman.serve.music import MusicService
 from elman.serve.static_graphs import Differences, beginning_facts, write_graphs
-from elman.tasks.music.run import MusicRun
 
 GRAPH, CHOICE = "model.onnx", "choice.bin"
 

@@ -15,12 +15,12 @@ import numpy as np
 from elman.config.text import TextEvaluation
 from elman.evaluation.statistics import BLOCK, in_blocks
 from elman.evaluation.targets import target_log_probs
+from elman.kinds.pairs.run import PairRun
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.comparison import ByToken, Comparison, Ratio, Verdict, described
 from elman.study.runs import rows_by_split
 from elman.study.statistics import judge
 from elman.tasks.open import open_run
-from elman.tasks.pairs.run import PairRun
 from elman.tasks.text.ensemble import run_log_probs
 from elman.tasks.text.run import TextRun
 

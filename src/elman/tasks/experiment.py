@@ -170,7 +170,7 @@ class Experiment:
         Raises UserError where the data is not text.
         """
         rows = self.task.baselines(order, splits)
-        write_json(self.out / "baselines.json", msgspec.to_builtins(rows))
+        write_json(self.out / "baselines.json", [one.as_dict() for one in rows])
         return rows
 
     def _write_extras(self) -> None:

@@ -82,16 +82,6 @@ def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
     return task_of(recipe_of(folder)).run(folder, device)
 
 
-_NEEDS = {
-    "text": "a text file, or a folder with train.txt, valid.txt and test.txt",
-    "music": "MIDI files, or an .npz file of piano rolls",
-    "pairs": "lines of a source, a tab and a target, parallel files or trees",
-    "series": "a table of numbers (.csv, .tsv, .npy, .npz)",
-    "trees": "trees in brackets, in one file or a folder with train, valid and test",
-    "tags": "words and tags in columns or trees in brackets, in one file or a folder with train, valid and test",
-}
-
-
 def _require_kind(recipe: Recipe, source: str) -> None:
     """Raise UserError where the data certainly belong to another kind than the recipe; bytes can be of any file."""
     data = recipe.data
@@ -100,7 +90,7 @@ def _require_kind(recipe: Recipe, source: str) -> None:
     found = None if is_known(source) else look(Path(source))
     if found is None or recipe.kind in found.possible or (isinstance(data, TextData) and data.tokenisation == "bytes"):
         return
-    start = f"{source}: the recipe is for {recipe.kind} ({_NEEDS[recipe.kind]}), but this looks like {found.what}"
+    start = f"{source}: the recipe is for {recipe.kind} ({data.needs}), but this looks like {found.what}"
     if found.kind is None:
         raise UserError(f"{start}; convert it first")
     raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: {command('train', source)}")

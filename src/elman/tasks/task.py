@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import torch
@@ -116,42 +116,6 @@ class Task(ABC):
         """Lines that describe the data."""
 
 
-class Vocabularies(Inputs, Protocol):
-    """Two vocabularies, which a run folder keeps."""
-
-    def save(self, folder: Path) -> None:
-        """Write them into a folder."""
-
-
-class WholeSequences(Task):
-    """Sequences that training reads whole, in batches that differ in size: pairs, tagged sentences, trees."""
-
-    inputs: Vocabularies
-
-    def require_whole(self, *, by_tokens: bool = False) -> None:
-        """Raise UserError where training cuts its data at random, or fills batches by tokens unless it may."""
-        training = self.recipe.training
-        require_no_random_windows(training, "sentences" if self.kind == "tags" else self.kind)
-        if training.tokens_per_batch is not None and not by_tokens:
-            raise UserError(f"training.tokens_per_batch is for pairs; of {self.kind} set training.batch_size")
-
-    def steps(self, spans: Sequence[Span]) -> tuple[Sequence[Span], float]:
-        """All batches."""
-        return spans, len(spans)
-
-    def write(self, folder: Path) -> None:
-        """The vocabularies and data.json."""
-        self.inputs.save(folder)
-        super().write(folder)
-
-    def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of a run with the same vocabularies and network."""
-        run = self.run(folder)
-        if run.inputs.digest != self.inputs.digest:
-            raise UserError(f"--init {folder}: its vocabularies differ; use the same {self.kind} for both")
-        copy_weights(model, run, "the same model section")
-
-
 def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:
     """Copy the weights of a run into a model with the same parameters; raises UserError where they differ.
 
@@ -178,7 +142,7 @@ def write_results(out: Path, evaluated: Callable[[str], Result], more: Callable[
     results = [msgspec.structs.replace(evaluated(name), model="best") for name in ("valid", "test")]
     for name, value in more().items():
         write_json(out / name, msgspec.to_builtins(value))
-    write_json(out / RESULTS, msgspec.to_builtins(results))
+    write_json(out / RESULTS, [one.as_dict() for one in results])
     return results
 
 

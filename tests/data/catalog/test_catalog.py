@@ -14,19 +14,19 @@ import numpy as np
 import pytest
 
 from elman.cli import main
-from elman.config.music import MusicOptions
 from elman.config.text import TextOptions
 from elman.data.catalog import entries, prepare, unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.pianoroll import convert_pickle
 from elman.data.catalog.unpack import cut_works
-from elman.data.music.corpus import open_music
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError
 from elman.files import sha256_file
 from elman.jobs.locks import waiting_for
+from elman.kinds.music.corpus import open_music
+from elman.kinds.music.pianoroll import convert_pickle
+from elman.kinds.music.record import MusicOptions
 from support.commands import refusal
 from support.interruption import kill, killed
 from support.server import Server, serving

@@ -5,11 +5,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from elman.config.music import MusicOptions
 from elman.data.catalog import prepare
-from elman.data.catalog.pianoroll import read_musicxml
-from elman.data.music.corpus import open_music
 from elman.errors import UserError
+from elman.kinds.music.corpus import open_music
+from elman.kinds.music.pianoroll import read_musicxml
+from elman.kinds.music.record import MusicOptions
 from support.music_xml import CONTAINER, note, save
 
 FIRST = "".join([

@@ -2,14 +2,14 @@
 
 import pytest
 
-from elman.config.pairs import PairOptions
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare
 from elman.data.catalog.pronunciations import Pronunciation, read_dictionary, split_of, write_pronunciations
-from elman.data.pairs.corpus import open_pairs
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import SPLITS
 from elman.errors import UserError
+from elman.kinds.pairs.corpus import open_pairs
+from elman.kinds.pairs.record import PairOptions
 
 DICTIONARY = """;;; a comment
 'tis T IH1 Z

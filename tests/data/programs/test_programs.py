@@ -10,12 +10,12 @@ from collections import Counter
 import pytest
 
 from elman.cli import main
-from elman.config.pairs import PairOptions
-from elman.data.pairs.corpus import open_pairs
 from elman.data.programs.draw import MIXED, OPERATIONS, Difficulty, difficulties, draw_pair, draw_program
 from elman.data.programs.syntax import BREAK, Loop, Operation
 from elman.data.programs.write import Wish, draw_splits, split_of, write_pairs
 from elman.errors import UserError
+from elman.kinds.pairs.corpus import open_pairs
+from elman.kinds.pairs.record import PairOptions
 
 SIX = Difficulty(2, 3)
 

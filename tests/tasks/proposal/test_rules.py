@@ -4,15 +4,30 @@ import numpy as np
 import pytest
 
 from elman import config
-from elman.config.music import MusicOptions
 from elman.data.kinds import Look
-from elman.data.music.midi import write_midi
-from elman.data.pairs.files import RawPair
 from elman.data.text.facts import TextFacts
 from elman.errors import UserError
-from elman.tasks.proposal import choose, others, text, text_model
-from elman.tasks.proposal.others import PairFacts
-from elman.tasks.proposal.proposal import Proposal, changed, epochs_reason, epochs_that_fit, setting
+from elman.kinds.music import proposal as music_proposal
+from elman.kinds.music.midi import write_midi
+from elman.kinds.music.record import MusicOptions
+from elman.kinds.pairs import proposal as pairs_proposal
+from elman.kinds.pairs.files import RawPair
+from elman.kinds.pairs.proposal import PairFacts
+from elman.kinds.series import proposal as series_proposal
+from elman.kinds.tags import proposal as tags_proposal
+from elman.kinds.trees import proposal as trees_proposal
+from elman.tasks.proposal import choose, text, text_model
+from elman.tasks.proposal.proposal import (
+    Proposal,
+    changed,
+    epochs_reason,
+    epochs_that_fit,
+    needed_epochs,
+    setting,
+)
+from elman.tasks.proposal.proposal import (
+    timed as in_so_many_minutes,
+)
 from elman.tasks.proposal.text_model import Extent
 
 NOVEL = TextFacts(
@@ -333,7 +348,7 @@ def test_epochs_and_layers_of_the_user_stay():
     assert not any("layers" in reason for reason in found.reasons)
     longer = Proposal("text/prose.toml").under(["training.epochs=40"])
     assert text_model.sized(longer, Extent(250_000, 4_000, words=True), 10, lambda _: 5.0).load().training.epochs == 40
-    series = others.timed(Proposal("series/table.toml").under(["training.epochs=7"]), 20, 10, lambda _: 0.1)
+    series = in_so_many_minutes(Proposal("series/table.toml").under(["training.epochs=7"]), 20, 10, lambda _: 0.1)
     assert series.load().training.epochs == 7
     assert series.reasons[0].startswith("7 epochs of ")
 
@@ -413,31 +428,31 @@ def test_settings_are_read_back(key, value, line):
 
 def test_pairs():
     pairs = [RawPair("the cat , it said , sat there .", "cat sat")] * 100
-    facts = others.pair_facts(pairs)
+    facts = pairs_proposal.pair_facts(pairs)
     assert facts == PairFacts(100, 9.0, 2.0, words=True, tokenised=True)
     found = Look("pairs", "", frozenset(), form="tsv")
-    recipe = others.of_pairs(facts, found, cut=True).load()
+    recipe = pairs_proposal.of_pairs(facts, found, cut=True).load()
     assert (recipe.data.measures, recipe.data.tokenisation, recipe.data.valid) == ("headlines", "words", 5)
     even = facts._replace(target=7.0, tokenised=False)
-    recipe = others.of_pairs(even, found._replace(form="parallel", languages=("de", "fr")), cut=False).load()
+    recipe = pairs_proposal.of_pairs(even, found._replace(form="parallel", languages=("de", "fr")), cut=False).load()
     assert (recipe.data.measures, recipe.data.languages, recipe.data.tokenisation) == (
         "translation",
         ("de", "fr"),
         "raw",
     )
-    recipe = others.of_trees(100, cut=True).load()
+    recipe = trees_proposal.of_trees(100, cut=True).load()
     assert (recipe.kind, recipe.data.test) == ("trees", 5)
-    assert others.of_trees(100, cut=False).settings == ()
-    tagger = others.of_tags("conllu", 100, cut=True)
+    assert trees_proposal.of_trees(100, cut=False).settings == ()
+    tagger = tags_proposal.of_tags("conllu", 100, cut=True)
     recipe = tagger.load()
     assert (recipe.kind, recipe.data.form, recipe.data.test) == ("tags", "conllu", 5)
     assert "tags are UPOS" in tagger.reasons[0]
-    assert others.of_tags("columns", 100, cut=False).settings == ("data.form=columns",)
+    assert tags_proposal.of_tags("columns", 100, cut=False).settings == ("data.form=columns",)
 
 
 @pytest.mark.parametrize(("rows", "columns", "length"), [(100_000, 8, 50), (2000, 4, 50), (200, 2, 25), (10, 2, 1)])
 def test_series(rows, columns, length):
-    training = others.windowed(others.of_series(), rows).load().training
+    training = series_proposal.fitted(Proposal("series/table.toml"), {"tokens": rows}).load().training
     assert (training.batch_size, training.window.length) == (columns, length)
 
 
@@ -446,7 +461,7 @@ def test_music_that_is_lower_than_a_piano(tmp_path):
         roll = np.zeros((40, 93), np.uint8)
         roll[::3, pitch - 1] = 1
         write_midi(tmp_path / f"{name}.mid", roll, MusicOptions(pitches=93))
-    ranges = [others.of_music(pitches) for pitches in (88, 93)]
+    ranges = [music_proposal.of_music(pitches) for pitches in (88, 93)]
     found = [choose.opened(ranges, str(tmp_path / f"{name}.mid"))[0] for name in ("low", "piano")]
     assert [proposal.load().data.pitches for proposal in found] == [93, 88]
     (tmp_path / "low.mid").write_bytes(b"MThd")
@@ -455,11 +470,14 @@ def test_music_that_is_lower_than_a_piano(tmp_path):
 
 
 def test_music_and_epochs_by_size():
-    assert [others.of_music(pitches).load().data.pitches for pitches in (88, 93)] == [88, 93]
-    batches = [others.side_by_side(others.of_music(88), pieces).load().training.batch_size for pieces in (1, 9, 500)]
+    assert [music_proposal.of_music(pitches).load().data.pitches for pitches in (88, 93)] == [88, 93]
+    batches = [
+        music_proposal.fitted(music_proposal.of_music(88), {"pieces": pieces}).load().training.batch_size
+        for pieces in (1, 9, 500)
+    ]
     assert batches == [1, 9, 16]
-    assert [others.needed_epochs(size, *others.USUAL["music"]) for size in (1000, 176_000, 10**8)] == [100, 30, 2]
-    assert others.timed(others.of_music(88), 30, 10, lambda _: 1.0).load().training.epochs == 8
+    assert [needed_epochs(size, *music_proposal.USUAL) for size in (1000, 176_000, 10**8)] == [100, 30, 2]
+    assert in_so_many_minutes(music_proposal.of_music(88), 30, 10, lambda _: 1.0).load().training.epochs == 8
 
 
 def test_the_loss_at_the_end_of_a_text_is_predicted():

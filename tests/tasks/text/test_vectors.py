@@ -10,9 +10,9 @@ import torch
 from elman import config
 from elman.config.toml import FOLDER, load_recipe
 from elman.errors import UserError
+from elman.kinds.pairs.task import PairTask
 from elman.network.build import build_model
 from elman.tasks.experiment import Experiment
-from elman.tasks.pairs.task import PairTask
 from elman.tasks.text import vectors
 from elman.tasks.text.run import TextRun
 from support import text_runs

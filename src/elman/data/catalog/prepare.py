@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 from urllib.parse import quote
 
-from elman.data.catalog import pianoroll, pronunciations, unpack
+from elman.data.catalog import pronunciations, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.block_reading import Progress
@@ -14,7 +15,13 @@ from elman.errors import UserError, command, did_you_mean
 from elman.files import cache_folder, sha256_file, temporary_folder, write_atomic
 from elman.jobs.locks import waiting_for
 
-_MACKEY_GLASS = "elman.data.classic.mackey_glass:write_series"  # it needs torch, which the catalog does without
+
+def _write(place: str, *arguments: Any) -> None:
+    """Call a function, "module:name", that is imported when it is needed."""
+    resolve_name(place)(*arguments)
+
+
+_ROLLS = "elman.kinds.music.pianoroll"
 
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "shakespeare": unpack.write_shakespeare,
@@ -28,11 +35,11 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
     "cmudict": lambda files, folder: pronunciations.write_pronunciations(files[0], folder),
     "cmudict-unstressed": lambda files, folder: pronunciations.write_pronunciations(files[0], folder, stress=False),
-    "bach-chorales": lambda _, folder: pianoroll.write_chorales(folder / "rolls.npz"),
-    "mackey-glass": lambda _, folder: resolve_name(_MACKEY_GLASS)(folder / "series.csv"),
+    "bach-chorales": lambda _, folder: _write(f"{_ROLLS}:write_chorales", folder / "rolls.npz"),
+    "mackey-glass": lambda _, folder: _write("elman.data.classic.mackey_glass:write_series", folder / "series.csv"),
     **dict.fromkeys(
         (entry.name for entry in PIANO_ROLLS),
-        lambda files, folder: pianoroll.convert_pickle(files[0], folder / "rolls.npz"),
+        lambda files, folder: _write(f"{_ROLLS}:convert_pickle", files[0], folder / "rolls.npz"),
     ),
 }
 """From a corpus to the function that writes its files into a folder, from its downloads."""
@@ -62,7 +69,7 @@ def prepare(
 ) -> Path:
     """Prepare a known corpus: fetch, check, unpack, write `train.txt`, `valid.txt` and `test.txt`; returns the folder.
 
-    Music is written to `rolls.npz` (see `elman.data.catalog.pianoroll`), a series to `series.csv`, pairs to `train.tsv`
+    Music is written to `rolls.npz` (see `elman.kinds.music.pianoroll`), a series to `series.csv`, pairs to `train.tsv`
     and so on. Downloads that are in the folder already are used, and removed at the end. `corpus.json` is written last;
     it holds the digests of the downloads and whether they were known beforehand.
 

@@ -3,16 +3,16 @@
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
 
 import torch
 
-from elman.config.pairs import PairOptions
-from elman.config.tags import TagOptions
+from elman.config.data import Data
+from elman.config.parts import find
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
 from elman.data.kinds import Look, look, name_of
-from elman.data.pairs.files import find_files, read_pairs
-from elman.data.tags.corpus import read_sentences
 from elman.data.text.block_reading import Progress
 from elman.data.text.facts import TextFacts, text_facts
 from elman.data.text.sources import find_sections, require_all
@@ -20,8 +20,8 @@ from elman.errors import UserError
 from elman.files import cache_folder
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
-from elman.tasks.proposal import others, text, text_model
-from elman.tasks.proposal.proposal import Proposal, setting
+from elman.tasks.proposal import text, text_model
+from elman.tasks.proposal.proposal import Proposal, needed_epochs, setting, timed
 from elman.tasks.task import Task
 
 TIMED_SECONDS = 1.0
@@ -60,12 +60,18 @@ def propose(
         return text_model.sized(proposal, text_model.Extent(size, len(task.inputs), words), minutes, speed)
     what = " to ".join(found.languages) if found.languages else found.kind
     titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
-    if found.kind == "series":
-        titled = others.windowed(titled, size)
-    elif found.kind == "music":
-        titled = others.side_by_side(titled, int(facts["pieces"]))
-    usual, epochs = others.USUAL[str(found.kind)]
-    return others.timed(titled, others.needed_epochs(size, usual, epochs), minutes, speed)
+    rules = _rules(str(found.kind))
+    if hasattr(rules, "fitted"):
+        titled = rules.fitted(titled, facts)
+    return timed(titled, needed_epochs(size, *rules.USUAL), minutes, speed)
+
+
+def _rules(kind: str) -> Any:
+    """The module with the proposals of a kind of data, which its record names; raises UserError where it has none."""
+    record = find(Data, kind)
+    if record is None or record.proposal is None:
+        raise UserError(f"no recipe can be proposed for {kind}; give a RECIPE (a .toml file) with --data")
+    return resolve_name(record.proposal)
 
 
 def _look(source: str) -> tuple[Look, Path]:
@@ -108,30 +114,8 @@ def _reading(found: Look, path: Path, settings: Sequence[str]) -> tuple[list[Pro
     if found.kind == "text":
         facts = text.as_read(_facts_of_text(path), settings)
         return [text.reading(facts, cut=path.is_file(), given=settings)], facts.words
-    proposals = [others.of_music(pitches) for pitches in (88, 93)] if found.kind == "music" else [_other(found, path)]
+    proposals: list[Proposal] = _rules(str(found.kind)).proposals(found, path)
     return [proposal.under(settings) for proposal in proposals], True
-
-
-def _other(found: Look, path: Path) -> Proposal:
-    """The proposal for data that are neither text nor music."""
-    if found.kind == "series":
-        return others.of_series()
-    if found.kind == "tags":
-        return _of_tags(found, path)
-    options = PairOptions(form=found.form or "tsv", languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
-    files = find_files(path, options)
-    pairs, _ = read_pairs(files.get("all") or files["train"], options)
-    if found.kind == "trees":
-        return others.of_trees(len(pairs), cut="all" in files)
-    return others.of_pairs(others.pair_facts(pairs), found, cut="all" in files)
-
-
-def _of_tags(found: Look, path: Path) -> Proposal:
-    form = found.form or "columns"
-    options = TagOptions(form=form)  # type: ignore[arg-type]
-    files = find_files(path, options.files)
-    (first,) = files.get("all") or files["train"]
-    return others.of_tags(form, len(read_sentences(first, options)), cut="all" in files)
 
 
 def _facts_of_text(path: Path) -> TextFacts:

@@ -1,6 +1,7 @@
 """A proposal: a recipe, the settings that fit it to some data, and the reasons; as a command it can be repeated."""
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,6 +13,11 @@ from elman.errors import counted
 
 SHARE = 0.8
 """Of the minutes that there are, what is left for training steps; the rest is for reading, validation, evaluation."""
+
+MOST_EPOCHS = 100
+
+HELD_OUT = 0.05
+"""Share of the pairs, trees or sentences of one file that each held-out split has, at most 2,000."""
 
 
 class Proposal(NamedTuple):
@@ -115,3 +121,25 @@ def epochs_reason(epochs: int, per_epoch: float, minutes: float, needed: int) ->
         return f"an epoch takes {in_time(per_epoch)}: training may stop within the first; give more --minutes"
     enough = "enough for data of this size" if epochs == needed else f"{needed} would be enough for data of this size"
     return f"{counted(epochs, 'epoch')} of {in_time(per_epoch)}; {enough}"
+
+
+def timed(proposal: Proposal, needed: int, minutes: float, speed: Speed) -> Proposal:
+    """The proposal with as many epochs as fit into the minutes, at most those that are needed."""
+    per_epoch = speed(proposal)
+    own = proposal.load().training.epochs if proposal.is_given("training.epochs") else None
+    epochs = own or epochs_that_fit(minutes, per_epoch, needed)
+    return proposal.adding(
+        changed(proposal.recipe, {"training.epochs": epochs}),
+        epochs_reason(epochs, per_epoch, minutes, needed),
+    )
+
+
+def needed_epochs(size: int, usual: int, epochs: int) -> int:
+    """Epochs that are enough: `epochs` at the `usual` size, more for less data by the square root."""
+    return max(2, min(MOST_EPOCHS, round(epochs * math.sqrt(usual / max(1, size)))))
+
+
+def held_out(examples: int) -> dict[str, Any]:
+    """The settings for what is held out of so many pairs, trees or sentences of one file."""
+    share = max(1, min(2000, int(HELD_OUT * examples)))
+    return {"data.valid": share, "data.test": share}

@@ -1,0 +1,91 @@
+"""The task of music: frames of notes, whole pieces."""
+
+from pathlib import Path
+
+import torch
+
+from elman.config.recipe import Recipe
+from elman.data.catalog.prepare import info
+from elman.data.parts import WHOLE, ColumnsOf, Part
+from elman.drawing.piano_roll import PianoRoll
+from elman.evaluation.perplexity import Score, evaluate
+from elman.kinds.music.corpus import open_music
+from elman.kinds.music.midi import require_mido, write_midi
+from elman.kinds.music.pitches import Pitches
+from elman.kinds.music.run import MusicRun
+from elman.kinds.music.tune import TEMPO
+from elman.kinds.music.windows import PieceWindows
+from elman.network.model import LanguageModel
+from elman.network.output.choice import Chord, log_odds_of_notes
+from elman.tasks.samples import Sample
+from elman.tasks.splits import SplitTask
+from elman.tasks.task import Size, copy_weights, require_no_random_windows
+
+SAMPLE_STEPS = 128
+"""Steps of the samples in a run folder."""
+
+_STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
+"""Approximate training steps and pitches, where no count is published."""
+
+
+class MusicTask(SplitTask):
+    """Piano rolls."""
+
+    kind, run, opening = "music", MusicRun, open_music
+    inputs: Pitches
+
+    def require(self) -> None:
+        """Raise UserError where training cuts pieces at random, or MIDI files cannot be written."""
+        require_no_random_windows(self.recipe.training, "pieces")
+        require_mido()  # the samples are MIDI files: better refused now than after training
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:
+        """Training steps and pitches of the recipe's own corpus, as published or approximate."""
+        name = recipe.data.corpus
+        assert name is not None, "a recipe whose cost is estimated names its corpus"
+        published = info(name).published
+        return Size(_STEPS.get(name) or published["train"], _PITCHES.get(name) or published["vocabulary"])
+
+    def windows(self, max_extra: int | None) -> PieceWindows:  # noqa: ARG002 - windows of pieces are never random
+        """The training pieces, in another order and, where the recipe asks for it, other keys each epoch."""
+        pieces, training = self.corpus.split("train"), self.recipe.training
+        columns, length = training.batch_size, training.window.length
+        seed, transpose = self.recipe.seed, self.data.transpose
+        return PieceWindows(pieces.frames, pieces.lengths, columns, length, seed=seed, transpose=transpose)
+
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the steps of whole pieces, in columns."""
+        pieces, rules = self.corpus.split("valid"), self.data.evaluation
+        windows = PieceWindows(pieces.frames, pieces.lengths, rules.streams, rules.length)
+        return evaluate(model, ColumnsOf(windows, part))
+
+    def begin(self, model: LanguageModel) -> None:
+        """The log-odds of every note in the training pieces, where the recipe asks for them."""
+        super().begin(model)
+        if self.recipe.model.initialisation.output_bias == "unigram":
+            frames = torch.from_numpy(self.corpus.split("train").frames)
+            assert isinstance(model.output.choice, Chord)
+            model.output.choice.begin_at(log_odds_of_notes(frames.sum(0), len(frames)))
+
+    def start_from(self, model: LanguageModel, folder: Path) -> None:
+        """Weights of a run on the same pitches with the same network."""
+        copy_weights(model, MusicRun(folder), "the same model section and pitches")
+
+    def samples(self, run: MusicRun, count: int) -> list[Sample]:
+        """Tunes, which are also written as sample-SEED.mid."""
+        samples = []
+        for seed in range(count):
+            roll = run.compose(steps=SAMPLE_STEPS, seed=seed)
+            write_midi(run.path / f"sample-{seed}.mid", roll, self.data.options)
+            step = 60 / TEMPO / self.data.steps_per_quarter
+            figure = PianoRoll(run.inputs.sounding(roll), step)
+            samples.append(Sample(text=f"sample-{seed}.mid", seed=seed, temperature=1.0, figure=figure))
+        return samples
+
+    def summary(self) -> list[str]:
+        """Pieces and steps of each split."""
+        parts = self.corpus.splits.items()
+        lines = [f"{name:5} {len(one.frames):>11,} steps, {len(one.lengths):,} pieces" for name, one in parts]
+        division = [f"divided: {self.corpus.division}"] if self.corpus.division else []
+        return [*lines, *division, f"pitches {len(self.inputs)}"]

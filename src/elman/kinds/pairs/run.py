@@ -1,0 +1,155 @@
+"""A run on pairs of a source and a target, and what can be computed with the model in its folder."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from elman.config.inference import Beam
+from elman.config.recipe import Recipe
+from elman.decoding.beam import Hypothesis, beam_search
+from elman.decoding.constraint import constraint_of
+from elman.errors import UserError
+from elman.evaluation.result import Result
+from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result, target_accuracy
+from elman.jobs import Advance
+from elman.kinds.pairs.batches import sources_side_by_side
+from elman.kinds.pairs.corpus import PairCorpus, Pairs, open_pairs, say_held_out
+from elman.kinds.pairs.sources import SourceReader
+from elman.kinds.pairs.symbols import PairSymbols
+from elman.network.build import build_model
+from elman.network.model import LanguageModel
+from elman.network.seq2seq import SequenceToSequence
+from elman.tasks.evaluating import DEFAULT, EvaluationOptions
+from elman.tasks.splits import SymbolRun
+
+
+class Translation(NamedTuple):
+    """A target that was found for a source, as a line for a reader and as symbols, copied ones as the source has them.
+
+    `score` ranks targets (`elman.decoding.beam.Beam`), `log_prob` (nats) includes the end symbol, `source` has the
+    symbols in the order of the text, and `attention`, [T + 1, S], their weights at each word and at the end; zeros of a
+    model without attention.
+    """
+
+    text: str
+    words: list[str]
+    score: float
+    log_prob: float
+    source: list[str]
+    attention: npt.NDArray[np.float32]
+
+
+class PairRun(SymbolRun):
+    """A trained model of pairs with its vocabularies and recipe; raises UserError where the folder is not such a run.
+
+    Example (see docs/seq2seq.md)::
+
+        run = elman.load("runs/headlines")
+        run.translate(["police arrest two after bank robbery in osaka"])[0][0].text
+    """
+
+    kind, allowed = "pairs", ("streams", "beam", "constrained")
+    symbols, opening = PairSymbols, open_pairs
+    inputs: PairSymbols
+    model: SequenceToSequence
+
+    @staticmethod
+    def build(recipe: Recipe, inputs: PairSymbols) -> LanguageModel:
+        """The network of a recipe for these symbols, with random weights."""
+        target = inputs.target
+        return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
+
+    def result(
+        self, corpus: PairCorpus, split: Pairs, options: EvaluationOptions = DEFAULT, advance: Advance = None
+    ) -> Result:
+        """Perplexity and accuracy of the targets of a split, each given its source, and how good the output is."""
+        rules = self.data.evaluation
+        if options.constrained is not None:
+            if self.options.form != "trees":
+                raise UserError(f"--unconstrained is for trees, which {self.path} does not write; leave it out")
+            rules = msgspec.structs.replace(rules, constrained=options.constrained)
+        if options.beam is not None:
+            rules = msgspec.structs.replace(rules, beam=options.beam)
+        say_held_out(corpus, split)
+        size = options.streams or 64
+        score = evaluate_pairs(self.model, corpus, split, batch_size=size, advance=advance)
+        accuracy = target_accuracy(self.model, corpus, split, batch_size=size)
+        _, output = evaluate_output(self.model, corpus, split, rules, advance)
+        return pair_result(score, accuracy, split, output)
+
+    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
+        """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""
+        raise UserError(
+            f"{self.path} is a run on pairs; adaptation and Monte Carlo dropout read one text from its beginning to its"
+            " end"
+        )
+
+    def translate(
+        self,
+        lines: Sequence[str],
+        beam: Beam | None = None,
+        *,
+        copy: bool = False,
+        unknown: bool = False,
+        constrained: bool | None = None,
+        batch_size: int = 32,
+        name: str = "source",
+        reader: SourceReader | None = None,
+    ) -> list[list[Translation]]:
+        """The best targets of every line, in the order of the lines; an empty list for a line that is not read.
+
+        Those are blank lines, and where the `reader` leaves them out, sources that are longer than the limit or have
+        unknown symbols only (`SourceReader`); without a reader these are refused, and `name` is that of the lines.
+
+        Where the beam sets no length, constrained trees are as long as in training at most (`max_target`). `copy`
+        replaces `<unk>` by the symbol of the source with the greatest attention, `unknown` keeps it; without both none
+        is written. `constrained`: write only trees over the words of the source (None: as the recipe says); other
+        targets are never constrained. `batch_size` affects only the speed.
+
+        Raises UserError where a source is refused, all of them are unreadable, or `copy` or the beam's coverage is set
+        for a model without attention.
+        """
+        beam = beam or Beam()
+        beam.check()
+        for option, used in (("--copy", copy), ("--coverage", beam.coverage)):
+            if used:
+                self.require_attention(option)
+        model = self.model  # first, since it refuses vocabularies that are not its own
+        wanted = self.data.evaluation.constrained if constrained is None else constrained
+        constraint = constraint_of(self.inputs, self.device) if wanted else None
+        if constraint is not None and beam.max_length is None:
+            beam = msgspec.structs.replace(beam, max_length=self.options.max_target)
+        reader = SourceReader(self.inputs, name) if reader is None else reader
+        sources = {place: torch.from_numpy(ids.astype(np.int64)) for place, ids in reader.read(lines).items()}
+        found: list[list[Translation]] = [[] for _ in lines]
+        order = sorted(sources, key=lambda place: (len(sources[place]), place))
+        forbidden = () if copy or unknown or self.inputs.target.unk is None else (self.inputs.target.unk,)
+        assert self.inputs.target.eos is not None
+        for at in range(0, len(order), batch_size):
+            places = order[at : at + batch_size]
+            batch = sources_side_by_side([sources[place] for place in places], self.inputs).to(self.device)
+            results = beam_search(model, batch, beam, self.inputs.target.eos, forbidden, constraint)
+            for place, hypotheses in zip(places, results, strict=True):
+                words = self.inputs.tokenisers.source_words(lines[place].strip())
+                found[place] = [self._written(one, words, copy=copy) for one in hypotheses]
+        return found
+
+    def reader(self, name: str = "source", *, leave_out: bool = False) -> SourceReader:
+        """What reads the lines of a text called `name` as sources, and tallies what the vocabulary lacks."""
+        return SourceReader(self.inputs, name, leave_out=leave_out)
+
+    def require_attention(self, what: str) -> None:
+        """Raises UserError where the model has no attention, which `what` needs."""
+        if not self.recipe.model.attends:
+            raise UserError(
+                f"{what} needs attention to the source, which the model in {self.path} does not have; leave it out"
+            )
+
+    def _written(self, found: Hypothesis, source: list[str], *, copy: bool) -> Translation:
+        attention = found.attention[:, ::-1] if self.inputs.options.reverse_source else found.attention
+        words = copied_words(found, source, self.inputs) if copy else self.inputs.target.decode(found.symbols)
+        return Translation(self.inputs.tokenisers.shown(words), words, found.score, found.log_prob, source, attention)

@@ -1,0 +1,118 @@
+"""The task of pairs of a source and a target."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from elman.config.recipe import Recipe
+from elman.data.parts import WHOLE, Part
+from elman.data.text.block_reading import Progress
+from elman.evaluation.perplexity import Score
+from elman.evaluation.result import Result
+from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result, target_accuracy
+from elman.evaluation.transduction import references, require_libraries, rules_of
+from elman.files import write_atomic
+from elman.jobs import Advance
+from elman.kinds.pairs.corpus import Pairs, open_pairs, say_held_out
+from elman.kinds.pairs.record import PairData
+from elman.kinds.pairs.run import PairRun, Translation
+from elman.kinds.pairs.symbols import PairSymbols
+from elman.network.model import LanguageModel
+from elman.network.seq2seq import SequenceToSequence
+from elman.tasks.samples import Attention, Sample
+from elman.tasks.splits import WholeSequences
+from elman.tasks.task import Size
+
+SAMPLES = 6
+"""Sources of the test split whose targets a run folder shows."""
+
+_PAIRS = {"tsv": (30_000, 20, 8), "parallel": (50_000, 11.4, 8.8), "trees": (4_000, 16.5, 45)}
+"""Approximate numbers: training pairs, symbols per source and symbols per target."""
+_SEQUENCES = (150_000, 20, 6)
+"""The same of programs and pronunciations, whose vocabularies have less than a hundred symbols."""
+_GIGAWORD = (3_800_000, 32, 11)
+"""The same of headlines in subwords, whose recipes do not cut the vocabulary."""
+
+
+class PairTask(WholeSequences):
+    """A corpus of pairs."""
+
+    kind, run, unit, opening, by_tokens = "pairs", PairRun, "pairs", open_pairs, True
+    inputs: PairSymbols
+
+    def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:
+        super().__init__(recipe, source, progress)
+        for split in ("valid", "test"):
+            say_held_out(self.corpus, self.corpus.split(split))
+
+    def require(self) -> None:
+        """Raise UserError as every task of whole sequences does, and where a library of the measures is missing."""
+        super().require()
+        require_libraries(rules_of(self.data.options))  # better refused now than after training
+
+    @classmethod
+    def nominal_size(cls, recipe: Recipe) -> Size:
+        """The approximate size of the data that recipes of this form are meant for."""
+        data = recipe.data
+        assert isinstance(data, PairData)
+        few = data.form == "trees" or data.measures == "sequences"
+        whole = data.form == "tsv" and data.max_vocabulary is None
+        usual = _SEQUENCES if data.measures == "sequences" else _GIGAWORD if whole else _PAIRS[data.form]
+        pairs, of_source, of_target = usual
+        pairs = min(pairs, data.train_pairs or pairs)
+        words = 100 if few else data.max_vocabulary or 5_000
+        return Size(round(pairs * of_target), words, round(pairs * of_source))
+
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the tokens of the validation targets, batch by batch."""
+        assert isinstance(model, SequenceToSequence)
+        return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
+
+    def result(self, run: PairRun, split: Pairs, advance: Advance) -> Result:
+        """The result over whole pairs; of the test split also output-test.txt and its quality."""
+        score = evaluate_pairs(run.model, self.corpus, split, advance=advance)
+        accuracy = target_accuracy(run.model, self.corpus, split)
+        if split.name != "test":
+            return pair_result(score, accuracy, split)
+        lines, quality = evaluate_output(run.model, self.corpus, split, self.data.evaluation, advance)
+        write_lines(run.path / "output-test.txt", lines)
+        write_lines(run.path / "reference-test.txt", references(split, self.corpus.symbols))
+        return pair_result(score, accuracy, split, quality)
+
+    def summary(self) -> list[str]:
+        """Pairs and tokens of each split, words of both vocabularies."""
+        lines = [
+            f"{name:5} {len(pairs):>9,} pairs, {pairs.facts['source_symbols']:,} source and"
+            f" {pairs.facts['tokens']:,} target symbols"
+            for name, pairs in self.corpus.splits.items()
+        ]
+        return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
+
+    def samples(self, run: PairRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
+        """Sources of the test split with the targets that were found."""
+        pairs, limit, symbols = self.corpus.split("test"), self.data.max_source, self.corpus.symbols
+        shown = [
+            place
+            for place, ids in enumerate(pairs.source)
+            if len(symbols.tokenisers.source_words(pairs.source_text[place])) <= limit
+            and set(ids.tolist()) != {symbols.source.unk}
+        ][:SAMPLES]
+        found = run.translate([pairs.source_text[place] for place in shown])
+        return [
+            Sample(
+                prompt=pairs.source_text[place],
+                reference=pairs.target_text[place],
+                text=best[0].text,
+                attention=attention_of(best[0]) if run.model.attends else None,
+            )
+            for place, best in zip(shown, found, strict=True)
+        ]
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write texts, a line each."""
+    write_atomic(path, "".join(f"{line}\n" for line in lines))
+
+
+def attention_of(found: Translation) -> Attention:
+    """Where each word of a target looked."""
+    return Attention(found.source, [*found.words, "<eos>"], found.attention.astype(float).round(3).tolist())

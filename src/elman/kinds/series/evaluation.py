@@ -1,0 +1,103 @@
+"""A model of series evaluated: nats per step in the units of the data, and the error of its one-step means.
+
+NRMSE, the normalised root mean squared error, is the RMSE of the one-step mean divided by the standard deviation of the
+split that is evaluated: 1 for a model that always predicts the mean of the split. Over several columns it is the root
+of the mean of their squares.
+"""
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+import torch
+
+from elman.evaluation.perplexity import Score, traces
+from elman.evaluation.result import Result
+from elman.jobs import Advance, advancing
+from elman.kinds.series.corpus import Series, SeriesWindows
+from elman.kinds.series.table import Array
+from elman.network.model import LanguageModel
+from elman.network.output.density import Density
+
+
+class Prediction(msgspec.Struct, frozen=True):
+    """One-step predictions of a split: means, float64 [n, P], and log-densities (nats), float64 [n]."""
+
+    mean: Array
+    log_density: Array
+
+
+@torch.inference_mode()
+def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = None) -> Prediction:
+    """The mean and the log-density of every step of a series, given all steps before it."""
+    choice, parts = model.output.choice, []
+    assert isinstance(choice, Density)
+    for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):
+        vectors, log_prior = model.output.contexts(trace)
+        mean = (log_prior.exp().unsqueeze(-1) * choice.mean(vectors)).sum(-2)[batch.mask]
+        log_density = model.output.log_prob(trace, batch.targets)[batch.mask]
+        parts.append((positions[positions >= 0], mean.cpu().double(), log_density.cpu().double()))
+    order, means, log_densities = (torch.cat(part) for part in zip(*parts, strict=True))
+    index = order.argsort()
+    return Prediction(means[index].numpy(), log_densities[index].numpy())
+
+
+def nrmse(mean: Array, values: Array) -> Array:
+    """The NRMSE of each column, [P], of predictions [n, P]; NaN where a column is constant in the split."""
+    deviation = values.std(axis=0)
+    error = np.sqrt(np.square(mean - values).mean(axis=0))
+    return np.divide(error, deviation, out=np.full(len(error), np.nan), where=np.ptp(values, axis=0) > 0)
+
+
+def prediction_result(prediction: Prediction, split: Series, names: tuple[str, ...]) -> Result:
+    """The result of predictions: nats per step, and NRMSE over all columns and per column."""
+    score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
+    each = nrmse(prediction.mean, split.values)
+    known = each[~np.isnan(each)]
+    return score.result(
+        split.name,
+        context="carried",
+        nrmse=float(np.sqrt(np.square(known).mean())) if len(known) else None,
+        nrmse_by_column={name: float(one) for name, one in zip(names, each, strict=True) if not np.isnan(one)},
+    )
+
+
+Baseline: TypeAlias = Callable[[Array, Array], Array]
+"""A one-step prediction: the means [n, P] of values [n, P], given them and the steps before the first, [m, P]."""
+
+
+def persistence(values: Array, before: Array) -> Array:
+    """Every step is predicted to be as the one before it, [n, P]."""
+    return np.concatenate([before[-1:], values[:-1]])
+
+
+def mean_of(train: Array) -> Baseline:
+    """The mean of the training split at every step."""
+    return lambda values, _: np.tile(train.mean(axis=0), (len(values), 1))
+
+
+def autoregression(train: Array, order: int) -> Baseline:
+    """v_t = b + sum_k A_k v_{t-k} over `order` steps, fitted to the training split [n, P] by least squares.
+
+    The weights are [1 + order * P, P], the constant first, then the most recent step.
+    """
+    weights = np.linalg.lstsq(lagged(train, order), train[order:], rcond=None)[0].astype(np.float64)
+    return lambda values, before: lagged(np.concatenate([before[-order:], values]), order) @ weights
+
+
+def lagged(values: Array, order: int) -> Array:
+    """A constant and the `order` steps before each step from `order` on: [n - order, 1 + order * P]."""
+    size = len(values) - order
+    lags = [values[order - lag : order - lag + size] for lag in range(1, order + 1)]
+    return np.concatenate([np.ones((size, 1)), *lags], axis=1)
+
+
+def baseline_prediction(baseline: Baseline, train: Array, order: int, values: Array, before: Array) -> Prediction:
+    """Predictions of a split whose error is normal, with its variance per column in the training split from `order`."""
+    errors = baseline(train[order:], train[:order]) - train[order:]
+    variance = np.maximum(np.square(errors).mean(axis=0), np.finfo(np.float64).tiny)
+    mean = baseline(values, before)
+    each = -0.5 * (np.square(values - mean) / variance + np.log(2 * np.pi * variance))
+    return Prediction(mean, each.sum(axis=1))

@@ -1,0 +1,26 @@
+"""A recipe for a series of the user's own."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from elman.data.kinds import Look
+from elman.tasks.proposal.proposal import Proposal, changed
+
+USUAL = 10_000, 20
+"""Steps of the series that the recipe is for, and epochs that are enough for it."""
+
+
+def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - all numeric columns
+    """One for all numeric columns."""
+    return [Proposal("series/table.toml", (), ("a series: all columns of numbers are predicted",))]
+
+
+def fitted(proposal: Proposal, facts: Mapping[str, Any]) -> Proposal:
+    """The proposal with columns and windows that suit the number of training rows."""
+    rows = int(facts["tokens"])
+    columns = 8 if rows >= 4000 else 4 if rows >= 1000 else 2
+    length = max(1, min(50, rows // (4 * columns)))
+    values = {"training.batch_size": columns, "training.window.length": length}
+    reason = f"{rows:,} training rows: {columns} columns, windows of {length} steps"
+    return proposal.adding(changed(proposal.recipe, values)).because(reason, *values)

@@ -1,0 +1,144 @@
+"""Sentences with tags in columns: a word per line, a blank line after each sentence, as of the shared tasks of CoNLL.
+
+Columns are divided by tabs, or by any blanks where the first line has no tab, and all lines have as many. CoNLL-U has
+ten columns; its comments, multiword tokens (`3-4`) and empty nodes (`3.1`) are left out.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from elman.data.lines import lines_of
+from elman.data.text.utf8 import read_text
+from elman.errors import UserError, counted, notice
+from elman.kinds.tags.record import TagOptions
+
+CONLLU_COLUMNS = 10
+FORM, UPOS = 1, 3
+"""The columns of CoNLL-U that hold words and their universal parts of speech."""
+
+DOCUMENT = "-DOCSTART-"
+"""The word of a line that begins a document, which is no sentence."""
+
+_BLANKS = re.compile("[ \t]+")
+_RANGE_OR_EMPTY = re.compile(r"[0-9]+[-.][0-9]+")
+
+
+class TaggedSentence(NamedTuple):
+    """The words of a sentence and their tags, as they stand in the files."""
+
+    words: list[str]
+    tags: list[str]
+
+    @property
+    def source(self) -> str:
+        """The words at single spaces, by which it is held out."""
+        return " ".join(self.words)
+
+
+class _Layout(NamedTuple):
+    """How many columns there are, and which of them hold words and tags; `tabs`: they are divided by tabs alone."""
+
+    columns: int
+    word: int
+    tag: int
+    tabs: bool
+
+    def cells(self, line: str) -> list[str]:
+        return cells_of(line, tabs=self.tabs)
+
+
+def read_columns(path: Path, options: TagOptions) -> list[TaggedSentence]:
+    """The sentences of a file; raises UserError, with the file and the line, where a line is not as the others are.
+
+    Where lines that begin with `#` have another number of columns they are taken for comments, which a notice reports.
+    """
+    return read_lines(lines_of(read_text(path)), str(path), options)
+
+
+def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[TaggedSentence]:
+    """As `read_columns`, from lines of a text of this name."""
+    layout = _layout(lines, name, options)
+    sentences, words, tags, comments = list[TaggedSentence](), list[str](), list[str](), 0
+    for number, line in enumerate([*lines, ""], start=1):
+        line = line.rstrip("\r")
+        if not line.strip():
+            if words:
+                sentences.append(TaggedSentence(words, tags))
+            words, tags = [], []
+            continue
+        if options.form == "conllu" and line.startswith("#"):
+            continue
+        cells = layout.cells(line)
+        if cells[0] == DOCUMENT:
+            continue
+        if len(cells) != layout.columns:
+            if line.startswith("#") and not words:
+                comments += 1
+                continue
+            raise UserError(_other_number(f"{name}:{number}", cells, layout, options))
+        if options.form == "conllu" and _RANGE_OR_EMPTY.fullmatch(cells[0]):
+            continue
+        word, tag = " ".join(cells[layout.word].split()), cells[layout.tag].strip()
+        if not word or not tag:
+            raise UserError(f"{name}:{number}: the {'tag' if word else 'word'} is empty; every word has a tag")
+        words.append(word)
+        tags.append(tag)
+    if comments:
+        notice(
+            f"{name}: {counted(comments, 'line')} before sentences begin with # and have not"
+            f" {layout.columns} columns: read as comments"
+        )
+    if not sentences:
+        raise UserError(_no_sentence(name))
+    return sentences
+
+
+def _no_sentence(name: str) -> str:
+    return f"{name}: there is no sentence; give a word and its tag per line, a blank line between sentences"
+
+
+def _layout(lines: Sequence[str], name: str, options: TagOptions) -> _Layout:
+    """The layout by the first line that is no comment; raises UserError where a column is not there."""
+    rows = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    number, first = next((row for row in rows if not row[1].startswith(("#", DOCUMENT))), rows[0] if rows else (1, ""))
+    if not first:
+        raise UserError(_no_sentence(name))
+    tabs = "\t" in first or options.form == "conllu"
+    columns = CONLLU_COLUMNS if options.form == "conllu" else len(cells_of(first, tabs=tabs))
+    usual = (FORM, UPOS) if options.form == "conllu" else (0, columns - 1)
+    word, tag = (
+        own if given is None else given
+        for given, own in zip((options.word_column, options.tag_column), usual, strict=True)
+    )
+    if columns < 2:
+        raise UserError(
+            f"{name}:{number}: one column, {first.strip()!r}; every line is a word and its tag, with a tab or blanks"
+            ' between them (of a treebank in brackets set data.form = "trees")'
+        )
+    if max(word, tag) >= columns:
+        key = "word_column" if word >= columns else "tag_column"
+        raise UserError(
+            f"{name}:{number}: {columns} columns, and data.{key} is {max(word, tag)}; the first column is 0, the last"
+            f" {columns - 1}"
+        )
+    if word == tag:
+        raise UserError(f"{name}: words and tags are both in column {word}; set data.word_column or data.tag_column")
+    return _Layout(columns, word, tag, tabs)
+
+
+def cells_of(line: str, *, tabs: bool) -> list[str]:
+    """The cells of a line, divided by tabs or by any blanks."""
+    line = line.rstrip("\r")
+    return line.split("\t") if tabs else _BLANKS.split(line.strip(" \t"))
+
+
+def _other_number(where: str, cells: list[str], layout: _Layout, options: TagOptions) -> str:
+    found = counted(len(cells), "column")
+    if options.form == "conllu":
+        return f"{where}: {found}; a line of CoNLL-U has {CONLLU_COLUMNS}, with tabs between them"
+    return (
+        f"{where}: {found}, and the first line has {layout.columns}; every line is a word with its tag, a blank line"
+        " ends a sentence"
+    )

@@ -1,0 +1,197 @@
+"""Sentences with tags: words and tags as ids, splits, and the batches that training reads."""
+
+import dataclasses
+import functools
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from elman.data.batches import Batch
+from elman.data.sentences import Ids, LabelledCorpus, LabelledSymbols
+from elman.data.text.utf8 import read_text
+from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.errors import UserError, notice
+from elman.files import sha256_file, sha256_lines
+from elman.kinds.pairs.files import HELD_OUT_TOO, divided, find_files, say_left_out
+from elman.kinds.tags.bank import is_chunk_tag, read_bank
+from elman.kinds.tags.columns import TaggedSentence, read_columns
+from elman.kinds.tags.lexicon import Lexicon
+from elman.kinds.tags.record import TagOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class TagSymbols(LabelledSymbols):
+    """The words that a tagger reads, the tags that it chooses from, and the words of the training split with theirs.
+
+    No tag of the training split is `<unk>`: that is what tags of other data are that it lacks, and is never chosen.
+    """
+
+    LABELS_FILE = "tags.tsv"
+
+    options: TagOptions
+    lexicon: Lexicon
+
+    @property
+    def in_chunks(self) -> bool:
+        """Whether the tags are those of chunks: `B-TYPE`, `I-TYPE` and `O`."""
+        tags = [tag for tag in self.labels.words if tag != UNK]
+        return all(map(is_chunk_tag, tags))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of both vocabularies and the lexicon."""
+        return sha256_lines(self.words.digest, self.labels.digest, self.lexicon.digest)
+
+    def save(self, folder: Path) -> None:
+        """Write both vocabularies and the lexicon into a run folder."""
+        super().save(folder)
+        self.lexicon.save(folder)
+
+    @classmethod
+    def load(cls, folder: Path, options: TagOptions) -> "TagSymbols":
+        """Read what `save` wrote; raises UserError where a file is missing or damaged."""
+        return cls(*cls.load_vocabularies(folder), options, Lexicon.load(folder))
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggedSplit:
+    """A split: the words of every sentence and their tags, and the ids of both.
+
+    `facts` holds counts: sentences (`lines`), words (`tokens`), unknown words and tags, and sentences left out.
+    """
+
+    name: str
+    sentences: list[list[str]]
+    tags: list[list[str]]
+    ids: list[npt.NDArray[np.int32]]
+    labels: list[npt.NDArray[np.int32]]
+    facts: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @functools.cached_property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Of the sentences, [n]."""
+        return np.array([len(words) for words in self.sentences], np.int64)
+
+
+class TagCorpus(LabelledCorpus[TagOptions, TaggedSplit]):
+    """Sentences with tags as a model reads them."""
+
+    def gather(self, split: TaggedSplit, indices: Sequence[int]) -> Batch:
+        """The sentences at these places side by side."""
+        return gather([split.ids[index] for index in indices], [split.labels[index] for index in indices])
+
+
+def gather(ids: Sequence[Ids], labels: Sequence[Ids]) -> Batch:
+    """Sentences side by side: words and tags int64 [S, B], and the mask, which is false at padding; padding is 0."""
+    words, tags = (
+        torch.nn.utils.rnn.pad_sequence([torch.from_numpy(one.astype(np.int64)) for one in some])
+        for some in (ids, labels)
+    )
+    lengths = torch.tensor([len(one) for one in ids])
+    return Batch(words, tags, torch.arange(len(words)).unsqueeze(1) < lengths)
+
+
+def open_tags(source: str | Path, options: TagOptions, *, symbols: TagSymbols | None = None) -> TagCorpus:
+    """Read sentences with tags: a file, which is cut, or a folder with train, valid and test.
+
+    `symbols` are those of a run; None: they are counted in the training split. What was left out or is unknown is said
+    in notices. Raises UserError where a file cannot be used, or there are too few sentences, words or tags.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise UserError(
+            f"{source}: no such file or folder; give words and tags in columns or trees in brackets, in one file or a"
+            " folder with train, valid, test"
+        )
+    files = find_files(path, options.files)
+    raw = {name: read_sentences(paths[0], options) for name, paths in files.items()}
+    raw, held_out_too = divided(raw, options.files, str(source), "sentences")
+    train = [one for one in raw["train"] if len(one.words) <= options.max_words]
+    if not train:
+        raise UserError(
+            f"{source}: no training sentence has data.max_words = {options.max_words} words or fewer; raise it"
+        )
+    left_out, raw["train"] = len(raw["train"]) - len(train), train
+    if symbols is None:
+        reasons = {HELD_OUT_TOO: held_out_too, f"of more than data.max_words = {options.max_words} words": left_out}
+        say_left_out(str(source), "training sentences", reasons)
+        symbols = _count(train, options, str(source))
+    _require_one_form(raw, symbols, str(source))
+    splits = {name: split_of(name, sentences, symbols) for name, sentences in raw.items()}
+    splits["train"].facts["too_long"] = left_out
+    _say_unknown(str(source), splits)
+    digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
+    return TagCorpus(path.resolve().name, str(source), options, splits, symbols, digests)
+
+
+def read_sentences(path: Path, options: TagOptions) -> list[TaggedSentence]:
+    """The sentences of a file in the form of the options; raises UserError, with the line, where it is damaged."""
+    if options.form == "trees":
+        return read_bank(read_text(path), str(path), options.tags)
+    return read_columns(path, options)
+
+
+def _count(train: list[TaggedSentence], options: TagOptions, name: str) -> TagSymbols:
+    """The vocabularies and the lexicon of training sentences."""
+    written = _flat(one.words for one in train)
+    words, tags = [word.lower() for word in written] if options.lowercase else written, _flat(one.tags for one in train)
+    if UNK in tags:
+        raise UserError(f"{name}: a word has the tag {UNK}, which stands for tags that training lacks; rename it")
+    try:
+        known = Vocabulary.from_counts(
+            Counter(words), options.min_count, options.max_vocabulary, add_eos=False, add_unk=True
+        )
+    except UserError as error:
+        raise UserError(f"{name}: words: {error}") from None
+    counts = Counter(tags)
+    if len(counts) < 2:
+        column = " (data.tag_column chooses the column)" if options.form != "trees" else ""
+        raise UserError(f"{name}: every word has the tag {tags[0]!r}; a tagger needs two tags or more{column}")
+    labels = Vocabulary.from_counts(counts, add_eos=False, add_unk=True)
+    return TagSymbols(known, labels, options, Lexicon.of(words, tags))
+
+
+def _require_one_form(raw: dict[str, list[TaggedSentence]], symbols: TagSymbols, name: str) -> None:
+    """Raise UserError where the tags of training are those of chunks and others are not."""
+    for split, sentences in raw.items() if symbols.in_chunks else ():
+        other = next((tag for one in sentences for tag in one.tags if not is_chunk_tag(tag)), None)
+        if other is not None:
+            raise UserError(
+                f"{name}: the {split} split has the tag {other!r}, and all tags of training are B-TYPE, I-TYPE or O;"
+                " write it in the same form"
+            )
+
+
+def _flat(parts: Iterable[Sequence[str]]) -> list[str]:
+    return list(itertools.chain.from_iterable(parts))
+
+
+def split_of(name: str, sentences: Sequence[TaggedSentence], symbols: TagSymbols) -> TaggedSplit:
+    """Sentences as a split of this name."""
+    ids = [symbols.encode(one.words) for one in sentences]
+    labels = [symbols.labels.encode(one.tags) for one in sentences]
+    facts = {
+        "lines": len(sentences),
+        "tokens": sum(map(len, ids)),
+        "unknown": int(sum((one == symbols.words.ids[UNK]).sum() for one in ids)),
+        "unknown_tags": int(sum((one == symbols.unknown_label).sum() for one in labels)),
+    }
+    words, tags = [one.words for one in sentences], [one.tags for one in sentences]
+    return TaggedSplit(name, words, tags, ids, labels, facts)
+
+
+def _say_unknown(source: str, splits: dict[str, TaggedSplit]) -> None:
+    """Notices of tags that training lacks."""
+    for split in splits.values():
+        if unknown := split.facts["unknown_tags"]:
+            notice(
+                f"{source}: {unknown:,} words of the {split.name} split have tags that training lacks: counted as wrong"
+            )

@@ -1,0 +1,81 @@
+"""What sentences with tags look like: words and tags in columns, and CoNLL-U."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from elman.data.kinds import Look, Seen, looks
+from elman.kinds.tags.columns import CONLLU_COLUMNS, DOCUMENT, cells_of
+
+ORDER = 0
+
+
+def claim(seen: Seen) -> Look | None:
+    """Words and tags in columns, sentences divided by blank lines."""
+    form = recognised(seen.lines)
+    what = {"columns": "words and tags in columns", "conllu": "words and tags in the form CoNLL-U"}
+    return looks("tags", what[form], "text", "pairs", form=form) if form else None
+
+
+def reads(seen: Seen, found: Look) -> bool:  # noqa: ARG001 - whatever else it is
+    """Whether lines are in columns."""
+    return in_columns(seen.lines)
+
+
+def recognised(lines: Sequence[str]) -> str | None:
+    """The form of data that lines look like, with those that are blank: `columns`, `conllu` or None.
+
+    Besides being in columns, tags are no numbers and by far fewer than words, and blank lines divide the lines into
+    blocks of two on average at least.
+    """
+    rows = _rows(lines)
+    if rows and all(_is_conllu(row) for row in rows):
+        return "conllu"
+    table = _in_columns(rows)
+    if not table:
+        return None
+    tags, blocks = [cells[-1] for cells in table], _blocks(lines)
+    divided = blocks >= 2 and len(rows) >= 2 * blocks
+    closed = len(set(tags)) <= max(2, len(tags) // 4) and not any(
+        re.search(r"\s|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
+    )
+    return "columns" if divided and closed else None
+
+
+def in_columns(lines: Sequence[str]) -> bool:
+    """Whether there are lines, blank ones and comments left out, and each has two columns or more, all as many.
+
+    Of twenty lines or more one in twenty may have another number, so that a damaged file is read as what it is.
+    """
+    return bool(_in_columns(_rows(lines)))
+
+
+def _in_columns(rows: Sequence[str]) -> list[list[str]]:
+    """The cells of the rows that have the usual number of columns; empty where rows are not in columns."""
+    table = _table(rows)
+    ((columns, usual),) = Counter(map(len, table)).most_common(1) or [(0, 0)]
+    ragged = len(table) - usual
+    if len(table) < 2 or columns < 2 or ragged > (len(table) // 20):
+        return []
+    return [cells for cells in table if len(cells) == columns]
+
+
+def _rows(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if line.strip() and not line.startswith(("#", DOCUMENT))]
+
+
+def _table(rows: Sequence[str]) -> list[list[str]]:
+    tabs = bool(rows) and "\t" in rows[0]
+    return [cells_of(row, tabs=tabs) for row in rows]
+
+
+def _is_conllu(row: str) -> bool:
+    cells = row.split("\t")
+    return len(cells) == CONLLU_COLUMNS and re.fullmatch(r"[0-9]+([-.][0-9]+)?", cells[0]) is not None
+
+
+def _blocks(lines: Sequence[str]) -> int:
+    """How many blocks the lines but comments are divided into by blank ones."""
+    there = [bool(line.strip()) for line in lines if not line.startswith(("#", DOCUMENT))]
+    return sum(here and not before for before, here in itertools.pairwise([False, *there]))

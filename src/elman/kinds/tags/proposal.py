@@ -1,0 +1,30 @@
+"""A recipe for sentences with tags of the user's own."""
+
+from pathlib import Path
+
+from elman.data.kinds import Look
+from elman.kinds.pairs.files import find_files
+from elman.kinds.tags.corpus import read_sentences
+from elman.kinds.tags.record import TagOptions
+from elman.tasks.proposal.proposal import Proposal, changed, held_out
+
+USUAL = 86_000, 8
+"""Words of the sentences that the recipe is for, and epochs that are enough for them."""
+
+
+def proposals(found: Look, path: Path) -> list[Proposal]:
+    """One for words and tags in columns or CoNLL-U."""
+    form = found.form or "columns"
+    options = TagOptions(form=form)  # type: ignore[arg-type]
+    files = find_files(path, options.files)
+    (first,) = files.get("all") or files["train"]
+    return [of_tags(form, len(read_sentences(first, options)), cut="all" in files)]
+
+
+def of_tags(form: str, sentences: int, *, cut: bool) -> Proposal:
+    """A recipe for so many sentences; `cut`: of one file, of which some are held out."""
+    recipe = "tagging/small-bidirectional-characters.toml"
+    values = {"data.form": form, **(held_out(sentences) if cut else {})}
+    column = "UPOS" if form == "conllu" else "the last column"
+    reason = f"words and tags: a tagger that reads in both directions and spells words; tags are {column}"
+    return Proposal(recipe, changed(recipe, values), (reason,))

@@ -1,0 +1,136 @@
+"""elman parse: the trees of sentences, or the labels of given trees, and the vectors of their phrases."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from cyclopts import Parameter
+
+from elman.cli import progress, show, texts
+from elman.cli.groups import Common
+from elman.cli.options import FreeText, OutText, TextFile, file_to_write
+from elman.errors import UserError, counted
+from elman.files import replacing
+
+if TYPE_CHECKING:
+    from elman.kinds.pairs.trees import Node
+    from elman.kinds.trees.run import TreeRun
+    from elman.kinds.trees.shape import Shape
+
+
+class _Found(NamedTuple):
+    """A sentence, its tree, and its nodes with their labels."""
+
+    words: list[str]
+    tree: "Node"
+    shape: "Shape"
+    labels: Sequence[str]
+
+
+def parse(
+    run: Annotated[Path, Parameter(help="a run on trees")],
+    file: TextFile | None = None,
+    /,
+    *,
+    text: FreeText | None = None,
+    given: bool = False,
+    raw: bool = False,
+    search: Literal["chart", "greedy"] | None = None,
+    vectors: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
+    page: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
+    out: OutText = None,
+    common: Common = Common(),
+) -> None:
+    """Write the tree of every sentence in brackets, each word with the part of speech XX; ( ) as -LRB- -RRB-.
+
+    Sentences have a line each, words and marks at spaces as in the treebank; a sentence has at most as many words as
+    data.evaluation.max_words of the run. With --given trees in brackets are read and the labels of their nodes found.
+
+    Args:
+        file: a UTF-8 text with a sentence per line; - is standard input
+        text: one sentence instead of a file
+        given: read trees in brackets and label their nodes, which a run that is no parser can do too
+        raw: split marks off words, as in `data.tokenisation = "raw"` of a text
+        search: chart, or greedy, which is faster and worse (default: as the recipe says)
+        vectors: also write the vectors of all phrases, as a .npz file
+        page: also write a page with the trees drawn
+        out: the file to write (default: standard output)
+    """
+    from elman.kinds.pairs.trees import bracketed
+    from elman.kinds.trees.run import TreeRun
+
+    lines, name = texts.sentence_lines(file, text)
+    if vectors is not None and vectors.suffix != ".npz":
+        raise UserError(f"--vectors is {vectors}; its name must end in .npz")
+    loaded = common.open_as(TreeRun, run)
+    if given:
+        if raw or search is not None:
+            raise UserError("--given reads whole trees: leave out --raw and --search")
+        found = _labelled(loaded, lines, name)
+    else:
+        found = _parsed(loaded, lines, name, raw=raw, search=search)
+    texts.say_unknown(loaded, [one.words for one in found], name)
+    if vectors is not None:
+        _write_vectors(vectors, loaded, found)
+    if page is not None:
+        _write_page(page, loaded, found, name)
+    if common.as_json:
+        written = show.json_line([_record(one) for one in found]) + "\n"
+    else:
+        written = "".join(f"{bracketed(one.tree)}\n" for one in found)
+    show.write_or_print(out, written, counted(len(found), "tree"))
+
+
+def _parsed(
+    loaded: "TreeRun", lines: list[str], name: str, *, raw: bool, search: Literal["chart", "greedy"] | None
+) -> list[_Found]:
+    loaded.require_parser("elman parse without --given")
+    sentences = texts.sentences(lines, name, raw=raw)
+    with progress.counting("parsing") as advance:
+        found = loaded.parse(sentences, search, name=name, advance=advance)
+    return [_Found(words, *one) for words, one in zip(sentences, found, strict=True)]
+
+
+def _labelled(loaded: "TreeRun", lines: list[str], name: str) -> list[_Found]:
+    from elman.kinds.pairs.trees import leaves, read_trees
+    from elman.kinds.trees.shape import shape_of, tree_of
+
+    trees = read_trees("\n".join(lines), name)
+    sentences = [[leaf.word for leaf in leaves(tree)] for tree in trees]
+    shapes = [shape_of(tree, loaded.options.binary, functions=loaded.options.functions) for tree in trees]
+    labels = loaded.label(sentences, shapes)
+    return [
+        _Found(words, tree_of(shape, words, named), shape, named)
+        for words, shape, named in zip(sentences, shapes, labels, strict=True)
+    ]
+
+
+def _record(one: _Found) -> dict[str, Any]:
+    from elman.kinds.pairs.trees import bracketed
+    from elman.kinds.trees.shape import NONE
+
+    nodes = [
+        {"label": label, "start": start, "end": end}
+        for label, (start, end) in zip(one.labels, one.shape.spans, strict=True)
+        if label != NONE
+    ]
+    return {"words": one.words, "tree": bracketed(one.tree), "constituents": nodes}
+
+
+def _write_vectors(path: Path, loaded: "TreeRun", found: list[_Found]) -> None:
+    """Arrays over all nodes: number of the sentence, first word, word after the last, label, vector."""
+    import numpy as np
+
+    vectors = loaded.vectors([one.words for one in found], [one.shape for one in found])
+    spans = [(number, *span) for number, one in enumerate(found, start=1) for span in one.shape.spans]
+    sentence, start, end = np.array(spans, np.int32).T
+    labels = np.array([label for one in found for label in one.labels])
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, sentence=sentence, start=start, end=end, label=labels, vector=np.concatenate(vectors))
+
+
+def _write_page(path: Path, loaded: "TreeRun", found: list[_Found], name: str) -> None:
+    from elman.analysis.phrases import write_tree_page
+
+    write_tree_page(path, f"{loaded.recipe.title} over {Path(name).name}", [(one.words, one.tree) for one in found])
+    progress.log().print(f"report: {path}")

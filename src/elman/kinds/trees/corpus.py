@@ -1,0 +1,164 @@
+"""A treebank: sentences as ids, trees as nodes, and the batches that training reads."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from elman.data.batches import Batch
+from elman.data.sentences import LabelledCorpus, LabelledSymbols
+from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.errors import UserError, counted, notice
+from elman.files import sha256_file
+from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
+from elman.kinds.pairs.trees import linear, to_tree
+from elman.kinds.trees.nodes import side_by_side
+from elman.kinds.trees.record import TreeOptions
+from elman.kinds.trees.shape import NONE, Shape, shape_of
+
+
+@dataclasses.dataclass(frozen=True)
+class TreeSymbols(LabelledSymbols):
+    """The words that a model of trees reads and the labels that it chooses from, `NONE` and `<unk>` among these."""
+
+    options: TreeOptions
+
+    @property
+    def none(self) -> int:
+        """The id of the label of nodes that are no constituents."""
+        return self.labels.ids[NONE]
+
+    @classmethod
+    def load(cls, folder: Path, options: TreeOptions) -> "TreeSymbols":
+        """Read what `save` wrote; raises UserError where a file is missing or damaged."""
+        return cls(*cls.load_vocabularies(folder, NONE), options)
+
+
+@dataclasses.dataclass(frozen=True)
+class Treebank:
+    """A split: the words of every sentence, its ids, its tree as nodes, and that tree in linear form.
+
+    `facts` holds counts: sentences, constituents (`tokens`), words, unknown words and labels, and trees left out.
+    """
+
+    name: str
+    sentences: list[list[str]]
+    ids: list[npt.NDArray[np.int32]]
+    shapes: list[Shape]
+    linear: list[str]
+    facts: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Of the sentences, [n]."""
+        return np.array([len(words) for words in self.sentences], np.int64)
+
+
+class TreeCorpus(LabelledCorpus[TreeOptions, Treebank]):
+    """A treebank as a model reads it."""
+
+    def gather(self, trees: Treebank, indices: Sequence[int], *, all_nodes: bool = True) -> Batch:
+        """The trees at these places side by side; the labels of constituents count, or those of `all_nodes`."""
+        return gather(
+            self.symbols, [trees.ids[index] for index in indices], [trees.shapes[i] for i in indices], all_nodes
+        )
+
+
+def gather(
+    symbols: TreeSymbols, ids: Sequence[npt.NDArray[np.integer]], shapes: Sequence[Shape], all_nodes: bool = True
+) -> Batch:
+    """Sentences and their trees side by side: words int64 [S, B], labels [N, 1] and their mask; padding is 0."""
+    trees, rows = side_by_side(shapes)
+    words = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(one.astype(np.int64)) for one in ids])
+    labels = np.empty(len(trees.sentence), np.int64)
+    for shape, places in zip(shapes, rows, strict=True):
+        labels[places] = symbols.labels.encode(shape.labels)
+    targets = torch.from_numpy(labels).unsqueeze(1)
+    mask = torch.ones_like(targets, dtype=torch.bool) if all_nodes else targets != symbols.none
+    return Batch(words, targets, mask, trees=trees)
+
+
+def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols | None = None) -> TreeCorpus:
+    """Read a treebank in brackets: a file, which is cut, or a folder with train, valid and test.
+
+    `symbols` are those of a run; None: they are counted in the training split. Notices report the training trees that
+    are left out, and the labels that training lacks. Raises UserError where a file cannot be used, or there are too few
+    trees, words or labels.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise UserError(
+            f"{source}: no such file or folder; give trees in brackets, or a folder with train, valid, test"
+        )
+    files = find_files(path, options.files)
+    raw = {name: read_pairs(paths, options.files)[0] for name, paths in files.items()}
+    raw, held_out_too = divided(raw, options.files, str(source), "trees")
+    train = [pair for pair in raw["train"] if len(pair.source.split()) <= options.max_words]
+    if not train:
+        raise UserError(
+            f"{source}: no training sentence has data.max_words = {options.max_words} words or fewer; raise it"
+        )
+    left_out, raw["train"] = len(raw["train"]) - len(train), train
+    shapes = {name: [_shape(pair, options) for pair in pairs] for name, pairs in raw.items()}
+    if symbols is None:
+        reasons = {HELD_OUT_TOO: held_out_too, f"of more than data.max_words = {options.max_words} words": left_out}
+        say_left_out(str(source), "training trees", reasons)
+        symbols = _count(train, shapes["train"], options, str(source))
+    splits = {name: _split(name, pairs, shapes[name], symbols) for name, pairs in raw.items()}
+    splits["train"].facts["too_long"] = left_out
+    for split in splits.values():
+        if not split.facts["tokens"]:
+            raise UserError(
+                f"{source}: the trees of the {split.name} split are words alone; give it trees with constituents"
+            )
+        if (unknown := split.facts["unknown_labels"]) and split.name != "train":
+            notice(
+                f"{source}: {counted(unknown, 'constituent')} of the {split.name} split with a label that training has"
+                f" fewer than data.min_label = {options.min_label} times: counted as wrong"
+            )
+    digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
+    return TreeCorpus(path.resolve().name, str(source), options, splits, symbols, digests)
+
+
+def _shape(pair: RawPair, options: TreeOptions) -> Shape:
+    return shape_of(to_tree(pair.target.split(), pair.source.split()).tree, options.binary, functions=options.functions)
+
+
+def _count(pairs: list[RawPair], shapes: list[Shape], options: TreeOptions, name: str) -> TreeSymbols:
+    """The vocabularies of training trees."""
+    words = Counter(
+        word for pair in pairs for word in (pair.source.lower() if options.lowercase else pair.source).split()
+    )
+    labels = Counter(label for shape in shapes for label in shape.labels)
+    none = labels.pop(NONE, 0)
+    try:
+        known = Vocabulary.from_counts(words, options.min_count, options.max_vocabulary, add_eos=False, add_unk=True)
+        kept = Vocabulary.from_counts(labels, options.min_label, add_eos=False, add_unk=True)
+    except UserError as error:
+        raise UserError(f"{name}: words or labels: {error}") from None
+    return TreeSymbols(known, Vocabulary((*kept.words, NONE), (*kept.counts, none)), options)
+
+
+def _split(name: str, pairs: list[RawPair], shapes: list[Shape], symbols: TreeSymbols) -> Treebank:
+    sentences = [pair.source.split() for pair in pairs]
+    ids = [symbols.encode(words) for words in sentences]
+    lines = [
+        " ".join(linear(to_tree(pair.target.split(), words).tree)) for pair, words in zip(pairs, sentences, strict=True)
+    ]
+    facts = {
+        "lines": len(pairs),
+        "tokens": sum(sum(shape.is_constituent) for shape in shapes),
+        "words": sum(map(len, sentences)),
+        "unknown": int(sum((one == symbols.words.ids[UNK]).sum() for one in ids)),
+        "unknown_labels": int(
+            sum((symbols.labels.encode(shape.labels) == symbols.unknown_label).sum() for shape in shapes)
+        ),
+    }
+    return Treebank(name, sentences, ids, shapes, lines, facts)

@@ -1,0 +1,90 @@
+"""The task of trees: the labels of their nodes, and parsing."""
+
+import functools
+from collections.abc import Sequence
+
+from elman.data.by_length import WholeWindows
+from elman.data.parts import WHOLE, Part
+from elman.errors import UserError
+from elman.evaluation.perplexity import Score
+from elman.evaluation.result import Result
+from elman.evaluation.tree_baselines import bag_of_words, majority
+from elman.evaluation.trees import label_accuracy, training_loss
+from elman.kinds.trees.corpus import TreeSymbols, open_trees
+from elman.kinds.trees.drawing import drawing_of
+from elman.kinds.trees.run import TreeRun
+from elman.kinds.trees.shape import tree_of
+from elman.network.model import LanguageModel
+from elman.network.tree_model import TreeModel
+from elman.tasks.samples import Sample
+from elman.tasks.splits import WholeSequences, shown
+from elman.tasks.task import Size
+
+SAMPLES = 4
+"""Trees of the test split that a run folder shows."""
+
+
+class TreeTask(WholeSequences):
+    """A treebank, its words and labels; `nominal`: constituents, words of the vocabulary and words of 4,000 trees."""
+
+    kind, run, unit, opening = "trees", TreeRun, "trees", open_trees
+    nominal = Size(70_000, 6_000, 85_000)
+    inputs: TreeSymbols
+
+    def require(self) -> None:
+        """Raise UserError as every task of whole sequences does, and where batches are cut."""
+        super().require()
+        slices = self.recipe.training.slices
+        if slices != 1:
+            raise UserError(f"training.slices = {slices}: a batch of trees is not cut; set it to 1")
+
+    def windows(self, max_extra: int | None) -> WholeWindows:
+        """The training trees, in another order each epoch; all nodes of a parser have labels."""
+        windows = super().windows(max_extra)
+        all_nodes = self.recipe.training.margin is not None
+        windows.gather = functools.partial(self.corpus.gather, self.corpus.split("train"), all_nodes=all_nodes)
+        return windows
+
+    def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
+        """Nats over the labels of the validation trees, with the margin of a parser; not divided, as in training."""
+        assert part == WHOLE
+        assert isinstance(model, TreeModel)
+        return training_loss(model, self.corpus, self.corpus.split("valid"), self.recipe.training.margin)
+
+    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
+        """The labels of constituents by the most frequent one, and by a bag of words."""
+        chosen = [self.corpus.split(name) for name in splits]
+        found = {
+            "majority": [majority(self.corpus, split) for split in chosen],
+            "bag of words": bag_of_words(self.corpus, chosen),
+        }
+        return [
+            one.score.result(split.name, name=name, accuracy=label_accuracy(one, len(split)).value / 100)
+            for name, labellings in found.items()
+            for one, split in zip(labellings, chosen, strict=True)
+        ]
+
+    def summary(self) -> list[str]:
+        """Sentences and constituents of each split, words and labels."""
+        lines = [
+            f"{name:5} {len(trees):>9,} trees, {trees.facts['tokens']:,} constituents, {trees.facts['words']:,} words"
+            for name, trees in self.corpus.splits.items()
+        ]
+        return [*lines, f"vocabulary {len(self.inputs.words):,}, labels {len(self.inputs):,}"]
+
+    def samples(self, run: TreeRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
+        """Trees of the test split: as the parser finds them, or with the labels that are given to their nodes."""
+        split = self.corpus.split("test")
+        limit = min(self.data.max_words, self.data.evaluation.max_words) if run.is_parser else self.data.max_words
+        places = shown(split.sentences, SAMPLES, longest=24, limit=limit)
+        sentences, shapes = [split.sentences[n] for n in places], [split.shapes[n] for n in places]
+        if run.is_parser:
+            found = [one.tree for one in run.parse(sentences, self.data.evaluation.search)]
+        else:
+            named = run.label(sentences, shapes)
+            found = [tree_of(*one) for one in zip(shapes, sentences, named, strict=True)]
+        rows = []
+        for words, shape, tree in zip(sentences, shapes, found, strict=True):
+            drawn = drawing_of(tree, tree_of(shape, words), words, given=not run.is_parser)
+            rows.append(Sample(text=" ".join(words), figure=drawn))
+        return rows

@@ -1,0 +1,146 @@
+"""Words and tags in columns: CoNLL, CoNLL-U, comments, and what is said of damaged lines."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elman.errors import UserError
+from elman.kinds.tags.columns import TaggedSentence, read_columns, read_lines
+from elman.kinds.tags.looks import in_columns, recognised
+from elman.kinds.tags.record import TagOptions
+from support import tagged
+from support.pairwise import every_value
+
+CHUNKS = """-DOCSTART- -X- -X-
+
+# CD B-NP
+5 CD I-NP
+rose VBD B-VP
+
+The DT B-NP
+end NN I-NP
+"""
+UD = """# sent_id = 1
+# text = vámonos al mar
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\tV\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tP\t_\t1\tobj\t_\t_
+2.1\tx\tx\tVERB\tV\t_\t_\t_\t_\t_
+3\tal mar\tmar\tNOUN\tN\t_\t1\tobl\t_\t_
+
+"""
+
+
+def read(text, **options):
+    return read_lines(text.split("\n"), "file", TagOptions(**options))
+
+
+def test_the_last_column_is_the_tag_and_documents_are_no_sentences():
+    """`#` is a word where its line has as many columns as the others, as in the data of CoNLL 2000."""
+    rose = TaggedSentence(["#", "5", "rose"], ["B-NP", "I-NP", "B-VP"])
+    assert read(CHUNKS) == [rose, TaggedSentence(["The", "end"], ["B-NP", "I-NP"])]
+    assert read(CHUNKS, tag_column=1)[0].tags == ["CD", "CD", "VBD"]
+    assert read(CHUNKS, word_column=1, tag_column=0)[0].words == ["CD", "CD", "VBD"]
+    assert rose.source == "# 5 rose"
+
+
+def test_conllu():
+    """Comments, multiword tokens and empty nodes are left out; a word may have spaces."""
+    assert read(UD, form="conllu") == [TaggedSentence(["vamos", "nos", "al mar"], ["VERB", "PRON", "NOUN"])]
+    assert read(UD, form="conllu", tag_column=4)[0].tags == ["V", "P", "N"]
+
+
+@every_value(between=["\t", " ", "  ", " \t"], end=["", "\n", "\n\n", "\r\n"])
+def test_blanks_tabs_and_ends_of_files(between, end):
+    pairs = tagged.sentences(5)
+    text = tagged.in_columns(pairs, between) + end
+    if between != " \t":
+        assert [tuple(one) for one in read(text)] == pairs
+
+
+def test_comments_are_said(tmp_path, capsys):
+    (tmp_path / "file").write_text("# a comment\n# another one here\na\tX\n\n# and\nb\tY\n")
+    assert [one.words for one in read_columns(tmp_path / "file", TagOptions())] == [["a"], ["b"]]
+    said = capsys.readouterr().err
+    assert "3 lines before sentences begin with # and have not 2 columns: read as comments" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("a X\nb\n", {}, "file:2: 1 column, and the first line has 2"),
+        ("a X\n# b c\n", {}, "file:2: 3 columns, and the first line has 2"),
+        ("a\n", {}, 'file:1: one column, .a.; .*of a treebank in brackets set data.form = "trees"'),
+        ("a\tX\nb\t\n", {}, "file:2: the tag is empty"),
+        ("a\tX\n\tX\n", {}, "file:2: the word is empty"),
+        ("a X\n", {"tag_column": 2}, "file:1: 2 columns, and data.tag_column is 2"),
+        ("a X\n", {"word_column": 4}, "file:1: 2 columns, and data.word_column is 4"),
+        ("a X\n", {"tag_column": 0}, "words and tags are both in column 0"),
+        ("\n\n", {}, "file: there is no sentence"),
+        ("", {}, "file: there is no sentence"),
+        ("-DOCSTART- O\n\n", {}, "file: there is no sentence"),
+        ("1\ta\ta\tX\n", {"form": "conllu"}, "file:1: 4 columns; a line of CoNLL-U has 10"),
+    ],
+)
+def test_a_damaged_file_is_named_by_its_line(text, options, says):
+    with pytest.raises(UserError, match=says):
+        read(text, **options)
+
+
+def test_options_that_do_not_fit():
+    with pytest.raises(ValueError, match='tags = "chunks" is for treebanks'):
+        TagOptions(tags="chunks")
+    with pytest.raises(ValueError, match="a treebank has no columns"):
+        TagOptions(form="trees", tag_column=1)
+
+
+WORD = st.text(st.characters(blacklist_categories=("Z", "C")), min_size=1, max_size=5).filter(
+    lambda word: not word.startswith(("#", "-DOC"))
+)
+
+
+@given(st.lists(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=4), min_size=1, max_size=4))
+def test_what_is_written_is_read(pairs):
+    text = "\n".join("".join(f"{word}\t{tag}\n" for word, tag in one) for one in pairs)
+    assert [list(zip(*one, strict=True)) for one in read(text)] == pairs
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_sentences_or_one_clear_error(text):
+    said, found = "", []
+    try:
+        found = read(text)
+    except UserError as error:
+        said = str(error)
+    assert bool(found) != said.startswith("file")
+    assert all(len(one.words) == len(one.tags) > 0 for one in found)
+    assert all(word.strip() and tag.strip() for one in found for word, tag in zip(*one, strict=True))
+
+
+PENN = "the\tDT\ncat\tNN\nsees\tVBZ\nit\tPRP\n.\t.\n"
+"""With the tag of the Penn Treebank for a full stop."""
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        (f"{CHUNKS}\n" * 3, "columns"),
+        (UD * 2, "conllu"),
+        (tagged.in_columns(tagged.sentences(9)), "columns"),
+        (f"{PENN}\n" * 9, "columns"),
+        ("a dog\tein Hund\n" * 30, None),
+        ("the cat\n\nthe dog\n\n" * 9, None),
+        ("1 2\n3 4\n\n5 6\n7 8\n", None),
+        ("one two three\nfour five\n\nsix seven eight\n", None),
+        ("roses red\nviolets blue\n\nsugar sweet\nhoney too\n", None),
+        ("", None),
+    ],
+)
+def test_what_files_look_like(text, form):
+    assert recognised(text.split("\n")) == form
+
+
+def test_files_that_can_be_read_as_columns():
+    assert in_columns(["a X", "b Y"])
+    assert not in_columns(["a X", "b"])
+    assert not in_columns([])
