@@ -60,7 +60,6 @@ MODULES = {  # names of files that hide what they hold
     "book": "registry",
     "essence": "the canonical digest",
     "grammatical": "analysis/grammar",
-    "ladder": "partial_lstm",
     "material": "the adaptation source",
     "once": "the autograd guard",
     "small": "starting_small",

@@ -130,7 +130,7 @@ def test_a_file_adds_a_cell_and_an_output(tmp_path, monkeypatch, capsys):
     recipe.write_text(RECIPE)
     text.write_text("one two three four five six\n" * 60)
     train = ("train", recipe, "--data", text, "--out", out, "--threads", 1)
-    assert 'kind = "sum"; write one of "elman", "lstm"' in refusal(capsys, *train)
+    assert 'kind = "sum"; write one of "continuous", "deltanet"' in refusal(capsys, *train)
     trained = elman("--plugin", plugin, *train)
     assert trained.returncode == 0, trained.stderr
     by_environment = elman("evaluate", out, "--json", "--threads", 1, ELMAN_PLUGINS=str(plugin))

@@ -64,7 +64,7 @@ def run(tmp_path_factory):
     (folder / "asked.txt").write_text(TEXT)
     raw = msgspec.to_builtins(text_runs.recipe(epochs=1, window={"length": 10}), str_keys=True)
     subwords = {"size": 300, "coverage": 1.0}
-    raw["data"] = {"text": {"tokenisation": "subwords", "subwords": subwords, "test_fraction": 0.2}}
+    raw["data"] = {"kind": "text", "tokenisation": "subwords", "subwords": subwords, "test_fraction": 0.2}
     experiment = Experiment(config.parse_recipe(raw, "toy"), folder / "run", data=folder / "text.txt")
     experiment.train()
     return folder / "run"

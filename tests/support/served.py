@@ -9,7 +9,7 @@ from collections import Counter
 import torch
 
 from elman import config
-from elman.config.toml import dump_recipe
+from elman.config.toml import decisive, dump_recipe
 from elman.data.text.vocabulary import Vocabulary
 from elman.kinds.music.pitches import Pitches
 from elman.kinds.pairs.files import RawPair
@@ -121,7 +121,7 @@ def _folder(folder, recipe, inputs, save):
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.normal_(0, 0.5)
-    facts = {"vocabulary": inputs.digest, "step": 1, "epoch": 1.0, "valid_nll": None}
+    facts = {"recipe": decisive(recipe), "vocabulary": inputs.digest, "step": 1, "epoch": 1.0, "valid_nll": None}
     BestModel(folder).save(model, facts)
     return folder
 

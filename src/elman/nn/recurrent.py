@@ -241,7 +241,7 @@ def turned(xs: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def by_lengths(layer: Layer, w: Weights, xs: Tensor, state: LayerState, lengths: Tensor) -> tuple[Tensor, LayerState]:
-    """A layer over sequences of several lengths: between two ends the sequences that go on are run together."""
+    """A layer over sequences of several lengths: between two ends the sequences that continue are run together."""
     order = lengths.argsort(descending=True)
     back = order.argsort()
     xs, state = xs[:, order], tuple(part[order] for part in state)
@@ -260,13 +260,13 @@ def held_at_ends(layer: Layer, w: Weights, xs: Tensor, state: LayerState, length
     step, outputs = layer.one_step(state[0]), []
     ends = lengths.to(xs.device)
     for t, x in enumerate(xs):
-        goes_on = ends > t
+        continues = ends > t
         new = step(w, x, state)
         state = tuple(
-            torch.where(goes_on.view(-1, *[1] * (part.dim() - 1)), part, old)
+            torch.where(continues.view(-1, *[1] * (part.dim() - 1)), part, old)
             for part, old in zip(new, state, strict=True)
         )
-        outputs.append(state[0] * goes_on.unsqueeze(-1))
+        outputs.append(state[0] * continues.unsqueeze(-1))
     return torch.stack(outputs), state
 
 

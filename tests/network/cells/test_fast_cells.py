@@ -232,7 +232,7 @@ def test_the_library_computes_small_steps_of_a_gru_without_gradients(shape, expe
 @pytest.mark.parametrize("name", ["lstm", "gru-after"])
 def test_parameters_on_a_gpu_are_one_block(name):
     """As cuDNN needs them: both matrices, then both biases, one after the other; with the gradients of all."""
-    own = networks.weights(networks.CELLS[name])[:4]
+    own = list(networks.weights(networks.CELLS[name]).tensors().values())
     with Pretended():
         given = Weights(*(part.to(CUDA) for part in own))
         found = fast_lstm.library_parameters(given, torch.float32)

@@ -24,7 +24,9 @@ def array(tensor):
 def split(layer):
     """The gates of a layer, each (W, U, b, d)."""
     parts = (layer.weight_ih, layer.weight_hh, layer.bias_ih, layer.bias_hh)
-    return [Gate(*blocks) for blocks in zip(*(np.split(array(part), layer.cell.gates) for part in parts), strict=True)]
+    return [
+        Gate(*blocks) for blocks in zip(*(np.split(array(part), len(layer.cell.gates)) for part in parts), strict=True)
+    ]
 
 
 def model_of(core):

@@ -36,7 +36,7 @@ def trained(tmp_path_factory):
 
     def train(name, encoder=None, choice=None):
         raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
-        raw["data"] = {"text": {"tokenisation": "words", "min_count": 2}}
+        raw["data"] = {"kind": "text", "tokenisation": "words", "min_count": 2}
         raw["model"]["encoder"] = encoder or {"kind": "lookup", "size": 8}
         raw["model"]["output"]["choice"] = choice or {"kind": "flat"}
         folder = tmp_path_factory.mktemp("runs") / name

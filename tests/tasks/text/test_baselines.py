@@ -12,7 +12,7 @@ from support import text_runs
 def test_baselines_count_what_the_recipe_counts(tmp_path, skip):
     corpus = text_runs.write_corpus(tmp_path / "corpus")
     raw = msgspec.to_builtins(text_runs.recipe(), str_keys=True)
-    raw["data"] = {"text": {"tokenisation": "words", "evaluation": {"skip_first": skip}}}
+    raw["data"] = {"kind": "text", "tokenisation": "words", "evaluation": {"skip_first": skip}}
     rows = open_task(config.parse_recipe(raw, "toy"), str(corpus)).baselines(3, ["test"])
     assert [row.name for row in rows] == ["unigram", "Kneser-Ney 3-gram"]
     assert {row.tokens for row in rows} == {20 * 10 - skip}

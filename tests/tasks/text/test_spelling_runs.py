@@ -26,7 +26,7 @@ def run(tmp_path_factory):
     with (corpus / "test.txt").open("a") as file:
         file.write("w1 anew w2\n" * 4)
     raw = msgspec.to_builtins(text_runs.recipe(epochs=1), str_keys=True)
-    raw["data"] = {"text": {"tokenisation": "words", "min_count": 2, "lowercase": True}}
+    raw["data"] = {"kind": "text", "tokenisation": "words", "min_count": 2, "lowercase": True}
     raw["model"]["encoder"] = {"kind": "characters", "size": 4, "widths": [1, 2], "filters": [4, 4]}
     raw["model"]["output"] = {
         "contexts": {"kind": "mixture", "heads": {"2": 2}, "size": 6},

@@ -28,13 +28,12 @@ def run(request, tmp_path_factory):
     (folder / "text.txt").write_bytes(TEXT.encode())
     raw = msgspec.to_builtins(text_runs.recipe(epochs=1, window={"length": 10}), str_keys=True)
     raw["data"] = {
-        "text": {
-            "tokenisation": request.param,
-            "eos": "exact",
-            "ruby": "remove",
-            "subwords": {"size": 300, "coverage": 1.0},
-            "test_fraction": 0.2,
-        }
+        "kind": "text",
+        "tokenisation": request.param,
+        "eos": "exact",
+        "ruby": "remove",
+        "subwords": {"size": 300, "coverage": 1.0},
+        "test_fraction": 0.2,
     }
     experiment = Experiment(config.parse_recipe(raw, "toy"), folder / "run", data=folder / "text.txt")
     experiment.train()

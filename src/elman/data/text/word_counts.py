@@ -57,7 +57,7 @@ class WordCounts:
         return Counter({word: kept[word] & counted for word in in_order}), Rare(rare, tokens)
 
     def _write(self) -> None:
-        """Add the counts that are held to the files, each with the place of its word."""
+        """Add the counts in memory to the files, each with the place of its word."""
         rows: list[list[str]] = [[] for _ in range(PARTS)]
         for place, (word, count) in enumerate(self._held.items(), start=self._written):
             rows[zlib.crc32(word.encode()) % PARTS].append(f"{place}\t{count}\t{escaped(word)}\n")

@@ -42,9 +42,8 @@ class Weights:
         exact: bool = False,
         **arrays: Tensor,
     ) -> None:
-        self.weight_ih, self.bias_ih, self.bias_hh = weight_ih, bias_ih, bias_hh
-        self.mask, self.exact = mask, exact
-        self.__dict__.update(arrays, weight_hh=weight_hh)
+        self.__dict__.update(weight_ih=weight_ih, weight_hh=weight_hh, bias_ih=bias_ih, bias_hh=bias_hh)
+        self.__dict__.update(arrays, mask=mask, exact=exact)
 
     @classmethod
     def of(cls, arrays: Mapping[str, Tensor | None], *, exact: bool = False) -> "Weights":
@@ -62,6 +61,11 @@ class Weights:
         return Weights(**(vars(self) | changes))
 
     if TYPE_CHECKING:
+        weight_ih: Tensor
+        bias_ih: Tensor | None
+        bias_hh: Tensor | None
+        mask: Tensor | None
+        exact: bool
 
         def __getattr__(self, name: str) -> Tensor: ...
 

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -25,6 +25,7 @@ class Density(Drawn):
         """The expected values [..., P] given contexts [..., D]."""
 
 
+@runtime_checkable
 class Units(Protocol):
     """What has the mean and the deviation [P] of values, in double precision."""
 
