@@ -1,6 +1,6 @@
 """Recurrent networks against counts: Kneser-Ney n-grams of the same text, in perplexity and in word errors.
 
-Word errors come from a noisy channel that makes n-best lists of sentences, in place of a recogniser. Every word is heard
+A noisy channel that makes n-best lists of sentences, in place of a recogniser, gives word errors. Every word is heard
 as a score of each candidate: itself and its neighbours in spelling. The score is minus a distance in spelling, plus
 normal noise; a hypothesis has the sum of the scores of its words, and the n best are listed. The lists depend on no
 language model, so that several models rescore the same ones.
