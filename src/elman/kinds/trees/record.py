@@ -47,7 +47,7 @@ class TreeOptions(Record, frozen=True, kw_only=True):
 
 
 class TreeEvaluation(Record, frozen=True, kw_only=True):
-    """How trees are searched for when a parser is evaluated (`decoding/parsing.py`, `decoding/parsing.py`).
+    """How trees are searched for when a parser is evaluated (`decoding/parsing.py`).
 
     `max_words`: longer sentences are refused by `elman parse`; a chart takes time and memory by the cube of the length.
     Held-out trees are always read as a whole.
