@@ -163,6 +163,19 @@ def test_dropout_is_of_training_alone():
         enn.GRU(4, 8, recurrent_dropout=0.5)
 
 
+def test_masks_of_products_are_held_where_other_sequences_end():
+    """Without recurrent weights and with a constant input every step of a sequence has the same output."""
+    torch.manual_seed(0)
+    made = enn.Elman(64, 8, bias=False, input_dropout=0.5, dtype=torch.float64)
+    with torch.no_grad():
+        made.weight_hh_l0.zero_()
+    packed = pack_padded_sequence(torch.ones(7, 5, 64, dtype=torch.float64), LENGTHS, enforce_sorted=False)
+    padded, _ = pad_packed_sequence(made(packed)[0])
+    for row, length in enumerate(LENGTHS.tolist()):
+        assert torch.equal(padded[:length, row], padded[:1, row].expand(length, 8))
+    assert not torch.equal(padded[0, 0], padded[0, 1]), "sequences have masks of their own"
+
+
 def test_wrong_arguments_are_one_line():
     with pytest.raises(
         ValueError, match=r"LSTM: .*proj_size.*; further arguments are forget_gate, peepholes, input_gate"
