@@ -177,6 +177,7 @@ def test_the_example_keeps_the_rules(monkeypatch):
     [
         ("ELMAN = [", ":1: SyntaxError"),
         ("import math\nmath.nothing", ":2: AttributeError"),
+        ("ELMAN = {'cells': int}", "cells: <class 'int'> stands alone; write a list of parts"),
         ("x = 1", "it must have a dictionary ELMAN"),
         ("ELMAN = {'cell': []}", "with keys among cells, cores, encoders"),
         ("ELMAN = {'cells': [int]}", "is not a frozen elman.network.cells.cell.Cell with a tag"),

@@ -144,6 +144,8 @@ def load_file(path: Path) -> None:
     if not isinstance(table, Mapping) or not set(table) <= set(GROUPS):
         raise UserError(f"--plugin {path}: it must have a dictionary ELMAN with keys among {', '.join(GROUPS)}")
     for group, parts in table.items():
+        if not isinstance(parts, Mapping | list | tuple):
+            raise UserError(f"--plugin {path}: {group}: {parts!r:.80} stands alone; write a list of parts, [...]")
         named = parts if isinstance(parts, Mapping) else {_name_of(group, part, str(path)): part for part in parts}
         for name, part in named.items():
             _add(group, name, part, str(path))
