@@ -6,6 +6,7 @@ import math
 import msgspec
 import pytest
 
+from elman.evaluation.perplexity import Score
 from elman.evaluation.result import RESULTS, Estimate, OutputQuality, Result, recorded_results, result_of
 
 MUSIC = Result.of(split="test", nll=3.5, perplexity=33.1, tokens=640, pieces=4, accuracy=0.5, context="whole pieces")
@@ -81,3 +82,9 @@ def test_keys_keep_their_order_and_members_are_read_back():
     assert (found.labels["majority"].value, found.members, found.nrmse) == (1.0, [MUSIC], None)
     with pytest.raises(msgspec.ValidationError):
         result_of(row | {"labels": {"majority": 3}})
+
+
+def test_the_figures_of_a_score_stand_first_in_a_file():
+    row = Score(6.0, 3).result("valid", bits_per_word=1.0, words=2).as_dict()
+    numbers = [key for key in row if key in ("split", "nll", "perplexity", "bits_per_token", "bits_per_word", "tokens")]
+    assert numbers == ["split", "nll", "perplexity", "bits_per_token", "bits_per_word", "tokens"]

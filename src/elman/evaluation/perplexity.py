@@ -54,8 +54,8 @@ class Score(msgspec.Struct, frozen=True):
         """The result on a split, with these other figures; raises UserError where nothing was counted."""
         if not self.count:
             raise UserError(f"nothing of the {split} split is counted; give more data, or count the first token too")
-        figures |= {"nll": self.nll, "perplexity": self.perplexity, "bits_per_token": self.bits, "tokens": self.count}
-        return Result.of(split=split, **figures)
+        first = {"nll": self.nll, "perplexity": self.perplexity, "bits_per_token": self.bits, "tokens": self.count}
+        return Result.of(**{"split": split, **first, **figures})
 
 
 @contextlib.contextmanager
