@@ -128,6 +128,18 @@ def test_copies_saved_weights_and_names(name, tmp_path):
     torch.testing.assert_close(swapped[0], twin(xs)[0])
 
 
+@pytest.mark.parametrize("name", ["lstm", "gru"])
+def test_weights_that_torch_parametrises_are_read(name):
+    made, known = pair(name)
+    torch.nn.utils.parametrizations.weight_norm(made, "weight_hh_l0")
+    with torch.no_grad():
+        made.parametrizations.weight_hh_l0.original0.mul_(0.5)
+        known.weight_hh_l0.mul_(0.5)
+    xs = torch.randn(7, 5, 3, dtype=torch.float64)
+    torch.testing.assert_close(flat(made(xs)), flat(known(xs)))
+    assert not torch.equal(made(xs)[0], pair(name)[0](xs)[0])
+
+
 def test_weights_begin_as_torchs():
     """U(-1/sqrt(H), 1/sqrt(H)), the biases too; another rule by `initialisation`."""
     from elman.config.initialisation import Initialisation, Orthogonal, Zeros

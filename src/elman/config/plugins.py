@@ -153,7 +153,7 @@ def load_file(path: Path) -> None:
 
 
 def _module(path: Path) -> ModuleType:
-    """The module of a file, importable afterwards by a name of its own, so that records can name their builders."""
+    """The module of a file, importable afterwards by a name of its own, so that records can name their tasks."""
     same = (f"elman_plugin_{path.stem}{number or ''}" for number in itertools.count())
     name = next(one for one in same if one not in sys.modules)
     spec = importlib.util.spec_from_file_location(name, path)

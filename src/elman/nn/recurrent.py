@@ -55,9 +55,11 @@ class Recurrent(nn.Module):
 
     kind: ClassVar[type[Cell]]
 
-    def __init_subclass__(cls, cell: type[Cell]) -> None:
-        """Name the cell of a class, and show its keys in the signature."""
+    def __init_subclass__(cls, cell: type[Cell] | None = None) -> None:
+        """Name the cell of a class, and show its keys in the signature; without one it keeps the cell of its base."""
         super().__init_subclass__()
+        if cell is None:
+            return
         cls.kind = cell
         usual = list(inspect.signature(Recurrent.__init__).parameters.values())[1:-1]
         keys = [
@@ -106,15 +108,15 @@ class Recurrent(nn.Module):
             {"kind": "stack", "sizes": list(widths), "biases": 2 if bias else 0, "gate_masks": gate_masks} | rates,
             Stack,
         )
-        self._record = msgspec.structs.replace(record, cell=self.cell)
+        record = msgspec.structs.replace(record, cell=self.cell)
         self._between = Dropout(between_dropout or dropout, locked=not dropout)
         self._output = Dropout(output_dropout)
         self._layers: list[Layer] = []
         below, directions, rules = input_size, 1 + bidirectional, initialisation or Initialisation()
-        with torch.device(device) if device is not None else torch.device(torch.get_default_device()):
+        with torch.device(torch.get_default_device() if device is None else device):
             for width in widths:
                 for _ in range(directions):
-                    self._add(build_layer(self._record, below, width, locked=True), rules, dtype)
+                    self._add(build_layer(record, below, width, locked=True), rules, dtype)
                 below = directions * width
         self._stacked = isinstance(hidden_size, int) and len({layer.shapes for layer in self._layers}) == 1
 
@@ -142,7 +144,7 @@ class Recurrent(nn.Module):
         """The arrays of one layer and direction, in torch's order; in training with DropConnect."""
         suffix = self._suffix(place)
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *self._layers[place].arrays)
-        arrays = {name: self._parameters.get(name + suffix) for name in names}
+        arrays = {name: getattr(self, name + suffix, None) for name in names}
         return self._layers[place].dropped(arrays)
 
     def train(self, mode: bool = True) -> "Recurrent":
