@@ -14,8 +14,8 @@ import torch
 import timing
 from elman import config
 from elman.config.network import Composition
+from elman.data.trees.nodes import Trees, side_by_side
 from elman.decoding.parsing import chart_search, from_splits, greedy_search
-from elman.kinds.trees.nodes import Trees, side_by_side
 from elman.network.build import build_model
 from elman.network.tree_model import TreeModel
 from elman.network.trees.traversal import by_height, one_by_one

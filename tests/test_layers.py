@@ -46,7 +46,10 @@ LAYERS = (
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
     (("tasks",), "experiments, runs and texts: open, train, evaluate, sample, adapt, report"),
     (
-        ("kinds.*.run", "kinds.*.task", "kinds.*.evaluation", "kinds.*.drawing", "kinds.*.proposal"),
+        (
+            *(f"kinds.*.{name}" for name in ("run", "task", "evaluation", "measures", "baselines", "chunks")),
+            *(f"kinds.*.{name}" for name in ("constraint", "drawing", "proposal")),
+        ),
         "what is done with a kind of data: train, evaluate, sample, adapt, report",
     ),
     (("report",), "the HTML report of runs"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from elman.data.trees.nodes import side_by_side
 from elman.decoding.parsing import Augmentation, chart_search, from_splits, greedy_search
-from elman.kinds.trees.nodes import side_by_side
 from elman.objective.trees import tree_scores
 from reference import trees as reference
 from support.tree_networks import COMPOSITIONS, nested, random_trees, tree_model

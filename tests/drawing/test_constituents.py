@@ -5,8 +5,8 @@ import re
 import msgspec
 import pytest
 
+from elman.data.trees.brackets import read_trees
 from elman.drawing.constituents import Constituent, TreeDrawing
-from elman.kinds.pairs.trees import read_trees
 from elman.kinds.trees.drawing import constituents, drawing_of
 
 RIGHT = "(ROOT (S (NP (XX the) (XX cat)) (VP (XX sees) (NP (XX <dog>)))))"

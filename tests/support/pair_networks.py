@@ -6,7 +6,7 @@ import torch
 from elman import config
 from elman.data.batches import Batch, Source
 from elman.data.text.vocabulary import Vocabulary
-from elman.decoding.constraint import TreeConstraint
+from elman.kinds.pairs.constraint import TreeConstraint
 from elman.network.build import build_model
 
 EOS = 0

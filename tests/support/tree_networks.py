@@ -4,9 +4,9 @@ import numpy as np
 import torch
 
 from elman import config
+from elman.data.trees.nodes import side_by_side
+from elman.data.trees.shape import Shape
 from elman.decoding.parsing import from_splits
-from elman.kinds.trees.nodes import side_by_side
-from elman.kinds.trees.shape import Shape
 from elman.network.build import build_model
 
 COMPOSITIONS = {

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
+from elman.data.trees.brackets import Node
+from elman.data.trees.shape import NONE
 from elman.drawing.page import Section, part_of, write_page
-from elman.kinds.pairs.trees import Node
 from elman.kinds.trees.drawing import drawing_of
-from elman.kinds.trees.shape import NONE
 
 if TYPE_CHECKING:
     from elman.kinds.trees.corpus import Treebank

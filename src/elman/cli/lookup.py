@@ -20,10 +20,10 @@ from elman.config.text import TextData
 from elman.config.toml import FOLDER, read_tables
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
+from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, counted
 from elman.files import expanded, write_atomic
 from elman.formats import read_json
-from elman.kinds.pairs.trees import read_trees, to_pair
 
 
 def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False) -> None:

@@ -8,11 +8,11 @@ from msgspec import Meta
 
 from elman.cli import show, texts
 from elman.cli.options import AsJson, Natural, TextFile, number
+from elman.data.trees.brackets import linear_line, read_trees, to_pair
 from elman.errors import UserError
-from elman.kinds.pairs.trees import linear_line, read_trees, to_pair
 
 if TYPE_CHECKING:
-    from elman.evaluation.transduction import Rules
+    from elman.kinds.pairs.measures import Rules
 
 
 def metrics(
@@ -47,7 +47,7 @@ def metrics(
         seed: seed of the bootstrap
     """
     from elman.evaluation.statistics import differences, estimates
-    from elman.evaluation.transduction import Rules, measures
+    from elman.kinds.pairs.measures import Rules, measures
 
     rules = Rules(kind, rouge_words, bleu_tokens, unit)
     right, sentences = _references(references, rules)

@@ -34,9 +34,9 @@ def phrases(
         split: train, valid or test
     """
     from elman.analysis.phrases import Phrases
-    from elman.kinds.pairs.trees import leaves, read_tree
+    from elman.data.trees.brackets import leaves, read_tree
+    from elman.data.trees.shape import shape_of
     from elman.kinds.trees.run import Parse, TreeRun
-    from elman.kinds.trees.shape import shape_of
 
     loaded = common.open_as(TreeRun, run)
     asked = []

@@ -3,6 +3,7 @@
 B sources, K hypotheses each, V symbols, S positions of the source.
 """
 
+import abc
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,11 +14,31 @@ from torch import Tensor
 
 from elman.config.inference import Beam
 from elman.data.batches import Source
-from elman.decoding.constraint import Constraint
 from elman.decoding.sampling import require_numbers
 from elman.network.device import widest
 from elman.network.seq2seq import SequenceToSequence
-from elman.network.state import select
+from elman.network.state import State, select
+
+
+class Constraint(abc.ABC):
+    """A language of targets, as an automaton over N unfinished targets; V symbols.
+
+    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...] that
+    a search reorders with its hypotheses.
+    """
+
+    @abc.abstractmethod
+    def begin(self, lengths: Tensor, limits: Tensor) -> State:
+        """The state of N targets that have not begun; sources have `lengths` symbols, targets at most `limits`, [N]."""
+
+    @abc.abstractmethod
+    def allowed(self, state: State) -> Tensor:
+        """Which symbols may come next [N, V], bool: those after which a target of the language can be finished."""
+
+    @abc.abstractmethod
+    def advance(self, state: State, symbols: Tensor) -> State:
+        """The state after one more symbol of each [N]; the symbol of a discarded target may be any."""
+
 
 TIE = 1e-12
 """Nats subtracted per rank, so that ties between equal candidates do not depend on the machine."""

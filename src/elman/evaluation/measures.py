@@ -1,21 +1,17 @@
-"""Measures of output: brackets of constituency trees, chunks, edit distance and whole outputs that are right.
+"""Measures of output: brackets of constituency trees, edit distance and whole outputs that are right.
 
-Brackets count as evalb counts them with the parameters of Collins. Chunks count as in the shared tasks of CoNLL, by the
-library nervaluate: a chunk is found where its first word, its last word and its type are right (the scheme `strict`).
-It begins at `B`, and at an `I` after `O` or after another type, as in the script conlleval.
+Brackets count as evalb counts them with the parameters of Collins.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from importlib import metadata
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from elman.data.trees.brackets import ROOT, Leaf, Node, bare, to_tree
 from elman.errors import UserError
 from elman.evaluation.statistics import Floats, Measure, f1, precision, recall
-from elman.kinds.pairs.trees import ROOT, Leaf, Node, bare, to_tree
-from elman.kinds.tags.bank import is_chunk_tag
 
 _DASHES_AND_QUOTES = "\u2013 \u2014 \u2018 \u2019 \u201c \u201d \u2026"
 PUNCTUATION = frozenset(f", . ? ! ; : -- .. ... `` '' \" ' {_DASHES_AND_QUOTES}".split())
@@ -42,7 +38,7 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
     """Labelled F1, precision and recall, unlabelled F1, whole trees found, and well-formed lines (percent).
 
     Hypotheses and references are linear trees, sentences words at spaces. A hypothesis is repaired where it needs it
-    (`elman.kinds.pairs.trees.to_tree`); a reference that does not fit its sentence raises UserError.
+    (`elman.data.trees.brackets.to_tree`); a reference that does not fit its sentence raises UserError.
     """
     rows: dict[str, list[list[float]]] = {"labelled": [], "unlabelled": [], "whole": [], "well-formed": []}
     for number, (hypothesis, reference, sentence) in enumerate(
@@ -90,37 +86,6 @@ def _unlabelled(found: Brackets) -> Brackets:
 
 def _counts(found: Brackets, true: Brackets) -> list[float]:
     return [(found & true).total(), found.total(), true.total()]
-
-
-def require_nervaluate() -> Any:
-    """The class that counts chunks; raises UserError where nervaluate is not installed."""
-    try:
-        from nervaluate import Evaluator
-    except ImportError:
-        raise UserError("F1 of chunks needs the package nervaluate: pip install 'elman[tags]'") from None
-    return Evaluator
-
-
-def chunk_measures(found: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> list[Measure]:
-    """F1, precision and recall (percent) of the chunks of sentences, from tags in the form IOB.
-
-    Raises UserError where nervaluate is not installed, or a tag is in another form.
-    """
-    evaluator, rows = require_nervaluate(), []
-    for ours, theirs in zip(found, right, strict=True):
-        tags = sorted({*ours, *theirs})
-        if other := [tag for tag in tags if not is_chunk_tag(tag)]:
-            raise UserError(f"the tag {other[0]!r} is none of B-TYPE, I-TYPE and O, which F1 of chunks needs")
-        types = sorted({tag[2:] for tag in tags} - {""})
-        counted = evaluator([list(theirs)], [list(ours)], tags=types, loader="list").evaluate()["overall"]["strict"]
-        rows.append((counted.correct, counted.actual, counted.possible))
-    counts = np.array(rows, np.float64)
-    signature = f"chunks: nervaluate {metadata.version('nervaluate')}, strict (first word, last word and type)"
-    return [
-        Measure("chunk F1", counts, f1, signature),
-        Measure("chunk precision", counts, precision, signature),
-        Measure("chunk recall", counts, recall, signature),
-    ]
 
 
 Unit = Literal["words", "characters"]

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from elman import config
 from elman.data.batches import Batch
+from elman.data.trees.nodes import Trees, side_by_side
 from elman.decoding.parsing import Augmentation, chart_search
-from elman.kinds.trees.nodes import Trees, side_by_side
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState
 from elman.objective.loss import Loss

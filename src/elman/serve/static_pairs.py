@@ -9,9 +9,9 @@ import numpy.typing as npt
 from elman.config.inference import Beam
 from elman.data.text.portable import portable_rules
 from elman.decoding.beam import TIE
-from elman.decoding.constraint import constraint_of
 from elman.errors import UserError, notice
 from elman.export.conditional import ConditionalGraphs, compare_conditional, write_conditional
+from elman.kinds.pairs.constraint import constraint_of
 from elman.kinds.pairs.run import PairRun
 from elman.serve.pairs import LONGEST_TARGET, PairService
 from elman.serve.static_graphs import Differences, subword_facts, write_graphs

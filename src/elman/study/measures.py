@@ -14,7 +14,7 @@ import numpy as np
 
 from elman.config.text import TextEvaluation
 from elman.evaluation.statistics import BLOCK, in_blocks
-from elman.evaluation.targets import target_log_probs
+from elman.kinds.pairs.evaluation import target_log_probs
 from elman.kinds.pairs.run import PairRun
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.comparison import ByToken, Comparison, Ratio, Verdict, described

@@ -15,7 +15,7 @@ from elman.config.inference import Beam
 from elman.data import by_length as batches
 from elman.data.batches import Source
 from elman.errors import UserError
-from elman.evaluation.targets import evaluate_pairs, target_accuracy, target_log_probs
+from elman.kinds.pairs.evaluation import evaluate_pairs, target_accuracy, target_log_probs
 from elman.kinds.pairs.run import PairRun
 from elman.kinds.pairs.task import PairTask
 from elman.learning.trainer import StopReason

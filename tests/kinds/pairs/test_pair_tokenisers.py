@@ -6,8 +6,8 @@ import pytest
 from elman.config.text import SubwordOptions, identity
 from elman.data.text.vocabulary import EOS, UNK
 from elman.errors import UserError
-from elman.evaluation.transduction import baseline, measures, references, rules_of
 from elman.kinds.pairs.corpus import open_pairs
+from elman.kinds.pairs.measures import baseline, measures, references, rules_of
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.symbols import PairSymbols
 

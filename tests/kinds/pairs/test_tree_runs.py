@@ -9,11 +9,11 @@ import pytest
 from elman import config
 from elman.cli import main
 from elman.config.inference import Beam
+from elman.data.trees.brackets import to_tree
 from elman.decoding.beam import beam_search
-from elman.evaluation.targets import evaluate_output, write_targets
+from elman.kinds.pairs.evaluation import evaluate_output, write_targets
 from elman.kinds.pairs.record import PairEvaluation
 from elman.kinds.pairs.run import PairRun
-from elman.kinds.pairs.trees import to_tree
 from elman.learning.trainer import StopReason
 from elman.report.page import write_report
 from elman.tasks.experiment import Experiment

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from elman.data.text.vocabulary import Vocabulary
+from elman.data.trees.brackets import read_trees
 from elman.errors import UserError
-from elman.kinds.pairs.trees import read_trees
 from elman.kinds.tags.bank import chunks, is_chunk_tag, parts
 from elman.kinds.tags.corpus import TagSymbols, gather, open_tags
 from elman.kinds.tags.lexicon import Lexicon

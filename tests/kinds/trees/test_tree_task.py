@@ -9,10 +9,10 @@ import pytest
 import elman
 from elman import config
 from elman.cli import main
+from elman.data.trees.brackets import bracketed, leaves, read_tree, read_trees
 from elman.errors import UserError
 from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import result_of
-from elman.kinds.pairs.trees import bracketed, leaves, read_tree, read_trees
 from elman.kinds.trees.corpus import open_trees
 from elman.kinds.trees.run import TreeRun
 from elman.learning import checkpoint

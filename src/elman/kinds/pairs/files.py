@@ -9,9 +9,9 @@ from typing import NamedTuple, Protocol, TypeVar
 from elman.data.lines import lines_of
 from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import read_text
+from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, notice
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.trees import read_trees, to_pair
 
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
 

@@ -35,8 +35,8 @@ class PairOptions(Record, frozen=True, kw_only=True):
         functions: keep functions and traces of labels (`NP-SBJ`), else `NP`.
         measures: how output is evaluated: ROUGE (`headlines`), BLEU and chrF (`translation`), or the edit distance
             (`sequences`); trees by brackets.
-        rouge_words: what a word is for ROUGE (`elman.evaluation.transduction.rouge`).
-        bleu_tokens: what BLEU counts (`elman.evaluation.transduction.bleu`); `none`: what stands between spaces.
+        rouge_words: what a word is for ROUGE (`elman.kinds.pairs.measures.rouge`).
+        bleu_tokens: what BLEU counts (`elman.kinds.pairs.measures.bleu`); `none`: what stands between spaces.
     """
 
     form: Literal["tsv", "parallel", "trees"] = "tsv"
@@ -85,10 +85,10 @@ class PairOptions(Record, frozen=True, kw_only=True):
 
 
 class PairEvaluation(Record, frozen=True, kw_only=True):
-    """How the output of a model is searched for when it is evaluated (`evaluation/targets.py`); a beam of 1 is greedy.
+    """How the output of a model is searched for when it is evaluated; a beam of 1 is greedy.
 
     `copy_unknown`: write the symbol of the source with the greatest attention in place of `<unk>`. `constrained`:
-    search among trees over the words of the source (`decoding/constraint.py`); other targets are never constrained.
+    search among trees over the words of the source (`kinds/pairs/constraint.py`); other targets are never constrained.
     """
 
     beam: Positive = 5

@@ -11,13 +11,13 @@ import torch
 from elman.config.inference import Beam
 from elman.config.recipe import Recipe
 from elman.decoding.beam import Hypothesis, beam_search
-from elman.decoding.constraint import constraint_of
 from elman.errors import UserError
 from elman.evaluation.result import Result
-from elman.evaluation.targets import copied_words, evaluate_output, evaluate_pairs, pair_result, target_accuracy
 from elman.jobs import Advance
 from elman.kinds.pairs.batches import sources_side_by_side
+from elman.kinds.pairs.constraint import constraint_of
 from elman.kinds.pairs.corpus import PairCorpus, Pairs, open_pairs, say_held_out
+from elman.kinds.pairs.evaluation import copied_words, evaluate_output, evaluate_pairs, pair_result, target_accuracy
 from elman.kinds.pairs.sources import SourceReader
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.build import build_model

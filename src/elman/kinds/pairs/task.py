@@ -8,11 +8,11 @@ from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
-from elman.evaluation.targets import evaluate_output, evaluate_pairs, pair_result, target_accuracy
-from elman.evaluation.transduction import references, require_libraries, rules_of
 from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.kinds.pairs.corpus import Pairs, open_pairs, say_held_out
+from elman.kinds.pairs.evaluation import evaluate_output, evaluate_pairs, pair_result, target_accuracy
+from elman.kinds.pairs.measures import references, require_libraries, rules_of
 from elman.kinds.pairs.record import PairData
 from elman.kinds.pairs.run import PairRun, Translation
 from elman.kinds.pairs.symbols import PairSymbols

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from elman.kinds.pairs.trees import ROOT, Leaf, Node, bare, leaves, read_trees
+from elman.data.trees.brackets import ROOT, Leaf, Node, bare, leaves, read_trees
 from elman.kinds.tags.columns import TaggedSentence
 
 OUTSIDE = "O"

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from elman.config.recipe import Recipe
 from elman.errors import UserError
-from elman.evaluation import tags as tagger
 from elman.evaluation.result import Result
 from elman.evaluation.statistics import estimates
 from elman.jobs import Advance
+from elman.kinds.tags import evaluation as tagger
 from elman.kinds.tags.corpus import TagCorpus, TaggedSplit, TagSymbols, open_tags
 from elman.network.build import build_model
 from elman.network.model import LanguageModel

@@ -13,9 +13,9 @@ from elman.errors import UserError, counted
 from elman.files import replacing
 
 if TYPE_CHECKING:
-    from elman.kinds.pairs.trees import Node
+    from elman.data.trees.brackets import Node
+    from elman.data.trees.shape import Shape
     from elman.kinds.trees.run import TreeRun
-    from elman.kinds.trees.shape import Shape
 
 
 class _Found(NamedTuple):
@@ -56,7 +56,7 @@ def parse(
         page: also write a page with the trees drawn
         out: the file to write (default: standard output)
     """
-    from elman.kinds.pairs.trees import bracketed
+    from elman.data.trees.brackets import bracketed
     from elman.kinds.trees.run import TreeRun
 
     lines, name = texts.sentence_lines(file, text)
@@ -92,8 +92,8 @@ def _parsed(
 
 
 def _labelled(loaded: "TreeRun", lines: list[str], name: str) -> list[_Found]:
-    from elman.kinds.pairs.trees import leaves, read_trees
-    from elman.kinds.trees.shape import shape_of, tree_of
+    from elman.data.trees.brackets import leaves, read_trees
+    from elman.data.trees.shape import shape_of, tree_of
 
     trees = read_trees("\n".join(lines), name)
     sentences = [[leaf.word for leaf in leaves(tree)] for tree in trees]
@@ -106,8 +106,8 @@ def _labelled(loaded: "TreeRun", lines: list[str], name: str) -> list[_Found]:
 
 
 def _record(one: _Found) -> dict[str, Any]:
-    from elman.kinds.pairs.trees import bracketed
-    from elman.kinds.trees.shape import NONE
+    from elman.data.trees.brackets import bracketed
+    from elman.data.trees.shape import NONE
 
     nodes = [
         {"label": label, "start": start, "end": end}

@@ -12,13 +12,13 @@ import torch
 from elman.data.batches import Batch
 from elman.data.sentences import LabelledCorpus, LabelledSymbols
 from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.data.trees.brackets import linear, to_tree
+from elman.data.trees.nodes import side_by_side
+from elman.data.trees.shape import NONE, Shape, shape_of
 from elman.errors import UserError, counted, notice
 from elman.files import sha256_file
 from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
-from elman.kinds.pairs.trees import linear, to_tree
-from elman.kinds.trees.nodes import side_by_side
 from elman.kinds.trees.record import TreeOptions
-from elman.kinds.trees.shape import NONE, Shape, shape_of
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from elman.data.trees.brackets import ROOT, Leaf, Node
 from elman.drawing.constituents import Constituent, TreeDrawing
-from elman.kinds.pairs.trees import ROOT, Leaf, Node
 
 Spans = list[tuple[str, int, int, int]]
 

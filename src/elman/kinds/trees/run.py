@@ -8,18 +8,18 @@ import numpy.typing as npt
 import torch
 
 from elman.config.recipe import Recipe
+from elman.data.trees.brackets import Node
+from elman.data.trees.shape import NONE, Shape, tree_of
 from elman.errors import UserError
 from elman.evaluation.labelling import reading
 from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimate, estimates
-from elman.evaluation.transduction import right_branching
-from elman.evaluation.tree_baselines import bag_of_words, majority
-from elman.evaluation.trees import Search, choose, label_accuracy, label_constituents, linear_trees, parse
 from elman.jobs import Advance
-from elman.kinds.pairs.trees import Node
+from elman.kinds.pairs.measures import right_branching
+from elman.kinds.trees.baselines import bag_of_words, majority
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, open_trees
-from elman.kinds.trees.shape import NONE, Shape, tree_of
+from elman.kinds.trees.evaluation import Search, choose, label_accuracy, label_constituents, linear_trees, parse
 from elman.network.build import build_model
 from elman.network.cores.recursive import Recursive
 from elman.network.model import LanguageModel

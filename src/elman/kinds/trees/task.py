@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 from elman.data.by_length import WholeWindows
 from elman.data.parts import WHOLE, Part
+from elman.data.trees.shape import tree_of
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
-from elman.evaluation.tree_baselines import bag_of_words, majority
-from elman.evaluation.trees import label_accuracy, training_loss
+from elman.kinds.trees.baselines import bag_of_words, majority
 from elman.kinds.trees.corpus import TreeSymbols, open_trees
 from elman.kinds.trees.drawing import drawing_of
+from elman.kinds.trees.evaluation import label_accuracy, training_loss
 from elman.kinds.trees.run import TreeRun
-from elman.kinds.trees.shape import tree_of
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
 from elman.tasks.samples import Sample

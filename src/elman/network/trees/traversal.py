@@ -2,7 +2,7 @@
 
 import torch
 
-from elman.kinds.trees.nodes import Trees
+from elman.data.trees.nodes import Trees
 from elman.network.trees.composition import Composition, NodeState
 
 

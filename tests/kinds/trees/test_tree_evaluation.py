@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from elman.evaluation import trees
+from elman.data.trees.shape import NONE
 from elman.evaluation.labelling import Labelling
-from elman.evaluation.tree_baselines import _Bags, bag_of_words, majority
-from elman.evaluation.trees import choose, label_accuracy, label_constituents, linear_trees, parse, training_loss
+from elman.kinds.trees import evaluation as trees
+from elman.kinds.trees.baselines import _Bags, bag_of_words, majority
 from elman.kinds.trees.corpus import open_trees
+from elman.kinds.trees.evaluation import choose, label_accuracy, label_constituents, linear_trees, parse, training_loss
 from elman.kinds.trees.record import TreeOptions
-from elman.kinds.trees.shape import NONE
 from support import treebank
 from support.tree_networks import tree_model
 

@@ -8,9 +8,9 @@ import torch
 
 from elman import config
 from elman.cli import main
-from elman.evaluation.targets import measure_output, write_targets
-from elman.evaluation.transduction import references
 from elman.kinds.pairs.corpus import open_pairs
+from elman.kinds.pairs.evaluation import measure_output, write_targets
+from elman.kinds.pairs.measures import references
 from elman.kinds.pairs.record import PairEvaluation
 from elman.network.build import build_model
 

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from elman.data.trees.shape import NONE
 from elman.evaluation.labelling import Labelling
-from elman.evaluation.trees import choose
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols
-from elman.kinds.trees.shape import NONE
+from elman.kinds.trees.evaluation import choose
 
 EPOCHS, RATE, BATCH = 10, 0.01, 256
 """Of the bag of words; the epoch with the best labels on the validation split is taken."""

@@ -2,10 +2,10 @@
 
 import pytest
 
+from elman.data.trees.brackets import Leaf, Node, bare, bracketed, leaves, linear, linear_line, read_trees
 from elman.errors import UserError
 from elman.kinds.pairs.corpus import open_pairs
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.trees import Leaf, Node, bare, bracketed, leaves, linear, linear_line, read_trees
 
 JOHN = "(ROOT (S (NP-SBJ (NNP John)) (VP (VBZ has) (NP (DT a) (NN dog))) (. .)))"
 

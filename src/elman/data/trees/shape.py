@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
-from elman.kinds.pairs.trees import ROOT, XX, Leaf, Node, bare
+from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare
 
 NONE = "<none>"
 """The label of nodes that are no constituents."""

@@ -1,36 +1,15 @@
-"""Constraints on the targets of a search; where targets are trees, to linear trees over the words of the source."""
+"""The constraint of a search to linear trees over the words of the source, where targets are trees."""
 
-import abc
 from typing import final
 
 import torch
 from torch import Tensor
 
 from elman.data.text.vocabulary import UNK, Vocabulary
+from elman.data.trees.brackets import XX, bracket
+from elman.decoding.beam import Constraint
 from elman.kinds.pairs.symbols import PairSymbols
-from elman.kinds.pairs.trees import XX, bracket
 from elman.network.state import State, leaves
-
-
-class Constraint(abc.ABC):
-    """A language of targets, as an automaton over N unfinished targets; V symbols.
-
-    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...] that
-    a search reorders with its hypotheses.
-    """
-
-    @abc.abstractmethod
-    def begin(self, lengths: Tensor, limits: Tensor) -> State:
-        """The state of N targets that have not begun; sources have `lengths` symbols, targets at most `limits`, [N]."""
-
-    @abc.abstractmethod
-    def allowed(self, state: State) -> Tensor:
-        """Which symbols may come next [N, V], bool: those after which a target of the language can be finished."""
-
-    @abc.abstractmethod
-    def advance(self, state: State, symbols: Tensor) -> State:
-        """The state after one more symbol of each [N]; the symbol of a discarded target may be any."""
-
 
 OPENED = 10
 """Constituents that may open between two words; the trees of GUM have at most 6."""
@@ -40,7 +19,7 @@ _NEVER, _OPENING, _CLOSING, _WORD, _END = range(5)
 
 @final
 class TreeConstraint(Constraint):
-    """The lines that `elman.kinds.pairs.trees.to_tree` reads without repair, with one word per word of the source.
+    """The lines that `elman.data.trees.brackets.to_tree` reads without repair, with one word per word of the source.
 
     While w words of the source are left, d constituents are open and n symbols may still be written,
 

@@ -14,14 +14,14 @@ from elman.data.batches import Source
 from elman.data.by_length import by_length
 from elman.data.parts import WHOLE, Part
 from elman.decoding.beam import Hypothesis, beam_search
-from elman.decoding.constraint import constraint_of
 from elman.evaluation.labelling import progressing
 from elman.evaluation.perplexity import Score, evaluating, sum_scores
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimates
-from elman.evaluation.transduction import baseline, measures, references, rules_of
 from elman.jobs import Advance
+from elman.kinds.pairs.constraint import constraint_of
 from elman.kinds.pairs.corpus import PairCorpus, Pairs
+from elman.kinds.pairs.measures import baseline, measures, references, rules_of
 from elman.kinds.pairs.record import PairEvaluation
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.seq2seq import SequenceToSequence

@@ -11,11 +11,11 @@ from elman.data.by_length import by_length
 from elman.data.parts import WHOLE, Part
 from elman.data.sentences import Ids
 from elman.evaluation.labelling import Labelling, progressing, reading
-from elman.evaluation.measures import chunk_measures
 from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.result import Confusion
 from elman.evaluation.statistics import Floats, Measure
 from elman.jobs import Advance
+from elman.kinds.tags.chunks import chunk_measures
 from elman.kinds.tags.corpus import TaggedSplit, TagSymbols, gather
 from elman.network.device import widest
 from elman.network.tag_model import TagModel

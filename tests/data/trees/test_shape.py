@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from elman.kinds.pairs.trees import bracketed, read_trees
-from elman.kinds.trees.nodes import side_by_side
-from elman.kinds.trees.shape import NONE, shape_of, tree_of
+from elman.data.trees.brackets import bracketed, read_trees
+from elman.data.trees.nodes import side_by_side
+from elman.data.trees.shape import NONE, shape_of, tree_of
 from support.tree_networks import random_trees
 
 WORDS = "(ROOT (S (NP-SBJ (DT the) (JJ old) (NN cat)) (VP (VBZ sits) (ADVP (RB here))) (. .)))"

@@ -13,13 +13,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from elman.data.trees.brackets import XX, Leaf, Node, linear, to_tree
 from elman.errors import UserError, counted, notice
 from elman.evaluation.measures import PUNCTUATION, Unit, brackets, error_rate, exact_match, items, tree_measures
 from elman.evaluation.statistics import Floats, Measure
 from elman.kinds.pairs.corpus import PairCorpus, Pairs
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.symbols import PairSymbols
-from elman.kinds.pairs.trees import XX, Leaf, Node, linear, to_tree
 
 Kind = Literal["headlines", "translation", "sequences", "trees"]
 RougeWords = Literal["english", "spaces"]

@@ -8,13 +8,13 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from scipy import stats
 
+from elman.data.trees.brackets import bracketed, linear, read_trees, to_tree
 from elman.errors import UserError, notice
 from elman.evaluation.measures import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
-from elman.evaluation.transduction import Rules, baseline, bleu, measures, references, right_branching, rouge, rules_of
 from elman.kinds.pairs.corpus import open_pairs
+from elman.kinds.pairs.measures import Rules, baseline, bleu, measures, references, right_branching, rouge, rules_of
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.trees import bracketed, linear, read_trees, to_tree
 
 REFERENCES = ["the cat sat on the mat .", "a dog barks at the moon .", "he reads ."]
 HYPOTHESES = ["the cat is on the mat .", "a dog barks .", "she writes books ."]

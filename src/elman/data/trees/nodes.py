@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.kinds.trees.shape import Shape
+from elman.data.trees.shape import Shape
 
 
 class Trees(NamedTuple):

@@ -9,11 +9,11 @@ import torch
 from elman.config.inference import Beam
 from elman.data.batches import Source
 from elman.data.text.vocabulary import Vocabulary
+from elman.data.trees.brackets import to_tree
 from elman.decoding.beam import beam_search
-from elman.decoding.constraint import OPENED, TreeConstraint, constraint_of
+from elman.kinds.pairs.constraint import OPENED, TreeConstraint, constraint_of
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.symbols import PairSymbols, learn_tokenisers
-from elman.kinds.pairs.trees import to_tree
 from support import pair_networks
 
 SOURCES = pair_networks.sequences(12, 10, 6)

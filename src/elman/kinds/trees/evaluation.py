@@ -10,14 +10,14 @@ from torch import Tensor
 from elman.config.training import Margin
 from elman.data.by_length import by_length
 from elman.data.sentences import Ids
+from elman.data.trees.brackets import linear
+from elman.data.trees.shape import tree_of
 from elman.decoding.parsing import Bracketing, chart_search, greedy_search
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.statistics import Measure
 from elman.jobs import Advance
-from elman.kinds.pairs.trees import linear
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather
-from elman.kinds.trees.shape import tree_of
 from elman.network.tree_model import TreeModel
 from elman.objective.trees import tree_loss
 
