@@ -7,7 +7,8 @@ from elman import config
 from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cells.cell import Gated
-from elman.network.cores.layer import Layer, build_layer
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import build_layer
 from elman.network.seq2seq import require_plain
 from support import networks
 

@@ -16,8 +16,8 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from elman.config.initialisation import Initialisation
 from elman.config.parts import convert, tag_of
 from elman.network.cells.cell import Cell, LayerState, Weights
-from elman.network.cores.layer import Layer, build_layer
-from elman.network.cores.stack import Stack
+from elman.network.cores.layer import Layer
+from elman.network.cores.stack import Stack, build_layer
 from elman.network.dropout import Dropout
 
 State: TypeAlias = Tensor | tuple[Any, ...]

@@ -25,8 +25,7 @@ from elman.network.cells.cell import Cell, LayerState
 from elman.network.cells.heads import convolve
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import Surroundings, Trace
-from elman.network.cores.layer import build_layer
-from elman.network.cores.stack import Layers, Stack, layers_of
+from elman.network.cores.stack import Layers, Stack, build_layer, layers_of
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.matmul import linear

@@ -15,10 +15,11 @@ from elman import config
 from elman.config.parts import OneOf
 from elman.config.record import Positive, Rate
 from elman.errors import UserError
-from elman.network.cells.cell import Cell, LayerState, Step, Weights
+from elman.network.cells.cell import Cell, Gated, LayerState, Step, Weights
 from elman.network.cells.lstm import LSTM
+from elman.network.cells.trial import checked
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
-from elman.network.cores.layer import Layer, build_layer
+from elman.network.cores.layer import Layer
 from elman.network.dropout import Dropout
 from elman.network.state import State
 
@@ -158,6 +159,47 @@ def _layers(record: Stack, connections: Connections, input_size: int, *, locked:
         build_layer(record, below, size, locked=locked, first=index == 0)
         for index, (below, size) in enumerate(zip(widths, record.sizes, strict=False))
     ]
+
+
+def build_layer(record: Stack, below: int, size: int, *, locked: bool, first: bool = False) -> Layer:
+    """One layer of width `size` on vectors of width `below`, the `first` or not.
+
+    Raises UserError where its cell has no recurrent dropout, no masks by gate, or weights of which none can be dropped.
+    """
+    cell, recurrent_dropout = checked(record.cell), record.recurrent_dropout
+    if record.weight_drop and not cell.has_matrices:
+        instead = "" if cell.masks is None else ", or use model.core.recurrent_dropout"
+        raise UserError(
+            f"model.core.weight_drop drops elements of a recurrent matrix, and the cell {cell.name} has none; set it to"
+            f" 0{instead}"
+        )
+    if record.gate_masks and not isinstance(cell, Gated):
+        raise UserError(
+            "model.core.gate_masks gives each gate masks of its own in the products with x and h, which the cell"
+            f" {cell.name} has in another form; set it to false, or use the cell lstm, elman or ladder"
+        )
+    if recurrent_dropout and cell.masks is None:
+        raise UserError(
+            "model.core.recurrent_dropout masks the output in products with recurrent weights, "
+            + (
+                f"and there the cell {cell.name} cannot mask it alone, since its step reads the output in other places"
+                " too; use model.core.weight_drop, or the cell lstm or elman"
+                if cell.has_matrices
+                else f"and the cell {cell.name} has none; set it to 0, or use model.core.input_dropout"
+            )
+        )
+    return Layer(
+        cell,
+        below,
+        size,
+        biases=record.biases,
+        weight_drop=record.weight_drop,
+        input_dropout=record.input_dropout,
+        recurrent_dropout=recurrent_dropout,
+        gate_masks=record.gate_masks,
+        locked=locked,
+        first=first,
+    )
 
 
 def stack_of(core: RecurrentCore, what: str) -> StackCore:
