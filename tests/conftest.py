@@ -4,23 +4,32 @@ import os
 import signal
 
 import pytest
-import torch
-from hypothesis import settings
-
-from elman.errors import notice
-from elman.tasks.text import task
-from support import text_runs
 
 if os.name != "posix":
     collect_ignore = ["tasks/test_stopping.py"]  # every test sends signals that Windows lacks
 
-torch.set_num_threads(1)
-settings.register_profile("elman", deadline=None, max_examples=40, derandomize=True)
-settings.load_profile("elman")
+
+def pytest_collectstart():
+    """The process that hands tests out collects none, and need not wait for torch."""
+    _prepare()
 
 
-# Without a GPU torch.manual_seed keeps a stack trace for every kind of device there could be, at 2 ms a test.
-_set_seed = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
+@functools.cache
+def _prepare():
+    import torch
+    from hypothesis import settings
+
+    torch.set_num_threads(1)
+    settings.register_profile("elman", deadline=None, max_examples=40, derandomize=True)
+    settings.load_profile("elman")
+
+
+@functools.cache
+def _set_seed():
+    """Without a GPU torch.manual_seed keeps a stack trace for every kind of device there could be, at 2 ms a test."""
+    import torch
+
+    return torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
 
 
 def pytest_collection_finish():
@@ -30,7 +39,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True)
 def _seed():
-    _set_seed(0)
+    _set_seed()(0)
 
 
 @pytest.fixture
@@ -44,6 +53,8 @@ def hangups_heard():
 @pytest.fixture(autouse=True)
 def _every_notice_again():
     """A notice is printed once per process; here once per test."""
+    from elman.errors import notice
+
     notice.cache_clear()
 
 
@@ -58,6 +69,8 @@ def _cache_of_the_tests(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def _short_samples():
     """The samples that end a training on text have 20 words: 120 take longer than a small training itself."""
+    from elman.tasks.text import task
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task, "sample", functools.partial(task.sample, count=20))
         yield
@@ -66,4 +79,6 @@ def _short_samples():
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     """A small text that no test changes."""
+    from support import text_runs
+
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
