@@ -2,6 +2,7 @@ import functools
 import gc
 import os
 import signal
+import sys
 
 import pytest
 
@@ -73,6 +74,19 @@ def _short_samples():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task, "sample", functools.partial(task.sample, count=20))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_table_of_operators():
+    """That of ONNX, which torch makes anew for every graph, at half a second; here once, if graphs are tested at all."""
+    if "onnxscript" not in sys.modules:
+        yield
+        return
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(functools.cache(ONNXRegistry.from_torchlib)))
         yield
 
 
