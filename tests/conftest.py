@@ -79,7 +79,7 @@ def _short_samples():
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_table_of_operators():
-    """That of ONNX, which torch makes anew for every graph, at half a second; here once, if graphs are tested at all."""
+    """Of ONNX: torch makes the table for every graph, at half a second; here once, if graphs are tested at all."""
     if "onnxscript" not in sys.modules:
         yield
         return

@@ -75,6 +75,7 @@ def test_every_section_of_the_kernels(script, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_section_for_which_no_time_is_left(tmp_path):
     run("gpu_kernels.py", tmp_path, "--sections", "steps", "--minutes", "0")
     assert json.loads((tmp_path / "kernels.json").read_text()) == {"steps": {"reason": "no time left", "rows": []}}

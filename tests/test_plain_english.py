@@ -88,7 +88,8 @@ def prose_of(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return [CODE.sub("`code`", FENCE.sub("", text))]
-    comments = [token.string for token in _tokens(text) if token.type == tokenize.COMMENT]
+    hit = any(finder.search(text) for finder in FINDERS)  # otherwise no comment, which is part of a line, has one
+    comments = [token.string for token in _tokens(text) if token.type == tokenize.COMMENT] if hit else []
     if path.suffix == ".toml":
         recipe = tomllib.loads(text)
         return [*comments, recipe.get("title", ""), recipe.get("notes", "")]

@@ -1,6 +1,7 @@
 """Commands that messages and help quote are understood as they stand, whatever the names of files are."""
 
 import ast
+import functools
 import re
 import shlex
 from pathlib import Path
@@ -24,7 +25,12 @@ QUOTED = re.compile(r"`elman ([^`\0]+)`|(?:\w: |Example: )elman ((?:(?!Args:|\. 
 KNOWN = set(commands_of())
 
 
+@functools.cache
 def strings():
+    return list(_strings())
+
+
+def _strings():
     """Every literal and f-string of the package with its module; an interpolation is the character NUL."""
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -114,6 +114,7 @@ def generate_and_adapt(model):
     return [symbol for symbol, _ in itertools.islice(drawn, 3)], torch.cat([one.cpu() for one, _ in adapted])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("case", CASES)
 def test_every_tensor_is_on_the_device(case, gpu):

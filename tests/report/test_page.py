@@ -348,11 +348,13 @@ assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_the_configuration_is_folded(make_run):
     text = write_report([make_run(epochs=1)]).read_text()
     assert re.search(r"<details>\s*<summary>recipe.toml <span class=\"note\">\d+ lines</span></summary>", text)
 
 
+@pytest.mark.slow
 def test_the_predicted_loss_stands_beside_the_best(make_run):
     run = make_run()
     path = run / "metrics.jsonl"

@@ -357,6 +357,7 @@ def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
     assert main(["train", "--resume", "--out", str(out)]) == 0
 
 
+@pytest.mark.slow
 def test_a_run_finds_its_text_from_any_folder(corpus, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(corpus.parent)
     Experiment(text_runs.recipe(epochs=1), tmp_path / "run", data=corpus.name).train()

@@ -123,6 +123,7 @@ def test_a_core_with_other_cells_has_none():
     assert line.tier == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", ["lru", "slstm", "rwkv7", "mamba2"])
 def test_exponent_and_decay_of_any_cell(cell):
     """Also in residual blocks; a linear recurrence without input decays at its largest modulus."""

@@ -197,6 +197,7 @@ def test_tier_2_of_an_elman_network_is_attained(name, slope):
     assert incremental.contraction(gates_of(layer), reach, slope).rate.item() == pytest.approx(apart, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_exponent_leaves_out_the_steps_in_which_tangents_align():
     """The words of the warm-up contract by less than one half, silence by one half."""
     layer = networks.randomise(Layer(networks.CELLS["elman-tanh"], 1, 1))
@@ -219,6 +220,7 @@ def certified(cell, size, change):
     return certify(model, 7, torch.zeros(60, 1, dtype=torch.long))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", [config.Elman(), config.GRU(), config.LSTM(), config.MinGRU()])
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_weights_that_are_not_finite_have_no_certificate(cell, value):
