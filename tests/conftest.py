@@ -96,3 +96,11 @@ def corpus(tmp_path_factory):
     from support import text_runs
 
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def sketched(monkeypatch):
+    """Figures of a page are made and not drawn, which takes most of its time: for tests of what stands beside them."""
+    from elman.drawing import style
+
+    monkeypatch.setattr(style, "_saved", lambda *_: '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>')

@@ -18,7 +18,7 @@ from elman.learning.team import team_of
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment, environment
 from support import text_runs
-from support.every_kind import AVERAGED, KINDS
+from support.every_kind import AVERAGED, FEW, KINDS
 from support.interruption import StopAt, kill
 from support.pairwise import every_value
 from support.systems import posix
@@ -112,7 +112,7 @@ def test_parts_of_a_validation_make_the_whole(kind, count, tmp_path):
 @pytest.mark.slow
 def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
     """A signal to one process stops all; a kill of one ends all; every time another number of them goes on."""
-    data = text_runs.write_corpus(tmp_path / "corpus")
+    data = text_runs.write_corpus(tmp_path / "corpus", FEW)
     recipe = text_runs.recipe(slices=4, **AVERAGED, checkpoint_minutes=0.0)
     assert Experiment(recipe, tmp_path / "alone", data=data).train() is StopReason.FINISHED
     out = tmp_path / "run"
