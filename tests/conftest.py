@@ -98,9 +98,31 @@ def corpus(tmp_path_factory):
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
+def _sketch(patch):
+    from elman.drawing import style
+
+    patch.setattr(style, "_saved", lambda *_: '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>')
+
+
 @pytest.fixture
 def sketched(monkeypatch):
     """Figures of a page are made and not drawn, which takes most of its time: for tests of what stands beside them."""
-    from elman.drawing import style
+    _sketch(monkeypatch)
 
-    monkeypatch.setattr(style, "_saved", lambda *_: '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>')
+
+@pytest.fixture(scope="session", autouse=True)
+def _sketched_reports_of_trainings():
+    """The report that ends `elman train` has sketches of its curves; those of `elman report` are drawn."""
+    page = sys.modules.get("elman.report.page")
+    if page is None:
+        yield
+        return
+
+    def write_report(runs, write=page.write_report):
+        with pytest.MonkeyPatch.context() as patch:
+            _sketch(patch)
+            return write(runs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "write_report", write_report)
+        yield
