@@ -21,9 +21,19 @@ FIRST, SECOND = 10, 20
 """The first steps by which an eighth and a quarter of them are done."""
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch):
-    monkeypatch.setattr(prediction, "FEWEST", 2)
+@pytest.fixture(autouse=True, scope="module")
+def short():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prediction, "FEWEST", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(short, tmp_path_factory):
+    """A training to its end."""
+    trainer = trainer_of(tmp_path_factory.mktemp("whole"), of_weights)
+    trainer.run()
+    return trainer
 
 
 def digest(model):
@@ -84,9 +94,8 @@ def test_the_steps_of_a_branch(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_prediction_by_value(tmp_path):
-    trainer = trainer_of(tmp_path / "run", of_weights)
-    trainer.run()
+def test_the_prediction_by_value(whole):
+    trainer = whole
     first, second = trainer.progress.branches
     assert [line["nll"] for line in branches(trainer)] == [first, second]
     assert [line["predicted"] for line in branches(trainer)] == [None, prediction.predicted([first, second], EPOCHS)]
@@ -161,10 +170,8 @@ def test_the_bar_shows_a_branch_and_leaves_out_its_time(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", [FIRST, FIRST + 1, FIRST + 2, SECOND + 4])
-def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, tmp_path, monkeypatch):
+def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, whole, tmp_path, monkeypatch):
     """Whenever it is stopped: its branches, weights and lines are those of a run without a stop."""
-    whole = trainer_of(tmp_path / "whole", of_weights)
-    whole.run()
     parts, count, stop = trainer_of(tmp_path / "parts", of_weights), 0, threading.Event()
     apply = parts.update.apply
 
@@ -182,7 +189,7 @@ def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, tmp_path, monk
     assert resumed.run() is StopReason.FINISHED
     assert resumed.progress.branches == whole.progress.branches
     assert digest(resumed.model) == digest(whole.model)
-    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(tmp_path / "whole")
+    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(whole.folder)
 
 
 class Stopping(Watcher):

@@ -26,7 +26,7 @@ from support.pretended import CUDA
 
 COUNTS = networks.COUNTS
 WORDS = [chr(ord("a") + index) * (1 + index % 3) for index in range(len(COUNTS))]
-TOKENS = np.random.default_rng(0).integers(len(COUNTS), size=36)
+TOKENS = np.random.default_rng(0).integers(len(COUNTS), size=24)
 EMBEDDING = config.Lookup(size=4, dropout=0.1, word_dropout=0.1)
 DROPOUT = {"weight_drop": 0.3, "between_dropout": 0.2, "output_dropout": 0.2}
 TRAINING = {"batch_size": 3, "window": {"length": 5}, "clip": 0.5}
