@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,8 @@ def begun(function, log=None):
         os.dup2(sys.stdout.fileno(), 1)
         os.dup2(sys.stdout.fileno(), 2)
         status = function()
+    except Exception:
+        traceback.print_exc()
     finally:
         os._exit(status or 0)
 
