@@ -19,6 +19,8 @@ ARGS    ?=
 
 bin         := $(VENV)/bin
 environment := PYTHON="$(PYTHON)" VENV="$(VENV)" ./scripts/environment
+# Compiled modules are kept, for the many processes that tests start.
+tests       := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help demo test quick check format lint types docs release model clean
 
@@ -29,10 +31,10 @@ demo: $(VENV)/.installed
 	$(bin)/elman demo $(ARGS)
 
 test: $(VENV)/.installed-dev
-	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(tests) $(ARGS)
 
 quick: $(VENV)/.installed-dev
-	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow" $(ARGS)
+	$(tests) -m "not slow" $(ARGS)
 
 check: format lint types docs test
 

@@ -2,25 +2,35 @@ import functools
 import gc
 import os
 import signal
+import sys
 
 import pytest
-import torch
-from hypothesis import settings
-
-from elman.errors import notice
-from elman.tasks.text import task
-from support import text_runs
 
 if os.name != "posix":
     collect_ignore = ["tasks/test_stopping.py"]  # every test sends signals that Windows lacks
 
-torch.set_num_threads(1)
-settings.register_profile("elman", deadline=None, max_examples=40, derandomize=True)
-settings.load_profile("elman")
+
+def pytest_collectstart():
+    """The process that hands tests out collects none, and need not wait for torch."""
+    _prepare()
 
 
-# Without a GPU torch.manual_seed keeps a stack trace for every kind of device there could be, at 2 ms a test.
-_set_seed = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
+@functools.cache
+def _prepare():
+    import torch
+    from hypothesis import settings
+
+    torch.set_num_threads(1)
+    settings.register_profile("elman", deadline=None, max_examples=40, derandomize=True)
+    settings.load_profile("elman")
+
+
+@functools.cache
+def _set_seed():
+    """Without a GPU torch.manual_seed keeps a stack trace for every kind of device there could be, at 2 ms a test."""
+    import torch
+
+    return torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
 
 
 def pytest_collection_finish():
@@ -30,7 +40,7 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True)
 def _seed():
-    _set_seed(0)
+    _set_seed()(0)
 
 
 @pytest.fixture
@@ -44,6 +54,8 @@ def hangups_heard():
 @pytest.fixture(autouse=True)
 def _every_notice_again():
     """A notice is printed once per process; here once per test."""
+    from elman.errors import notice
+
     notice.cache_clear()
 
 
@@ -58,12 +70,59 @@ def _cache_of_the_tests(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def _short_samples():
     """The samples that end a training on text have 20 words: 120 take longer than a small training itself."""
+    from elman.tasks.text import task
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task, "sample", functools.partial(task.sample, count=20))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_table_of_operators():
+    """Of ONNX: torch makes the table for every graph, at half a second; here once, if graphs are tested at all."""
+    if "onnxscript" not in sys.modules:
+        yield
+        return
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(functools.cache(ONNXRegistry.from_torchlib)))
         yield
 
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
     """A small text that no test changes."""
+    from support import text_runs
+
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+def _sketch(patch):
+    from elman.drawing import style
+
+    patch.setattr(style, "_saved", lambda *_: '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>')
+
+
+@pytest.fixture
+def sketched(monkeypatch):
+    """Figures of a page are made and not drawn, which takes most of its time: for tests of what stands beside them."""
+    _sketch(monkeypatch)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sketched_reports_of_trainings():
+    """The report that ends `elman train` has sketches of its curves; those of `elman report` are drawn."""
+    page = sys.modules.get("elman.report.page")
+    if page is None:
+        yield
+        return
+
+    def write_report(runs, write=page.write_report):
+        with pytest.MonkeyPatch.context() as patch:
+            _sketch(patch)
+            return write(runs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "write_report", write_report)
+        yield

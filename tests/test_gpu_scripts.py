@@ -1,12 +1,18 @@
 """The scripts for a GPU at tiny size on the CPU: every section has results or a reason why there are none."""
 
+import contextlib
+import importlib
 import json
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+
+from elman.cli import main as elman
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -18,9 +24,44 @@ def run(script, out, *options):
     return done.stdout
 
 
+@pytest.fixture
+def script(monkeypatch, capsys):
+    """Run a script in this process: its own sections and evaluations too, other commands in processes as ever."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    gpu = importlib.import_module("gpu")
+
+    class Here(gpu.Process):
+        def __init__(self, command, log, out=None, env=MappingProxyType({})):
+            self.run, file, words = None, Path(command[0]), list(command)
+            if file.name == "gpu_kernels.py":
+                with out.open("a") as rows, contextlib.redirect_stdout(rows):
+                    main(file.name, words)
+            elif words[:3] == ["-m", "elman", "evaluate"]:
+                with log.open("a") as shown, contextlib.redirect_stdout(shown):
+                    assert elman(words[2:]) == 0
+            else:
+                super().__init__(command, log, out, env)
+
+        def wait(self, until):
+            return None if self.run is None else super().wait(until)
+
+    def main(name, words):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", words)
+            importlib.import_module(name.removesuffix(".py")).main()
+
+    def run(name, out, *options):
+        main(name, [name, "--tiny", "--device", "cpu", "--out", str(out), *options])
+        return capsys.readouterr().out
+
+    monkeypatch.setattr(gpu, "Process", Here)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    return run
+
+
 @pytest.mark.slow
-def test_every_section_of_the_kernels(tmp_path):
-    shown = run("gpu_kernels.py", tmp_path)
+def test_every_section_of_the_kernels(script, tmp_path):
+    shown = script("gpu_kernels.py", tmp_path)
     found = json.loads((tmp_path / "kernels.json").read_text())
     assert list(found) == ["environment", "values", "layers", "steps", "likelihood", "tests"]
     for section, part in found.items():
@@ -33,14 +74,16 @@ def test_every_section_of_the_kernels(tmp_path):
     assert "of which 0 fail" in shown
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_a_section_for_which_no_time_is_left(tmp_path):
     run("gpu_kernels.py", tmp_path, "--sections", "steps", "--minutes", "0")
     assert json.loads((tmp_path / "kernels.json").read_text()) == {"steps": {"reason": "no time left", "rows": []}}
 
 
 @pytest.mark.slow
-def test_a_training_and_what_follows_it(tmp_path):
-    shown = run("gpu_training.py", tmp_path, "doc", "--epochs", "2", "--minutes", "40")
+def test_a_training_and_what_follows_it(script, tmp_path):
+    shown = script("gpu_training.py", tmp_path, "doc", "--epochs", "2", "--minutes", "40")
     found = json.loads((tmp_path / "training.json").read_text())
     doc = found["networks"]["doc"]
     assert (doc["epochs"], doc["planned"], doc["cut_off"], doc["stopped"]) == (2, 2, False, None)
@@ -50,7 +93,7 @@ def test_a_training_and_what_follows_it(tmp_path):
     assert doc["weights"]["rounded"] == pytest.approx(doc["weights"]["valid, 8 streams"], rel=0.01)
     assert (tmp_path / "doc-1-of-1.safetensors").is_file()
     assert "52.38" in shown
-    again = run("gpu_training.py", tmp_path, "doc", "--epochs", "2", "--minutes", "40")
+    again = script("gpu_training.py", tmp_path, "doc", "--epochs", "2", "--minutes", "40")
     assert json.loads((tmp_path / "training.json").read_text())["networks"]["doc"] == doc
     assert again.splitlines()[:2] == shown.splitlines()[:2]
 

@@ -2,24 +2,26 @@
 
 import json
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.interruption import begun, ended
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "kills.py"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="descendants are waited for by prctl")
-def test_a_killed_training_is_completed_as_if_nothing_had_happened():
-    command = [sys.executable, str(SCRIPT), "--only", "series", "--count", "2", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    found = json.loads(done.stdout)
+def test_a_killed_training_is_completed_as_if_nothing_had_happened(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    monkeypatch.setattr(sys, "argv", [str(SCRIPT), "--only", "series", "--count", "2", "--json"])
+    child = begun(lambda: runpy.run_path(str(SCRIPT))["main"](), tmp_path / "log")
+    assert ended(child) == 0
+    found = json.loads((tmp_path / "log").read_text().splitlines()[-1])
     assert found["kinds"]["series"]["differences"] == []
     assert found["kills"] == 2
-    assert done.returncode == 0
 
 
 def test_a_line_twice_in_the_metrics_is_a_difference_and_another_time_is_not(tmp_path, monkeypatch):

@@ -68,12 +68,14 @@ A module imports only from its own layer and from those below; the longest name 
 """
 
 
+@functools.cache
 def room_of(module):
     """The room of a module, named within the package; None: it is in none."""
     found = [room for rooms, _ in LAYERS for room in rooms if fnmatch.fnmatch(f"{module}.", f"{room}.*")]
     return max(found, key=len, default=None)
 
 
+@functools.cache
 def layer_of(module):
     """The layer of a module."""
     room = room_of(module)

@@ -54,6 +54,7 @@ def kernel(tmp_path_factory):
         nbclient.util.run_sync(manager.shutdown_kernel)(now=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, kernel, tmp_path):
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")

@@ -69,6 +69,7 @@ MODULES = {  # names of files that hide what they hold
 }
 FINDERS = {re.compile(pattern, re.IGNORECASE): better for pattern, better in PHRASES.items()}
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+BETWEEN = re.compile(r"""["']\s*\n\s*[fr]*["']""")
 CODE = re.compile(r"`[^`\n]+`|^ {4}.*$", re.MULTILINE)
 
 
@@ -88,6 +89,8 @@ def prose_of(path):
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         return [CODE.sub("`code`", FENCE.sub("", text))]
+    if path.suffix == ".py" and not hits(BETWEEN.sub("", text).replace("\\n", " ").replace("\n\n", "\n")):
+        return []  # as it stands, without the signs between the parts of a string; most files need no parser
     comments = [token.string for token in _tokens(text) if token.type == tokenize.COMMENT]
     if path.suffix == ".toml":
         recipe = tomllib.loads(text)

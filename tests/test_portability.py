@@ -50,12 +50,13 @@ def findings(source):
     """What only some systems have in a source, and text files opened in the encoding of the country, as lines."""
     tree = ast.parse(source)
     top = {id(node) for node in tree.body}
+    nodes = list(ast.walk(tree))
     asked = {
         ast.unparse(node.args[1]).strip("'\"")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr"
+        for node in nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hasattr"
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom) and id(node) in top:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             yield from (f"{node.lineno}: import {name}" for name in names if name.split(".")[0] in POSIX)

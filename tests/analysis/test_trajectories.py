@@ -9,6 +9,7 @@ from elman.analysis.trajectories import figures, write_trajectories_page
 WORDS = ["the", "cat", "sat"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("units", "drawings"), [(1, 1), (2, 2), (5, 2)])
 def test_a_plane_needs_two_units(tmp_path, units, drawings):
     states = np.random.default_rng(0).normal(size=(3, units))

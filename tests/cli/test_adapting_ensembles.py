@@ -44,6 +44,7 @@ def log_probs(run, method, split="test"):
     return method_log_probs(source, method, statistics(loaded) if rms else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "method"),
     [
@@ -95,6 +96,7 @@ def test_the_weights_are_those_of_networks_that_adapt(capsys, runs):
     assert weights[1] == pytest.approx(min(np.linspace(0.001, 0.999, 999), key=nll), abs=0.01)
 
 
+@pytest.mark.slow
 def test_each_network_is_tuned_by_itself(capsys, runs, tmp_path):
     copies = [shutil.copytree(run, tmp_path / name) for run, name in zip(runs, "ab", strict=True)]
     tune = ("--method", "cache", "--tune", "--tune-tokens", "60")
@@ -106,6 +108,7 @@ def test_each_network_is_tuned_by_itself(capsys, runs, tmp_path):
     assert capsys.readouterr().err.count(line) == 1
 
 
+@pytest.mark.slow
 def test_what_is_skipped_does_not_count(capsys, runs):
     whole, part = (evaluated(capsys, *runs, "--ensemble", *SGD, *more) for more in ((), ("--skip-first",)))
     assert part["tokens"] == whole["tokens"] - 1

@@ -89,6 +89,7 @@ def test_the_page_of_ranks_is_not_replaced_by_its_values(runs, tmp_path, capsys)
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_ranks_of_several_runs_share_a_page(runs, analyze, tmp_path):
     out = tmp_path / "both.html"
     told = analyze("rank", runs / "softmax", runs / "doc", "--dtype", "float64", "--out", out, "--max-tokens", "90")

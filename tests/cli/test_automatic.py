@@ -37,6 +37,7 @@ def chosen(capsys, *arguments):
     return lines, shlex.split(line.removeprefix("the same as: "))
 
 
+@pytest.mark.slow
 def test_the_printed_command_gives_the_same_run(capsys, novel):
     lines, command = chosen(capsys, "train", "novel.txt", "--minutes", "0.05", *SMALL)
     assert next(filter(None, lines)) == "chosen for novel.txt and 0.05 min: recipes/text/prose.toml"
@@ -53,6 +54,7 @@ def test_the_printed_command_gives_the_same_run(capsys, novel):
     assert "novel (words)" in (run / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_reasons_and_command_follow_the_settings_of_the_user(capsys, novel):
     wanted = ("model.core.sizes=[24, 16]", "model.encoder.size=16", "training.epochs=5", "data.eos=none")
     own = [*(word for one in wanted for word in ("--set", one)), *SMALL]
@@ -68,6 +70,7 @@ def test_reasons_and_command_follow_the_settings_of_the_user(capsys, novel):
     assert (recipe.model.core.sizes, recipe.training.epochs) == ((24, 16), 1)
 
 
+@pytest.mark.slow
 def test_data_by_position_or_by_option(capsys, novel):
     commands = [
         chosen(capsys, "train", *data, "--dry-run", "--seed", 5, "--device", "cpu", *SMALL)[1]
@@ -99,6 +102,7 @@ def test_a_text_with_spaces_is_read_in_characters_where_they_are_asked_for(capsy
     assert "  every line break is a symbol" in lines
 
 
+@pytest.mark.slow
 def test_series_and_pairs(capsys, novel):
     values = np.sin(np.arange(600) / 5)
     table = novel.parent / "waves.csv"
@@ -130,6 +134,7 @@ def test_what_cannot_be_chosen(capsys, novel):
     assert "is a run folder; to repeat it" in refusal(capsys, "train", "runs/novel")
 
 
+@pytest.mark.slow
 def test_no_size_is_chosen_for_no_time(capsys, novel):
     line = refusal(capsys, "train", "novel.txt", "--minutes", "0", *SMALL)
     assert line == "elman: --minutes is 0; it must be above 0"

@@ -24,6 +24,7 @@ def nll_per_word(capsys, run, words):
     return row["nll"] * row["tokens"] / words
 
 
+@pytest.mark.slow
 def test_runs_with_other_tokens_are_compared_by_the_same_words(capsys, runs):
     found = json.loads(output(capsys, "compare", *runs, "--unknown", "spread", "--json"))
     a, b = (nll_per_word(capsys, run, found["tokens"]) for run in runs)
@@ -37,6 +38,7 @@ def test_what_is_compared_is_said(capsys, runs):
     assert "Unknown words: 0 words unknown to a run are left out for both." in printed
 
 
+@pytest.mark.slow
 def test_a_text_without_a_final_line_break_is_compared(capsys, tmp_path_factory, tmp_path):
     words, characters = (trained(name, tmp_path_factory) for name in ("words", "exact"))
     text = tmp_path / "text.txt"

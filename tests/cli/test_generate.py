@@ -99,6 +99,7 @@ def test_unknown_words_of_a_turn_are_reported(run, monkeypatch, capsys):
     assert "1 of 2 words (50.0 %)" in converse(run, monkeypatch, capsys, "w1 never\n", "--seed", "1")[1]
 
 
+@pytest.mark.slow
 def test_commands_of_a_conversation(run, monkeypatch, capsys):
     lines = ":seed 5\nw1\n:new\n:seed 5\nw1\n:new\n:temperature 0\nw1\n:new\n::w1\nw1\n"
     replies, _ = converse(run, monkeypatch, capsys, lines, "--seed", "1", "--sentences", "1", "--tokens", "200")

@@ -80,6 +80,7 @@ def test_a_walk_that_cannot_be_drawn(run, walk, says, capsys):
     assert line == f"elman: walk {walk!r}: {says}; give words of the grammar"
 
 
+@pytest.mark.slow
 def test_what_the_figures_are_not_of_is_reported(run, tmp_path, capsys, monkeypatch):
     """Sentences of the text are counted where it can be made again, and not where it is another one that is missing."""
     whole = TextRun(run)

@@ -31,6 +31,7 @@ def text(run, tmp_path):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parts", "form"), [(7, ()), (2, ("--json", "--by", "sentence"))])
 def test_the_parts_of_a_text_are_the_whole(capsys, run, text, form, parts):
     whole = output(capsys, "score", run, text, "--unknown", "exclude", *form)
@@ -42,6 +43,7 @@ def test_the_parts_of_a_text_are_the_whole(capsys, run, text, form, parts):
     assert sum(map(bool, found)) > 1
 
 
+@pytest.mark.slow
 def test_more_parts_than_batches(capsys, run, tmp_path):
     file = tmp_path / "short.txt"
     file.write_text("w1 w2\nw3\n\nw1\n")
@@ -49,6 +51,7 @@ def test_more_parts_than_batches(capsys, run, tmp_path):
     assert "".join(found) == output(capsys, "score", run, file)
 
 
+@pytest.mark.slow
 def test_a_compressed_text_is_read_as_it_is_unpacked(capsys, run, text):
     packed = text.with_suffix(".txt.gz")
     packed.write_bytes(gzip.compress(text.read_bytes()))
@@ -175,6 +178,7 @@ def test_what_is_prepared_is_said_plainly(capsys, benchmark):
     assert "only texts are prepared" in complaint(capsys, "data", "prepare", benchmark, *music)
 
 
+@pytest.mark.slow
 def test_parts_of_hidden_states_are_the_whole(capsys, run, text, tmp_path):
     if "characters" in (run / "recipe.toml").read_text():
         pytest.skip("of words")

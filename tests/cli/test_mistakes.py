@@ -66,6 +66,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.slow
 def test_a_wrong_command_line(capsys):
     for command, words in MISTAKES.items():
         line = refusal(capsys, *command.split())

@@ -64,11 +64,13 @@ class TestShakespeare:
         for row in rows:
             assert f"| {row['split']} | {row['perplexity']:.2f} |" in card
 
+    @pytest.mark.slow
     def test_a_report_is_written_beside_the_copy_in_the_cache(self, tmp_path, capsys):
         output(capsys, "report", "shakespeare")
         assert (tmp_path / "cache/models/shakespeare/report.html").is_file()
         assert "2,190,818" in (tmp_path / "cache/models/shakespeare/report.html").read_text()
 
+    @pytest.mark.slow
     def test_the_page_of_an_analysis_is_written_there_too(self, tmp_path, capsys):
         """A folder of its name here would hide the model from then on."""
         (tmp_path / "lines.txt").write_text("my lord , the king is dead\n" * 20)
@@ -205,6 +207,7 @@ def test_a_name_is_not_taken_twice(run, tmp_path, capsys):
     assert re.search("a model tiny is there already", line)
 
 
+@pytest.mark.slow
 def test_the_card_of_a_series_states_nats(tmp_path, capsys):
     write, recipe = every_kind.KINDS["series"]
     experiment = Experiment(recipe(tmp_path), tmp_path / "run", data=write(tmp_path))

@@ -213,6 +213,7 @@ def test_evaluate(capsys, run, arpa):
     assert together["settings"]["weights"] == [0.35, 0.35, 0.3]
 
 
+@pytest.mark.slow
 def test_each_model_of_a_mixture_is_evaluated_alone_too(capsys, run, arpa, tmp_path):
     network_log_probs, counts_log_probs = members(run, arpa)
     network, counts = -network_log_probs.mean(), -counts_log_probs.mean()
@@ -248,6 +249,7 @@ def test_weights_are_found_on_the_valid_split(capsys, run, arpa):
     assert weights[1] == pytest.approx(best, abs=0.01)
 
 
+@pytest.mark.slow
 def test_score(capsys, run, arpa):
     test = TextRun(run).corpus().source + "/test.txt"
     evaluated = json.loads(output(capsys, "evaluate", run, "--mix", f"{arpa}=0.4", "--json"))

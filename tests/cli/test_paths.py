@@ -48,6 +48,7 @@ def test_a_path_begins_in_a_home_folder_or_stays_as_it_is(home):
     assert expanded(f"{NOBODY}/x") == Path(f"{NOBODY}/x")
 
 
+@pytest.mark.slow
 def test_paths_are_expanded_in_one_place():
     """`Path.expanduser` raises RuntimeError where there is no such user, which no command expects."""
     calls = [
@@ -78,6 +79,7 @@ def test_what_is_no_path_stays_as_it_is():
     assert arguments("train", "r.toml", "--set", "title=~/x")["settings"] == ("title=~/x",)
 
 
+@pytest.mark.slow
 def test_the_names_of_files_in_help():
     """What help calls a file is expanded, and every name of the list is one of an argument."""
     found = set()
@@ -121,6 +123,7 @@ def test_an_estimate_finds_data_in_the_home_folder(capsys, home, recipe):
     assert "minutes in all" in output(capsys, "train", recipe, "--set", "data.corpus=~/corpus", "--dry-run")
 
 
+@pytest.mark.slow
 def test_a_recipe_is_chosen_for_data_in_the_home_folder(capsys, home, monkeypatch):
     monkeypatch.setattr(choose, "TIMED_SECONDS", 0.0)
     (home / "novel.txt").write_text("The old man went down to the harbour .\n" * 240)

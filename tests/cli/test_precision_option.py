@@ -34,6 +34,7 @@ def told(words, capsys, status=0):
     return captured.err if status else json.loads(captured.out)
 
 
+@pytest.mark.slow
 def test_a_model_is_evaluated_in_every_precision_and_the_next_command_in_float32(run, capsys):
     exact = told(["evaluate", run, "--json"], capsys)["nll"]
     for name in ("bf16", "int8"):
@@ -42,6 +43,7 @@ def test_a_model_is_evaluated_in_every_precision_and_the_next_command_in_float32
     assert told(["evaluate", run, "--json"], capsys)["nll"] == exact
 
 
+@pytest.mark.slow
 def test_int8_does_not_adapt_and_claims_have_the_precision_of_their_recipes(run, capsys):
     words = ["evaluate", run, "--method", "dynamic", "--precision"]
     assert "runs a model as it is" in told([*words, "int8"], capsys, status=2)
@@ -51,6 +53,7 @@ def test_int8_does_not_adapt_and_claims_have_the_precision_of_their_recipes(run,
     assert "training.precision" in refused
 
 
+@pytest.mark.slow
 def test_info_needs_a_run_or_the_machine(run, capsys):
     found = told(["info", "--machine", "--json"], capsys)
     assert found["auto"] == ("bf16" if found["gain"] >= 1.3 else "float32")

@@ -1,6 +1,7 @@
 """Commands that messages and help quote are understood as they stand, whatever the names of files are."""
 
 import ast
+import functools
 import re
 import shlex
 from pathlib import Path
@@ -24,46 +25,53 @@ QUOTED = re.compile(r"`elman ([^`\0]+)`|(?:\w: |Example: )elman ((?:(?!Args:|\. 
 KNOWN = set(commands_of())
 
 
-def strings():
-    """Every literal and f-string of the package with its module; an interpolation is the character NUL."""
+@functools.cache
+def found():
+    """The strings of the package and its calls that quote a command, as lists; every file is parsed once."""
+    strings, calls = [], []
     for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.JoinedStr):
-                parts = (part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
-                yield path.relative_to(SOURCE).as_posix(), "".join(parts)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
-                yield path.relative_to(SOURCE).as_posix(), node.value
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        strings += [(path.relative_to(SOURCE).as_posix(), text) for text in strings_of(nodes)]
+        calls += [(path, words) for words in calls_of(nodes)]
+    return strings, calls
 
 
-def calls():
+def strings_of(nodes):
+    """Every literal and f-string; an interpolation is the character NUL."""
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+            yield node.value
+
+
+def calls_of(nodes):
     """The words of every call that quotes a command, what is not known here as X."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BUILDERS:
-                known = [one for one in node.args if not isinstance(one, ast.Starred)]
-                if known and isinstance(known[0], ast.Constant):
-                    words = [str(one.value) if isinstance(one, ast.Constant) else "X" for one in known]
-                    yield path, words[:1] + list(BUILDERS[node.func.id]) if BUILDERS[node.func.id] else words
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BUILDERS:
+            known = [one for one in node.args if not isinstance(one, ast.Starred)]
+            if known and isinstance(known[0], ast.Constant):
+                words = [str(one.value) if isinstance(one, ast.Constant) else "X" for one in known]
+                yield words[:1] + list(BUILDERS[node.func.id]) if BUILDERS[node.func.id] else words
 
 
 def test_literal_commands_are_understood(capsys):
-    found = 0
-    for module, text in strings():
+    seen = 0
+    for module, text in found()[0]:
         for marked, bare in QUOTED.findall(" ".join(text.split())):
             words = shlex.split((marked or bare).rstrip(" .,"))
             if tuple(words) not in KNOWN and words[0] != "COMMAND":
                 lines = (words, [*words, "1"] if words[-1].startswith("--") else words)
                 assert any(map(is_understood, lines)), f"{module}: elman {words}: {capsys.readouterr().err}"
-                found += 1
-    assert found > 8
+                seen += 1
+    assert seen > 8
 
 
 def test_built_commands_are_understood(capsys):
-    found = list(calls())
-    assert len(found) > 12
-    for path, words in found:
+    calls = found()[1]
+    assert len(calls) > 12
+    for path, words in calls:
         words = ["small" if before == "--scale" else word for before, word in zip(["", *words], words, strict=False)]
         assert is_understood(words), f"{path}: {words}: {capsys.readouterr().err}"
 
@@ -71,7 +79,7 @@ def test_built_commands_are_understood(capsys):
 def test_names_of_files_are_quoted_for_the_shell():
     """Text of an f-string that names a command has no interpolation among the words of the command."""
     first = "|".join(sorted(name for name, *rest in KNOWN if not rest))
-    for module, text in strings():
+    for module, text in found()[0]:
         if module not in NAMES:
             assert not re.search(rf"elman (?:{first})\b[^`;,.)]*\0", text), f"{module}: {text!r}"
 

@@ -241,6 +241,7 @@ def test_a_count_of_400_digits(capsys, run):
         assert f"{path}:1" in refusal(capsys, command, run)
 
 
+@pytest.mark.slow
 def test_titles_and_paths_are_shown_as_they_are(capsys, places, tmp_path):
     out = tmp_path / "[b]run[/b]"
     title = 'title="a [/b] :smile: [red]c"'

@@ -123,6 +123,7 @@ def test_lab_cells_have_as_many_parameters_as_the_twin(name):
     assert num_parameters(f"ptb/{name}") == pytest.approx(num_parameters("ptb/small-twin-awd-lstm"), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_written_out_and_read_back(tmp_path):
     path = tmp_path / "recipe.toml"
     for name, recipe in RECIPES.items():

@@ -63,6 +63,7 @@ def test_spans_are_a_sequence():
             spans[beyond]
 
 
+@pytest.mark.slow
 def test_a_million_windows_take_megabytes():
     tracemalloc.start()
     windows = training_windows(1_000_001, 1, 1).spans(0)

@@ -66,6 +66,7 @@ def greedy(model, source, limit):
     return symbols[1:]
 
 
+@pytest.mark.slow
 def test_a_beam_of_one_is_greedy(model):
     for source, (found,) in zip(SOURCES, search(model, SOURCES, size=1), strict=True):
         assert found.symbols == greedy(model, source, 2 * len(source) + 10)

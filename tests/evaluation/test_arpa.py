@@ -216,6 +216,7 @@ def gzip_free(file):
 texts = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=10)
 
 
+@pytest.mark.slow
 @given(texts, st.integers(1, 4), st.booleans(), st.sampled_from(["m.arpa", "m.arpa.gz"]))
 def test_what_is_written_is_read_again(tmp_path_factory, sentences, order, stream, name):
     words = [word for sentence in sentences for word in (*sentence, "<eos>")]

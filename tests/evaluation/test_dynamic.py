@@ -103,6 +103,7 @@ def test_every_output_learns_and_the_model_stays_bitwise(contexts, activation, r
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+@pytest.mark.slow
 def test_learning_helps_on_a_text_that_repeats_itself():
     text = np.tile([1, 2, 3, 4, 5], 100)
     model = networks.model()

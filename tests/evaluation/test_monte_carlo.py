@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 import torch
 
 from elman import config
@@ -50,6 +51,7 @@ def test_it_is_the_mean_of_the_probabilities_of_passes_in_training_mode():
     assert not model.training
 
 
+@pytest.mark.slow
 def test_many_passes_come_near_the_mean_over_all_masks():
     """Three units, one window of one step each: eight masks of the output, each with its probability."""
     model, rate = model_of(output_dropout=0.5), 0.5

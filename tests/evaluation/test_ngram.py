@@ -95,6 +95,7 @@ def test_sums_to_one_after_any_history(model, history):
     assert (found > 0).all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, V - 1), min_size=1, max_size=25), st.integers(1, 30), st.data())
 def test_sums_to_one_whatever_was_read(stream, order, data):
     model = kneser_ney.train(np.array(stream), V, order)
@@ -162,6 +163,7 @@ def test_unigram_adds_one():
     np.testing.assert_allclose(distribution(model, [2]), [3 / 6, 2 / 6, 1 / 6])
 
 
+@pytest.mark.slow
 def test_the_ngram_model_needs_no_torch():
     code = "import sys, elman.evaluation.ngram.pruning, elman.evaluation.ngram.arpa; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

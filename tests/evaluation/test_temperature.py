@@ -73,6 +73,7 @@ def test_what_a_jordan_network_feeds_back_has_no_temperature():
     np.testing.assert_allclose(found, log_softmax(plain.numpy() / 2.5, axis=-1), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contexts", "sharper"), [("doc", 1.0), ("single", 0.2), ("single", 1.0), ("single", 5.0)])
 @torch.no_grad()
 def test_the_best_temperature_is_that_of_a_search(contexts, sharper):

@@ -93,6 +93,7 @@ def test_the_same_probabilities(tied, bias, version, form, words, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_what_a_run_can_do(words, tmp_path, capsys, monkeypatch):
     """Evaluated, sampled, and the start of a training whose text brings a word of its own."""
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))

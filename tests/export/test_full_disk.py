@@ -1,23 +1,17 @@
 """A disk that fills while a model is written: one line that names the file as the user does, and nothing is left."""
 
 import errno
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 
 from elman import files
+from elman.cli import main
 from elman.errors import UserError
 from elman.export import onnx
 from support.commands import refusal, trained
+from support.interruption import begun, ended
 from support.systems import posix
-
-LIMITED = """import resource, sys
-from elman.cli import main
-resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +43,18 @@ def test_a_full_disk(run, command, tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_a_program_of_torch_that_does_not_fit(run, tmp_path):
     """torch itself ends the process where its writer fails."""
-    words = ["export", str(run), "--to", "torch", "--out", str(tmp_path / "out")]
-    done = subprocess.run([sys.executable, "-c", LIMITED, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith(f"elman: {tmp_path / 'out'}/model.pt2: cannot be written")
-    assert not list(tmp_path.iterdir())
+    folder, log = tmp_path / "folder", tmp_path / "log"
+    folder.mkdir()
+
+    def limited():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
+        return main(["export", str(run), "--to", "torch", "--out", str(folder / "out")])
+
+    assert ended(begun(limited, log)) == 2
+    assert log.read_text().splitlines()[-1].startswith(f"elman: {folder / 'out'}/model.pt2: cannot be written")
+    assert not list(folder.iterdir())
 
 
 def test_a_graph_that_onnxruntime_cannot_write(tmp_path, monkeypatch):

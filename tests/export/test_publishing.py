@@ -91,6 +91,7 @@ def names_of(folder):
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_every_kind_is_complete(run, tmp_path):
     """The model is opened from what was kept, and its rounded weights have almost the results of the training."""
     made = publish(run, "tiny", tmp_path / "new", About("MIT"), "half", lambda _: None)

@@ -72,6 +72,7 @@ def test_every_choice_is_traced(choice, tmp_path):
     assert through_program(model_of(config.Stack(sizes=(4,)), choice=choice), tmp_path).difference < 1e-4
 
 
+@pytest.mark.slow
 def test_the_parts_of_tied_word_vectors_are_written_in_eight_bits(tmp_path):
     step = Step(model := model_of(config.Stack(sizes=(4,)), choice="adaptive-tied"))
     write_step(step, step.beginning, tmp_path / "model.onnx", {})
@@ -80,12 +81,14 @@ def test_the_parts_of_tied_word_vectors_are_written_in_eight_bits(tmp_path):
     assert 1e-5 < compare(model, OnnxStep(tmp_path / "model.int8.onnx", step), TOKENS, 0).difference < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contexts", "activation"), [("mos", "sigsoftmax"), ("doc", "relu"), ("doc", "softplus")])
 def test_mixtures_are_traced(contexts, activation, tmp_path):
     found = through_program(model_of(config.Stack(sizes=(5, 4)), contexts, activation=activation), tmp_path)
     assert found.difference < 1e-3
 
 
+@pytest.mark.slow
 def test_a_model_of_spelling_becomes_a_table(tmp_path):
     words = ["<eos>", "<unk>", "cat", "cats", "dog"]
     recipe = config.Model(

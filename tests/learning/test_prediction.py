@@ -21,9 +21,19 @@ FIRST, SECOND = 10, 20
 """The first steps by which an eighth and a quarter of them are done."""
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch):
-    monkeypatch.setattr(prediction, "FEWEST", 2)
+@pytest.fixture(autouse=True, scope="module")
+def short():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prediction, "FEWEST", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def whole(short, tmp_path_factory):
+    """A training to its end."""
+    trainer = trainer_of(tmp_path_factory.mktemp("whole"), of_weights)
+    trainer.run()
+    return trainer
 
 
 def digest(model):
@@ -44,6 +54,7 @@ def branches(trainer):
     return [line for line in text_runs.metrics(trainer.folder) if line.get("event") == "branch"]
 
 
+@pytest.mark.slow
 def test_a_run_is_the_same_with_branches_as_without(tmp_path):
     """Weights, averages, moments, states, random numbers and validations, to the bit."""
     found = {}
@@ -58,6 +69,7 @@ def test_a_run_is_the_same_with_branches_as_without(tmp_path):
     assert found[False][1] == found[True][1]
 
 
+@pytest.mark.slow
 def test_the_steps_of_a_branch(tmp_path, monkeypatch):
     """Where they begin, how many there are, at which rates, on which windows; and what is validated after them."""
     steps, validated = [], []
@@ -81,9 +93,9 @@ def test_the_steps_of_a_branch(tmp_path, monkeypatch):
     assert steps[FIRST + 2] == (span_of(FIRST), pytest.approx(0.01))
 
 
-def test_the_prediction_by_value(tmp_path):
-    trainer = trainer_of(tmp_path / "run", of_weights)
-    trainer.run()
+@pytest.mark.slow
+def test_the_prediction_by_value(whole):
+    trainer = whole
     first, second = trainer.progress.branches
     assert [line["nll"] for line in branches(trainer)] == [first, second]
     assert [line["predicted"] for line in branches(trainer)] == [None, prediction.predicted([first, second], EPOCHS)]
@@ -125,6 +137,7 @@ class Told(Watcher):
         self.heard.append(progress.step)
 
 
+@pytest.mark.slow
 def test_watchers_are_told_of_every_step_of_a_branch(tmp_path):
     trainer, told = trainer_of(tmp_path / "run", of_weights), Told()
     trainer.log.watchers = (told,)
@@ -155,11 +168,10 @@ def test_the_bar_shows_a_branch_and_leaves_out_its_time(tmp_path, monkeypatch):
         bar.end()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [FIRST, FIRST + 1, FIRST + 2, SECOND + 4])
-def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, tmp_path, monkeypatch):
+def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, whole, tmp_path, monkeypatch):
     """Whenever it is stopped: its branches, weights and lines are those of a run without a stop."""
-    whole = trainer_of(tmp_path / "whole", of_weights)
-    whole.run()
     parts, count, stop = trainer_of(tmp_path / "parts", of_weights), 0, threading.Event()
     apply = parts.update.apply
 
@@ -177,7 +189,7 @@ def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, tmp_path, monk
     assert resumed.run() is StopReason.FINISHED
     assert resumed.progress.branches == whole.progress.branches
     assert digest(resumed.model) == digest(whole.model)
-    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(tmp_path / "whole")
+    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(whole.folder)
 
 
 class Stopping(Watcher):
@@ -190,6 +202,7 @@ class Stopping(Watcher):
         self.stop.set()
 
 
+@pytest.mark.slow
 def test_a_branch_that_is_stopped_again_and_again_comes_before_the_validation_of_its_step(tmp_path):
     """No step and no validation is done where training is stopped within the branch before them."""
     how = {"validate_every": FIRST, "averaging": {"kind": "non-monotone", "interval": 1}}
@@ -211,6 +224,7 @@ def test_a_branch_that_is_stopped_again_and_again_comes_before_the_validation_of
     assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_branches_that_are_too_short_or_too_late_predict_nothing(tmp_path):
     short = trainer_of(tmp_path / "short", epochs=4)
     short.run()
@@ -229,6 +243,7 @@ def test_branches_that_are_too_short_or_too_late_predict_nothing(tmp_path):
     assert "outcome" not in text_runs.events(tmp_path / "late")
 
 
+@pytest.mark.slow
 def test_a_branch_whose_loss_is_no_number_predicts_nothing(tmp_path):
     trainer = trainer_of(tmp_path / "run")
     trainer.validate = lambda *_: Score(float("nan") if len(trainer.progress.branches) < 1 else 1.0, 1)
@@ -237,6 +252,7 @@ def test_a_branch_whose_loss_is_no_number_predicts_nothing(tmp_path):
     assert trainer.progress.branches == [None, 1.0]
 
 
+@pytest.mark.slow
 def test_the_end_of_the_main_phase_is_predicted_and_no_other(tmp_path):
     trainer = trainer_of(tmp_path / "run", of_weights, fine_tune={"lr": 0.01, "epochs": 40, "interval": 99})
     assert trainer.run() is StopReason.FINISHED
@@ -246,6 +262,7 @@ def test_the_end_of_the_main_phase_is_predicted_and_no_other(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_another_number_of_epochs_makes_the_branches_void(tmp_path):
     trainer_of(tmp_path / "run", of_weights).run()
     longer = trainer_of(tmp_path / "run", of_weights, epochs=50)

@@ -26,7 +26,7 @@ from support.pretended import CUDA
 
 COUNTS = networks.COUNTS
 WORDS = [chr(ord("a") + index) * (1 + index % 3) for index in range(len(COUNTS))]
-TOKENS = np.random.default_rng(0).integers(len(COUNTS), size=36)
+TOKENS = np.random.default_rng(0).integers(len(COUNTS), size=24)
 EMBEDDING = config.Lookup(size=4, dropout=0.1, word_dropout=0.1)
 DROPOUT = {"weight_drop": 0.3, "between_dropout": 0.2, "output_dropout": 0.2}
 TRAINING = {"batch_size": 3, "window": {"length": 5}, "clip": 0.5}
@@ -114,6 +114,7 @@ def generate_and_adapt(model):
     return [symbol for symbol, _ in itertools.islice(drawn, 3)], torch.cat([one.cpu() for one, _ in adapted])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("case", CASES)
 def test_every_tensor_is_on_the_device(case, gpu):

@@ -232,6 +232,7 @@ def test_targets_that_underflow_leave_the_rows_of_their_chunk_as_they_are(activa
         assert relative(reduced, exact) < 2 * UNIT
 
 
+@pytest.mark.slow
 def test_every_measured_rate_is_positive():
     found = peaks.measure(torch.device("cpu"))
     assert {peak.precision for peak in found} == {"float32", "bf16"}

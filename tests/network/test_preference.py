@@ -112,6 +112,7 @@ def test_info_measures_again_and_remembers(machine, capsys):
     assert preference.automatic(CPU) == "float32"
 
 
+@pytest.mark.slow
 def test_products_are_timed_by_the_processor_time_of_a_thread(monkeypatch):
     """Two threads that work for 2 s each are no faster than one; the clock on the wall is not read."""
     clock = itertools.count(0.0, 4.0)

@@ -81,6 +81,7 @@ def test_the_hinge_is_the_augmented_score_above_the_right_one(kappa):
     assert reported.nll_sum.item() == pytest.approx(loss.nll.item() + 0.25 * hinge)
 
 
+@pytest.mark.slow
 def test_the_hinge_is_zero_where_the_chart_misses_a_better_tree():
     """The chart keeps one vector per span, so that the right tree may have a higher score than any that it finds."""
     draw, lengths = np.random.default_rng(0), torch.tensor([6])

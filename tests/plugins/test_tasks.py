@@ -70,6 +70,7 @@ def dna(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_kind_of_data_is_trained_resumed_evaluated_and_reported(dna):
     train = ["train", dna / "recipe.toml", "--data", dna / "dna.txt", "--threads", 1, "--out"]
     done = session(
@@ -156,6 +157,7 @@ def test_a_broken_task_is_refused(task, line, monkeypatch):
         task_of(SimpleNamespace(kind="data", data=Unknown()))
 
 
+@pytest.mark.slow
 def test_an_error_in_the_code_of_a_task_names_its_line(dna):
     (dna / "broken.py").write_text(PLUGIN.read_text().replace("dtype=np.int32)\n", "dtype=np.int32) @ None\n"))
     train = ["train", dna / "recipe.toml", "--data", dna / "dna.txt", "--out", dna / "run", "--threads", 1]
@@ -164,6 +166,7 @@ def test_an_error_in_the_code_of_a_task_names_its_line(dna):
     assert not (dna / "run").exists()
 
 
+@pytest.mark.slow
 def test_the_contract_of_tasks(tmp_path):
     corpus = text_runs.write_corpus(tmp_path / "corpus")
     check_task(text_runs.recipe(epochs=1), corpus)

@@ -44,6 +44,7 @@ def test_a_figure_states_of_how_many_runs_it_is(make_run):
     assert (cells[2].endswith(" (2 of 3)"), cells[3].endswith(" (2 of 3)")) == (False, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nll", "shown"), [(None, "–"), (1e6, "1.01e+304")])
 def test_a_loss_that_is_null_or_vast_is_shown_in_short(make_run, tmp_path, nll, shown):
     path = make_run("run", epochs=3)
@@ -80,6 +81,7 @@ def test_latex_is_escaped(rows):
     assert text.count(r" \\" + "\n") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["table", "report"])
 def test_what_is_no_run_is_left_out_and_said(make_run, tmp_path, capsys, command):
     run, page, empty = make_run("run", epochs=3), tmp_path / "page.html", tmp_path / "empty"

@@ -101,7 +101,7 @@ def test_the_page_stands_alone_and_is_well_formed(make_run):
 
 
 @pytest.mark.slow
-def test_figures_are_those_of_the_files(make_run):
+def test_figures_are_those_of_the_files(make_run, sketched):
     run = make_run()
     rows = {row["split"]: row for row in json.loads((run / "results.json").read_text())}
     text = read(write_report([run])).text
@@ -146,14 +146,14 @@ def test_the_worst_baseline_is_first(make_run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", OPTIONAL)
-def test_any_optional_file_may_be_missing(make_run, missing):
+def test_any_optional_file_may_be_missing(make_run, sketched, missing):
     run = make_run()
     (run / missing).unlink()
     read(write_report([run]))
 
 
 @pytest.mark.slow
-def test_recipe_and_metrics_are_enough(make_run):
+def test_recipe_and_metrics_are_enough(make_run, sketched):
     run = make_run(expected=False)
     for name in OPTIONAL:
         (run / name).unlink()
@@ -241,14 +241,14 @@ def test_damaged_recipe_and_model_are_named(make_run):
 
 
 @pytest.mark.slow
-def test_half_a_character_does_not_stop_the_page(make_run):
+def test_half_a_character_does_not_stop_the_page(make_run, sketched):
     run = make_run(epochs=1)
     (run / "samples.json").write_text('[{"text": "half \\ud83d a smile"}]')
     assert "half ? a smile" in read(write_report([run])).text
 
 
 @pytest.mark.slow
-def test_no_run_and_a_folder_as_output_are_refused(make_run, tmp_path):
+def test_no_run_and_a_folder_as_output_are_refused(make_run, sketched, tmp_path):
     with pytest.raises(UserError, match="give at least one run folder"):
         write_report([])
     with pytest.raises(UserError, match="is a folder; give the name of a file"):
@@ -256,7 +256,7 @@ def test_no_run_and_a_folder_as_output_are_refused(make_run, tmp_path):
 
 
 @pytest.mark.slow
-def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, tmp_path, monkeypatch):
+def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, sketched, tmp_path, monkeypatch):
     runs = [make_run(f"seed-{seed}", seed=seed) for seed in (1, 2, 3)]
     monkeypatch.chdir(tmp_path)
     out = write_report(runs)
@@ -272,7 +272,7 @@ def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, tmp_path, monkeypa
 
 
 @pytest.mark.slow
-def test_groups_are_compared_and_their_difference_told(make_run, tmp_path):
+def test_groups_are_compared_and_their_difference_told(make_run, sketched, tmp_path):
     runs = [make_run(f"a{seed}", seed=seed, weight_drop=0.5, floor=60.0) for seed in (1, 2)]
     runs.append(make_run("b", seed=1, weight_drop=0.0, floor=90.0))
     groups = comparison.group_runs([read_folder(run) for run in runs])
@@ -308,7 +308,7 @@ def test_runs_continued_under_a_changed_recipe_are_a_group_of_their_own(make_run
 
 
 @pytest.mark.slow
-def test_runs_on_other_text_are_not_compared(make_run, tmp_path):
+def test_runs_on_other_text_are_not_compared(make_run, sketched, tmp_path):
     runs = [make_run("a"), make_run("b", digest="other")]
     text = read(write_report(runs, tmp_path / "both.html")).text
     assert "their perplexities cannot be compared" in text
@@ -348,12 +348,14 @@ assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_configuration_is_folded(make_run):
+@pytest.mark.slow
+def test_the_configuration_is_folded(make_run, sketched):
     text = write_report([make_run(epochs=1)]).read_text()
     assert re.search(r"<details>\s*<summary>recipe.toml <span class=\"note\">\d+ lines</span></summary>", text)
 
 
-def test_the_predicted_loss_stands_beside_the_best(make_run):
+@pytest.mark.slow
+def test_the_predicted_loss_stands_beside_the_best(make_run, sketched):
     run = make_run()
     path = run / "metrics.jsonl"
     first, *rest = path.read_text().splitlines(keepends=True)

@@ -75,6 +75,7 @@ def test_heads_and_bodies_that_arrive_too_slowly_end_their_connections(folder):
         assert is_alive(port)
 
 
+@pytest.mark.slow
 def test_an_answer_may_take_longer_than_a_head(folder):
     with serving(folder, request_seconds=0.2) as (port, _):
         began = time.monotonic()

@@ -12,6 +12,9 @@ AVERAGED = {
     "fine_tune": {"lr": 1.0, "epochs": 1, "interval": 2},
 }
 
+FEW = {"train": 60, "valid": 12, "test": 12}
+"""Lines of a text: two windows of steps for `AVERAGED` to validate in an epoch."""
+
 PAIRS = """
 title = "toy pairs"
 seed = 3
@@ -81,7 +84,7 @@ def write_music(folder):
 
 KINDS = {
     "text": (
-        lambda folder: text_runs.write_corpus(folder / "corpus"),
+        lambda folder: text_runs.write_corpus(folder / "corpus", FEW),
         lambda _: text_runs.recipe(slices=4, **AVERAGED),
     ),
     "music": (write_music, lambda _: music_runs.recipe(slices=4, epochs=1)),

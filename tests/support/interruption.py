@@ -2,6 +2,9 @@
 
 import os
 import signal
+import sys
+import traceback
+from pathlib import Path
 
 import pytest
 
@@ -25,18 +28,35 @@ def kill():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed(function):
-    """Call a function in a child of this process, which kills itself on the way."""
+def begun(function, log=None):
+    """A child of this process, which has everything imported, that ends with the status that the function returns.
+
+    Its output goes to the file `log`, or nowhere.
+    """
     _require_posix()
     child = os.fork()
-    if child == 0:
-        try:
-            function()
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status)
-    assert os.WTERMSIG(status) == signal.SIGKILL
+    if child:
+        return child
+    status = 70
+    try:
+        sys.stdout = sys.stderr = Path(log or os.devnull).open("w", buffering=1, encoding="utf-8")  # noqa: SIM115
+        os.dup2(sys.stdout.fileno(), 1)
+        os.dup2(sys.stdout.fileno(), 2)
+        status = function()
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(status or 0)
+
+
+def ended(child):
+    """The exit status of a child, or minus the signal that ended it."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed(function):
+    """Call a function in a child of this process, which kills itself on the way."""
+    assert ended(begun(function)) == -signal.SIGKILL
 
 
 def _require_posix():

@@ -102,6 +102,7 @@ def test_eight_bits_are_refused_before_gradient_statistics_are_computed(capsys, 
     assert not (run / "gradient-statistics.safetensors").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_read_only_is_left_as_it_is(capsys, monkeypatch, run):
     monkeypatch.setattr(os, "access", lambda path, mode: not (mode == os.W_OK and path == run))
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1,), (0.0,))})
@@ -147,6 +148,7 @@ def test_the_beginning_of_a_text_has_the_figures_of_its_tokens_alone(run):
     assert (whole.tokens, whole.words) == (200, 200)
 
 
+@pytest.mark.slow
 def test_tuning_on_the_split_that_is_evaluated_is_said(capsys, run, counted):
     command = ("evaluate", run, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 20)
     for split, said in (("valid", True), ("test", False)):
@@ -216,6 +218,7 @@ def test_points_are_kept_by_all_they_depend_on(run, counted):
     assert computed(rule) == 0
 
 
+@pytest.mark.slow
 def test_what_was_tuned_before_a_stop_is_kept(capsys, run, counted, monkeypatch):
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1, 0.2, 0.3), (0.0,))})
 
@@ -398,6 +401,7 @@ def test_two_commands_at_once_keep_both_rows(run, monkeypatch):
     assert [one.method for one in recorded_results(run)][-2:] == ["dynamic", "cache"]
 
 
+@pytest.mark.slow
 def test_monte_carlo_dropout_says_how_many_passes(capsys, run):
     static = json.loads((run / "results.json").read_text())[1]
     row, again, other = (

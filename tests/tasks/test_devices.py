@@ -27,6 +27,7 @@ def named(monkeypatch, tmp_path):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_run_of_two_steps(kind, gpu, tmp_path):

@@ -2,9 +2,9 @@
 
 import errno
 import json
+import os
 import shutil
-import subprocess
-import sys
+import signal
 import time
 
 import pytest
@@ -20,7 +20,7 @@ from elman.tasks.estimate import estimate
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
 from support import text_runs
-from support.interruption import StopAt
+from support.interruption import StopAt, begun, ended
 
 NT_ASGD = {
     "epochs": 4,
@@ -150,24 +150,13 @@ def test_sigkill_at_any_moment_is_survived(corpus, tmp_path):
     whole = trained(recipe, tmp_path / "whole", corpus)
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(recipe))
     out = tmp_path / "killed"
-    command = [
-        sys.executable,
-        "-m",
-        "elman",
-        "train",
-        tmp_path / "recipe.toml",
-        "--data",
-        corpus,
-        "--out",
-        out,
-    ]
+    command = ["train", tmp_path / "recipe.toml", "--data", corpus, "--out", out, "--threads", 1]
     for resume in ([], ["--resume"]):
-        process = subprocess.Popen(
-            [*command, "--threads", "1", *resume], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        words = [str(word) for word in (*command, *resume)]
+        child = begun(lambda words=words: main(words))
         wait_for_steps(out, steps_done(out) + 20)
-        process.kill()
-        process.wait()
+        os.kill(child, signal.SIGKILL)
+        ended(child)
     trained_on = Experiment(recipe, out, data=corpus, resume=True)
     assert trained_on.train() is StopReason.FINISHED
     assert same_tensors(whole / "model.safetensors", out / "model.safetensors")
@@ -357,6 +346,7 @@ def test_stop_by_time_says_how_to_go_on(corpus, tmp_path, capsys):
     assert main(["train", "--resume", "--out", str(out)]) == 0
 
 
+@pytest.mark.slow
 def test_a_run_finds_its_text_from_any_folder(corpus, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(corpus.parent)
     Experiment(text_runs.recipe(epochs=1), tmp_path / "run", data=corpus.name).train()

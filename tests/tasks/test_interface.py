@@ -23,6 +23,7 @@ def trained(tmp_path_factory):
     return elman.train(folder / "recipe.toml", folder / "run", data=data, settings=["training.epochs=1"])
 
 
+@pytest.mark.slow
 def test_training_gives_the_run_and_its_results(trained):
     assert isinstance(trained.run, TextRun)
     assert trained.run.recipe.training.epochs == 1

@@ -140,6 +140,7 @@ def test_a_set_key_of_the_data_makes_other_data(tmp_path):
 GRAMMAR = {"sentences": 60, "valid": 20, "test": 20, "max_depth": 1}
 
 
+@pytest.mark.slow
 def test_a_generated_text_is_named_by_its_grammar(tmp_path):
     recipe = text_runs.recipe(epochs=1)
     data = msgspec.structs.replace(recipe.data, grammar=config.GrammarOptions(**GRAMMAR))

@@ -67,6 +67,7 @@ def test_files_of_other_runs_are_refused(train, corpus, tmp_path):
 # Going on beyond the recipe
 
 
+@pytest.mark.slow
 def test_more_epochs_give_the_run_that_a_longer_recipe_gives(train, capsys):
     longer = train("longer", epochs=3)
     out = train(epochs=2)
@@ -82,6 +83,7 @@ def test_more_epochs_give_the_run_that_a_longer_recipe_gives(train, capsys):
         train(resume=True, epochs=2)
 
 
+@pytest.mark.slow
 def test_a_kill_while_a_change_is_recorded_loses_nothing(train, monkeypatch):
     out = train(epochs=1)
     with monkeypatch.context() as patch:
@@ -115,6 +117,7 @@ def test_a_run_that_ended_by_patience_wants_more_of_it(train):
         train(resume=True, patience=1, **changed)
 
 
+@pytest.mark.slow
 def test_settings_give_a_run_another_description(train, capsys):
     out = train(epochs=1)
     command = ["train", "--resume", "--out", str(out), "--threads", "1"]
@@ -139,6 +142,7 @@ def test_a_run_that_is_resumed_has_its_own_weights(train, capsys):
     assert line.startswith("elman: --init gives the weights from which a run begins")
 
 
+@pytest.mark.slow
 def test_changes_that_do_not_act_on_fine_tuning_are_refused(train, capsys):
     out = train(epochs=1, fine_tune={"lr": 0.1, "epochs": 1})
     command = ["train", "--resume", "--out", out, "--threads", "1", "--set", "training.fine_tune.epochs=2"]
@@ -149,6 +153,7 @@ def test_changes_that_do_not_act_on_fine_tuning_are_refused(train, capsys):
     train(resume=True, epochs=1, clip=0.4, fine_tune={"lr": 0.1, "epochs": 2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patience", [None, 1])
 def test_fine_tuning_may_be_added_to_a_finished_run(train, patience):
     """It ends with the bits of a run that had it from the beginning."""

@@ -41,6 +41,7 @@ def after(method, owner, monkeypatch):
     monkeypatch.setattr(owner, method, then_kill)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["validated", "saved"])
 def test_after_a_kill_every_line_of_metrics_is_there_once(train, monkeypatch, moment):
     whole = train("whole", **OFTEN)
@@ -52,6 +53,7 @@ def test_after_a_kill_every_line_of_metrics_is_there_once(train, monkeypatch, mo
     assert same_files(out, whole)
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_first_validation_begins_again_without_its_old_lines(train):
     whole = train("whole", epochs=1)
     killed(lambda: train(epochs=1, stop=StopAt(7, kill)))
@@ -101,6 +103,7 @@ def test_a_signal_while_results_are_written_is_reported_in_one_line(corpus, tmp_
     assert last == f"stopped before all results were written; continue with: elman train --resume --out {out}"
 
 
+@pytest.mark.slow
 def test_the_validation_of_a_stop_by_time_is_written_until_the_run_goes_on(train):
     out = train(minutes=0)
     valid = [record for record in text_runs.metrics(out) if record["kind"] == "valid"]

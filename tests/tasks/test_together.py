@@ -18,7 +18,7 @@ from elman.learning.team import team_of
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment, environment
 from support import text_runs
-from support.every_kind import AVERAGED, KINDS
+from support.every_kind import AVERAGED, FEW, KINDS
 from support.interruption import StopAt, kill
 from support.pairwise import every_value
 from support.systems import posix
@@ -84,6 +84,7 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_share_a_training(kind, tmp_path):
     """Dropout, averaging and fine-tuning included; in text the state of the columns is carried."""
@@ -108,9 +109,10 @@ def test_parts_of_a_validation_make_the_whole(kind, count, tmp_path):
         assert all(part.count < whole.count for part in parts)
 
 
+@pytest.mark.slow
 def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
     """A signal to one process stops all; a kill of one ends all; every time another number of them goes on."""
-    data = text_runs.write_corpus(tmp_path / "corpus")
+    data = text_runs.write_corpus(tmp_path / "corpus", FEW)
     recipe = text_runs.recipe(slices=4, **AVERAGED, checkpoint_minutes=0.0)
     assert Experiment(recipe, tmp_path / "alone", data=data).train() is StopReason.FINISHED
     out = tmp_path / "run"
@@ -122,6 +124,7 @@ def test_a_training_that_loses_processes_goes_on_with_others(tmp_path):
     assert digests(out) == digests(tmp_path / "alone")
 
 
+@pytest.mark.slow
 def test_processes_that_torchrun_starts_again_meet(monkeypatch):
     """Its store still has what the first processes left in it."""
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
@@ -163,12 +166,14 @@ def test_a_run_is_continued_by_the_torchrun_that_began_it(machines, begun, now, 
     assert continues(run) is continued
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_ends_all_processes(tmp_path):
     data = text_runs.write_corpus(tmp_path / "corpus")
     recipe = text_runs.recipe(slices=2, optimiser={"kind": "sgd", "lr": 1e39}, clip=None)
     assert together(2, training(recipe, tmp_path / "run", data)) == [RAISED, RAISED]
 
 
+@pytest.mark.slow
 def test_numbers_of_processes_that_cannot_share_the_slices(tmp_path):
     data, recipe = text_runs.write_corpus(tmp_path / "corpus"), text_runs.recipe()
     assert together(2, training(recipe, tmp_path / "run", data)) == [RAISED, RAISED]

@@ -42,6 +42,8 @@ _CURES = {
     errno.ENOSPC: "free some space",
 }
 
+_OPTIONS: dict[Any, dict[str, bool]] = {}
+
 _NO_FLOAT64 = "--device mps has no float64, in which this is computed; write --device cpu"
 
 
@@ -63,17 +65,28 @@ def unknown_option(app: App, tokens: Sequence[str]) -> str | None:
     chain, command, rest = command_of(app, tokens)
     if command.default_command is None:
         return None
-    collection = command.assemble_argument_collection()
-    arguments = {name: argument for argument in collection for name in argument.names}
+    arguments = _options_of(command)
     known = {*arguments, *app.help_flags, *app.version_flags}
     for before, token, after in zip(["", *rest], rest, [*rest[1:], ""], strict=False):
         if token == "--":
             return None
         name, equals, value = token.partition("=")
-        free = before in arguments and arguments[before].parameter.allow_leading_hyphen
+        free = arguments.get(before, False)
         if token.startswith("--") and " " not in name and name not in known and not free:
             return _suggest(chain, name, value if equals else after, [one for one in arguments if one.startswith("--")])
     return None
+
+
+def _options_of(command: App) -> dict[str, bool]:
+    """The names of a command's options, found once in a process, and whether their values may begin with a hyphen."""
+    found = _OPTIONS.get(command.default_command)
+    if found is None:
+        arguments = command.assemble_argument_collection()
+        found = {
+            name: argument.parameter.allow_leading_hyphen or False for argument in arguments for name in argument.names
+        }
+        _OPTIONS[command.default_command] = found
+    return found
 
 
 def _suggest(chain: Sequence[str], name: str, value: str, options: Sequence[str]) -> str:

@@ -415,6 +415,7 @@ def test_pydoc_topics():
     assert "statement" in corpus.vocabulary.ids
 
 
+@pytest.mark.slow
 def test_files_in_a_folder_of_ones_own_are_kept(tmp_path, capsys):
     own = tmp_path / "own"
     own.mkdir()

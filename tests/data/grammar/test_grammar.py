@@ -94,6 +94,7 @@ def test_verbs_of_one_form_show_no_agreement():
         assert len(sentence.dependencies) == ("put" not in sentence.words)
 
 
+@pytest.mark.slow
 def test_sentences_obey_the_wish_that_they_are_drawn_with():
     grammar = read_grammar("elman-1991")
     assert max(one.depth for one in draw(grammar, 300, Wish(max_depth=1))) == 1
@@ -142,6 +143,7 @@ def test_the_oracle_is_the_grammar_written_out(share):
             parses = oracle.read(parses, word)
 
 
+@pytest.mark.slow
 def test_samples_have_the_oracles_entropy():
     """Mean -log p of drawn sentences is near the mean entropy along them."""
     grammar = read_grammar("prepositions")

@@ -104,6 +104,7 @@ def test_a_block_is_numbered_by_its_own_words_in_their_order(tmp_path):
         assert sums == expected
 
 
+@pytest.mark.slow
 def test_several_processes_find_what_one_finds(tmp_path, monkeypatch):
     path = tmp_path / "text.txt"
     path.write_text("".join(f"{word} {word % 97}\n" for word in range(20_000)))

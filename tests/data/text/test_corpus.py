@@ -263,6 +263,7 @@ open_corpus(sys.argv[1], TextOptions(min_count=2), progress=progress)
 """
 
 
+@pytest.mark.slow
 @posix
 def test_killed_while_encoding(corpus_folder, cache):
     child = subprocess.run([sys.executable, "-c", _KILLED, str(corpus_folder)], check=False)
@@ -297,6 +298,7 @@ def test_the_description_of_a_corpus_is_json(corpus_folder):
     assert len(data["digest"]) == 64
 
 
+@pytest.mark.slow
 def test_importing_does_not_load_torch():
     code = "import sys, elman.data.text.corpus; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -50,6 +50,7 @@ def test_labels_of_chains_functions_and_words():
     assert two.is_constituent == [True, True, False]
 
 
+@pytest.mark.slow
 def test_a_long_flat_tree():
     flat = tree(f"(ROOT (NP {' '.join(f'(NN w{n})' for n in range(3000))}))")
     shape = shape_of(flat, "right")

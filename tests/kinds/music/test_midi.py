@@ -146,6 +146,7 @@ def test_unreadable_midi_files_are_named(tmp_path):
     assert "film frames" in complaint(damaged(whole, bad, 12, b"\xe7\x28"))
 
 
+@pytest.mark.slow
 def test_every_mutation_is_read_or_complained_about(tmp_path):
     """Bytes that are changed, cut, repeated or drawn out into long numbers."""
     whole = save(tmp_path / "a.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 240)]).read_bytes()

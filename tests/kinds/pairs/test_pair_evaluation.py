@@ -75,6 +75,7 @@ def test_an_unknown_word_is_that_of_the_source(corpus, model):
         assert set(line.split()) <= set(text.split()[:6])
 
 
+@pytest.mark.slow
 def test_the_right_output_has_the_best_figures(corpus):
     pairs = corpus.split("test")
     quality = measure_output(references(pairs, corpus.symbols), corpus, pairs, PairEvaluation(beam=3))

@@ -41,6 +41,7 @@ def trained(tmp_path_factory):
     return folder / "run"
 
 
+@pytest.mark.slow
 def test_the_folder_has_output_and_samples_and_no_attention(trained):
     samples = json.loads((trained / "samples.json").read_text())
     assert len(samples) == 4

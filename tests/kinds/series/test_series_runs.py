@@ -85,6 +85,7 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(choice, data, tmp_path):
     assert checkpoint.digest_of(whole) == checkpoint.digest_of(parts)
 
 
+@pytest.mark.slow
 def test_files_of_a_run(trained):
     rows = json.loads((trained / "results.json").read_text())
     assert [row["split"] for row in rows] == ["valid", "test"]

@@ -54,6 +54,7 @@ def values(result, system=NETWORK):
     return {one.name: one.value for one in result.tagging[system]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimiser", ["adam", "sgd"])
 def test_an_interrupted_tagger_is_the_same_run_bit_for_bit(data, tmp_path, optimiser):
     """Also with spelled words, dropout and averaged weights."""
@@ -79,6 +80,7 @@ def test_an_interrupted_tagger_is_the_same_run_bit_for_bit(data, tmp_path, optim
     assert lines[0] == lines[1]
 
 
+@pytest.mark.slow
 def test_what_comes_after_a_word_is_read_in_both_directions_alone(trained, data, tmp_path):
     """The tag of a word depends on the next one: forwards it cannot be known, nor by the word's most frequent tag."""
     rows = [result_of(row) for row in json.loads((trained / "results.json").read_text())]
@@ -109,6 +111,7 @@ def test_files_of_a_run(trained):
     assert {path.name for path in trained.iterdir()} >= {"vocabulary.tsv", "tags.tsv", "lexicon.tsv", "samples.json"}
 
 
+@pytest.mark.slow
 def test_wrong_tags_are_marked_in_the_report(data, tmp_path):
     run = run_of(tmp_path, data, bidirectional=False, epochs=1)
     assert main(["report", str(run.path)]) == 0
@@ -182,6 +185,7 @@ def test_evaluation_on_the_command_line_does_not_depend_on_the_batch(trained, da
     assert json.loads(capsys.readouterr().out)["nll"] == pytest.approx(one.nll, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_chunks_are_measured_by_their_f1(chunker, capsys):
     result = chunker.evaluate()
     ours = values(result)
@@ -206,6 +210,7 @@ def test_chunks_without_nervaluate_are_refused_before_training(tmp_path, monkeyp
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_spelled_words_are_never_unknown(data, tmp_path):
     encoder = {"kind": "characters", "size": 4, "widths": [1, 2], "filters": [4, 6]}
     run = run_of(tmp_path, data, encoder=encoder, epochs=2)

@@ -50,6 +50,7 @@ def run_of(tmp_path, bank, name="run", **how):
     return TreeRun(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_an_interrupted_parser_is_the_same_run_bit_for_bit(bank, tmp_path):
     made = treebank.recipe(epochs=2, output_dropout=0.2, leaves={"kind": "stack", "sizes": [3]})
     for name, stops in (("whole", []), ("parts", [StopAt(7)])):
@@ -59,6 +60,7 @@ def test_an_interrupted_parser_is_the_same_run_bit_for_bit(bank, tmp_path):
     assert checkpoint.digest_of(whole) == checkpoint.digest_of(parts)
 
 
+@pytest.mark.slow
 def test_single_words_without_a_label_are_no_end_of_training(tmp_path):
     """A batch of them has no loss, and no line of metrics while nothing was counted."""
     path = treebank.write(tmp_path / "bank.ptb")
@@ -71,6 +73,7 @@ def test_single_words_without_a_label_are_no_end_of_training(tmp_path):
     assert all(loss > 0 for loss in losses)
 
 
+@pytest.mark.slow
 def test_a_parser_learns_a_grammar(trained):
     rows = [result_of(row) for row in json.loads((trained / "results.json").read_text())]
     assert [row.split for row in rows] == ["valid", "test"]
@@ -125,6 +128,7 @@ def test_unknown_words_are_reported_and_parentheses_are_not_brackets(trained, tm
     assert [leaf.word for leaf in leaves(read_tree(record["tree"], "t"))] == ["the", "-LRB-", "dog", "-RRB-", "zzz"]
 
 
+@pytest.mark.slow
 def test_greedy_search_and_the_chart_may_differ_but_write_trees(trained, capsys):
     assert main(["evaluate", str(trained), "--search", "greedy", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)["output"]
@@ -152,6 +156,7 @@ def test_nearest_phrases(trained, capsys):
     assert "the cat" not in {near["text"] for near in found[0]["nearest"]}
 
 
+@pytest.mark.slow
 def test_evaluation_does_not_depend_on_the_batch(trained):
     run = TreeRun(trained)
     results = [run.evaluate(EvaluationOptions(streams=streams)) for streams in (1, 5)]
@@ -159,6 +164,7 @@ def test_evaluation_does_not_depend_on_the_batch(trained):
     assert results[0].output == results[1].output
 
 
+@pytest.mark.slow
 def test_the_trees_that_are_shown_are_no_longer_than_a_parser_accepts(bank, tmp_path):
     run = run_of(tmp_path, bank, epochs=1, data={"evaluation": {"max_words": 6}})
     shown = json.loads((run.path / "samples.json").read_text())
@@ -174,6 +180,7 @@ def test_the_evaluation_of_a_given_parse_is_that_of_its_brackets(trained):
     assert tree_measures(lines, lines, texts)[0].value == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("composition", ["affine", "matrix-vector", "child-sum-lstm"])
 def test_every_composition_labels_better_than_the_majority(composition, bank, tmp_path, capsys):
     data = {"binary": "none"} if composition == "child-sum-lstm" else {}
@@ -188,6 +195,7 @@ def test_every_composition_labels_better_than_the_majority(composition, bank, tm
     assert json.loads((run.path / "samples.json").read_text())[0]["figure"]["given"] is True
 
 
+@pytest.mark.slow
 def test_spelled_words_are_never_unknown(bank, tmp_path):
     encoder = {"kind": "characters", "size": 4, "widths": [1, 2], "filters": [4, 6]}
     run = run_of(tmp_path, bank, encoder=encoder, epochs=2)

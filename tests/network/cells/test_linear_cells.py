@@ -138,6 +138,7 @@ def test_eigenvalues_begin_between_the_radii():
     torch.testing.assert_close(gamma, (1 - modulus.square()).sqrt(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_whole_disc_begins_finite():
     layer = initialised(config.LRU(), 5000)
     assert layer.eigenvalues.isfinite().all()

@@ -53,6 +53,7 @@ def test_the_loop_itself_is_the_recurrence():
         np.testing.assert_array_equal(found, h)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=str)
 def test_its_gradients_are_those_of_finite_differences(dtype):
     for form in FORMS.values():

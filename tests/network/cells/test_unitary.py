@@ -34,6 +34,7 @@ def test_the_recurrent_map_is_unitary(n):
     np.testing.assert_allclose(matrix, expected, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_neither_states_nor_gradients_fade_in_a_thousand_steps():
     """With b = 0 and no input every state and every gradient has the norm of the first, 1e-10 of it at most apart."""
     layer = Layer(Unitary(), 1, 12, biases=0).double()

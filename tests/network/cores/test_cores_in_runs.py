@@ -62,6 +62,7 @@ def test_a_run_of_every_core(name, tmp_path, corpus):
     assert all(torch.equal(old, new) for old, new in zip(before, run.model.parameters(), strict=True))
 
 
+@pytest.mark.slow
 def test_one_key_changes_the_core(tmp_path, corpus):
     path = tmp_path / "recipe.toml"
     path.write_text(config.dump_recipe(recipe(config.Stack(sizes=(8, 8)))))

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from elman import config
-from elman.cli import application
 from elman.config.parts import members
 from elman.data.batches import Batch
 from elman.learning.update import build_learner
@@ -23,9 +22,14 @@ WORDS = 12
 def documented():
     """Settings by the name of the run."""
     page = (ROOT / "docs" / "cells.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^elman (train recipes/shakespeare/cells\.toml .*--out runs/cells/.*)$", page, re.MULTILINE)
-    commands = [application().parse_args(shlex.split(line))[1].arguments for line in lines]
-    return {command["out"].name: list(command.get("settings", ())) for command in commands}
+    lines = re.findall(
+        r"^elman train recipes/shakespeare/cells\.toml (.*)--out runs/cells/(\S+)(.*)$", page, re.MULTILINE
+    )
+    words = {name: shlex.split(f"{before} {after}") for before, name, after in lines}
+    return {
+        name: [value for key, value in zip(line[::2], line[1::2], strict=True) if key == "--set"]
+        for name, line in words.items()
+    }
 
 
 NETWORKS = documented()

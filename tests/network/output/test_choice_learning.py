@@ -86,6 +86,7 @@ def test_a_run_is_read_back_as_it_was(choice, corpus, tmp_path):
     assert torch.equal(again.log_probs(symbols, again.begin(2))[0], loaded.log_probs(symbols, loaded.begin(2))[0])
 
 
+@pytest.mark.slow
 def test_clusters_by_similarity_are_those_of_the_vectors_it_starts_from(corpus, tmp_path):
     Experiment(recipe(kind="tree"), tmp_path / "first", data=corpus).train()
     similar = recipe(kind="tree", assignment="similarity")

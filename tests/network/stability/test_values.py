@@ -15,6 +15,7 @@ from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of, origin
 from reference import stability as reference
 from support import networks
+from support.pairwise import every_pair
 
 SIZE, INPUTS = 4, 3
 KINDS = ("gru-before", "gru-after", "lstm")
@@ -197,6 +198,7 @@ def test_tier_2_of_an_elman_network_is_attained(name, slope):
     assert incremental.contraction(gates_of(layer), reach, slope).rate.item() == pytest.approx(apart, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_exponent_leaves_out_the_steps_in_which_tangents_align():
     """The words of the warm-up contract by less than one half, silence by one half."""
     layer = networks.randomise(Layer(networks.CELLS["elman-tanh"], 1, 1))
@@ -219,12 +221,15 @@ def certified(cell, size, change):
     return certify(model, 7, torch.zeros(60, 1, dtype=torch.long))
 
 
-@pytest.mark.parametrize("cell", [config.Elman(), config.GRU(), config.LSTM(), config.MinGRU()])
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_weights_that_are_not_finite_have_no_certificate(cell, value):
-    for change in (lambda weights: weights.fill_(value), lambda weights: weights.view(-1)[:1].fill_(value)):
-        found = certified(cell, 4, change)
-        assert all(math.isnan(line.value) and not line.holds for line in found)
+@pytest.mark.slow
+@every_pair(
+    cell=[config.Elman(), config.GRU(), config.LSTM(), config.MinGRU()],
+    value=[math.nan, math.inf],
+    place=[slice(None), slice(1)],
+)
+def test_weights_that_are_not_finite_have_no_certificate(cell, value, place):
+    found = certified(cell, 4, lambda weights: weights.view(-1)[place].fill_(value))
+    assert all(math.isnan(line.value) and not line.holds for line in found)
 
 
 def test_an_lstm_that_forgets_nothing_has_no_certificate_of_tier_1():

@@ -64,6 +64,7 @@ def test_a_claim_on_pairs_needs_data_of_its_own(tmp_path):
         assert 1 < nominal_minutes(claim, "small") < 600, claim.name
 
 
+@pytest.mark.slow
 def test_runs_are_kept_by_recipe_seed_and_pairs(tmp_path):
     claim = CLAIMS["headlines"]
     planned = Store(tmp_path / "out", pairs_file(tmp_path)).plan(claim, "small", [1, 2])

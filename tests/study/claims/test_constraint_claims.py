@@ -32,6 +32,7 @@ def test_noise_decays_as_the_theorem_says(delta):
     assert sigma_1(candidate_input(layer)) <= 2 * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_the_reach_is_the_longest_delay_that_is_learnt():
     """Without observation noise the sign can be read; noise far above the signal hides it."""
     seen = MemoryAndNoise(0.8, steps=25, trials=200, delays=(2, 4), observation=0.0)(1, None)
@@ -71,6 +72,7 @@ def test_timed_training_follows_the_schedule(corpus):
     assert rates == pytest.approx([7.0, 7.0, 7 / 1.8, 7 / 1.8**2])
 
 
+@pytest.mark.slow
 def test_both_norms_project_the_same_training(corpus, monkeypatch):
     """Each on its own matrix: the feasible one that training continues from, and a copy with the same steps."""
     seen = {"frobenius": [], "spectral": []}

@@ -30,6 +30,7 @@ def run(tmp_path_factory):
         yield TextRun(place / "r")
 
 
+@pytest.mark.slow
 def test_the_divergence_is_that_of_the_state_carried_through_the_text(run):
     """Found again word by word: the sum over next words of p log(p / q), the state never reset."""
     oracle = Oracle(read_grammar("elman-1991"), wish_of(run.data.grammar), run.vocabulary.words)

@@ -50,6 +50,7 @@ def test_gradients_are_measured_before_and_after_steps(corpus, tmp_path):
     assert ratios[0] == norms[0] / norms[-1]
 
 
+@pytest.mark.slow
 def test_the_weights_of_components_of_lower_layers(corpus, tmp_path):
     """The last layer's weights and those below it make 1, and equal weights have no variation."""
     mixture = 'model.output.contexts={kind = "mixture", size = 8, heads = {2 = 2, 1 = 1}}'

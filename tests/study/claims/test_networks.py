@@ -9,6 +9,7 @@ from elman.study.claims import networks
 from elman.study.claims.networks import Movement, language
 
 
+@pytest.mark.slow
 def test_jordans_network_learns_to_move_by_itself_when_the_truth_is_fed_back():
     found = Movement("jordan", "forced", span=12, updates=200)(1, None).figures
     assert found["errors"] == 0

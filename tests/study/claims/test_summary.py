@@ -55,6 +55,7 @@ def comparison(made, *changes):
     return msgspec.structs.replace(made, comparisons=rows)
 
 
+@pytest.mark.slow
 def test_p_values_of_claims(out):
     """The largest where all must hold; that of a failing comparison, times the number of ratios."""
     holds, fails, undecided = (read_record(out / f"{one.name}.json") for one in TOYS[:3])
@@ -125,6 +126,7 @@ def test_of_many_arms_the_table_has_the_extremes_and_the_one_that_is_compared_wi
     assert "cell 4: 7 ± 0; cell 6: 9 ± 0 (mean error) |" in text
 
 
+@pytest.mark.slow
 def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_path, monkeypatch):
     """A network in three sizes, given in another order than that of its costs, and one in a single size."""
     sizes = (("two", 2.0, "lstm"), ("three", 1.5, "lstm"), ("one", 3.0, "lstm"), ("gru", 2.5, None))
@@ -145,6 +147,7 @@ def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_p
     assert "mean error against mean error, a line per series of arms]" in text
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
     capsys.readouterr()
     into = tmp_path / "docs" / "claims.md"
@@ -181,6 +184,7 @@ def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
     assert str(tmp_path) not in text, "nothing of where the results are"
 
 
+@pytest.mark.slow
 def test_equal_results_are_written_alike(out, tmp_path):
     files = []
     for place in ("one", "two"):
@@ -190,6 +194,7 @@ def test_equal_results_are_written_alike(out, tmp_path):
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_claims_without_a_new_result_are_kept_in_the_file(out, tmp_path, capsys):
     """Writing the same claims at once or one after another leaves the same file."""
     command = ["reproduce", "summary", "--out", str(out), "--into"]

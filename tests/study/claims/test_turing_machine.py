@@ -9,6 +9,7 @@ from elman.study.lab import trial
 TINY = Copying("ntm", 96, units=3, columns=4, trained=3, beyond=5, check_every=32, checked=2)
 
 
+@pytest.mark.slow
 def test_copying_is_measured_before_and_while_it_is_learnt():
     found = TINY(0, None)
     assert set(found.figures) == set(NTM_COPY.measure.metrics)

@@ -98,6 +98,7 @@ def test_numbers_over_time_are_bars():
     assert "numbers &amp; time" in drawn
 
 
+@pytest.mark.slow
 def test_heads_from_the_command_line(tmp_path, capsys):
     out = tmp_path / "heads.html"
     words = ["lab", "heads", "--task", "copy", "--span", "2", "--size", "4", "--budget", "0.1", "--out", str(out)]

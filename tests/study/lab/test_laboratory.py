@@ -74,6 +74,7 @@ def test_every_network_learns_values_by_every_rule(cell):
     assert all(map(math.isfinite, flow))
 
 
+@pytest.mark.slow
 def test_a_trial_learns():
     found = run_trial(Trial(task="recall", cell="gru", span=2, size=16, budget=20.0, lr=0.01))
     assert found.solved

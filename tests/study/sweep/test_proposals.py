@@ -75,6 +75,7 @@ def test_a_search_is_the_same_for_a_seed_and_continues_where_it_stopped(
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_a_trial_that_fails_is_recorded(proposals, recipe, corpus, tmp_path, written, capsys):
     written.failing = {1: 2}
     assert main(ask(recipe, corpus, tmp_path / "out", "--trials", "3", "--seeds", "1")) == 1
@@ -196,6 +197,7 @@ def test_a_repeated_setting_that_an_earlier_version_left_open_ends(
     assert [each for _, each, _ in trials(tmp_path / "out")] == [state] * 2
 
 
+@pytest.mark.slow
 def test_a_dry_run_estimates_the_trials_that_have_not_ended(
     proposals, recipe, corpus, tmp_path, written, monkeypatch, capsys
 ):
@@ -257,6 +259,7 @@ def test_a_run_worse_than_the_median_is_pruned_and_its_other_seeds_are_not_begun
     assert [one.pruned for one in proposals(sweep, told.append).tried] == [False] * 4 + [True, False]
 
 
+@pytest.mark.slow
 def test_the_end_of_a_half_written_line_is_cut(proposals, recipe, corpus, tmp_path, written, capsys):
     out = tmp_path / "out"
     assert main(ask(recipe, corpus, out, "--trials", "2")) == 0

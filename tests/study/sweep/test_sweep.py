@@ -68,6 +68,7 @@ def test_from_the_command_line_to_the_best_recipe(recipe, corpus, tmp_path, monk
     assert before == {path: path.stat().st_mtime_ns for path in out.glob("runs/*/model.safetensors")}
 
 
+@pytest.mark.slow
 def test_the_best_is_chosen_without_test_figures(recipe, corpus, tmp_path, written, capsys):
     """The setting that is worst on the test split is best on the validation split, and is taken."""
     out = tmp_path / "out"
@@ -95,6 +96,7 @@ def test_settings_with_other_vocabularies_are_not_tested(recipe, corpus, tmp_pat
     assert told.err.count("other texts or vocabularies") == 1
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_begun_again_and_reported(recipe, corpus, tmp_path, written, capsys):
     """Once: the sweep is complete. More often than --retries: the others are trained, status 1, and again later."""
     out = tmp_path / "out"
@@ -116,6 +118,7 @@ def test_a_run_that_fails_is_begun_again_and_reported(recipe, corpus, tmp_path, 
     assert len(written.trained) == 6 + 1 + 3
 
 
+@pytest.mark.slow
 def test_a_training_that_diverges_is_last_and_no_failure(recipe, corpus, tmp_path, written, capsys, monkeypatch):
     def train(run, machine):
         if run.recipe.training.optimiser.lr > 0.15:
@@ -136,6 +139,7 @@ def test_a_training_that_diverges_is_last_and_no_failure(recipe, corpus, tmp_pat
     assert "No setting has a finite loss; 2 diverged." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_seeds_and_values_may_be_added(recipe, corpus, tmp_path, written, capsys):
     out = tmp_path / "out"
     assert main(command(recipe, corpus, out, "--set", f"{LR}=0.1,0.2")) == 0
@@ -262,6 +266,7 @@ def test_a_dry_run_lists_the_runs_and_their_time(recipe, corpus, tmp_path, capsy
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_the_run_of_a_random_search_is_that_of_its_settings(recipe, corpus, tmp_path, written, capsys):
     words = command(recipe, corpus, tmp_path / "out", "--set", f"{LR}=log:0.01..1", "--search", "random")
     assert main([*words, "--trials", "4", "--seed", "7", "--json"]) == 0
@@ -304,6 +309,7 @@ def test_a_killed_driver_is_continued(recipe, corpus, tmp_path, monkeypatch, cap
     capsys.readouterr()
 
 
+@pytest.mark.slow
 @posix
 def test_a_signal_stops_the_sweep_and_what_is_found_is_written(recipe, corpus, tmp_path, written, monkeypatch, capsys):
     def train(run, machine):

@@ -37,6 +37,7 @@ def first(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_only_the_gate_changes_and_a_resumed_run_is_the_same(first):
     recipe = gated(config.InputGate(size=4, dropout=0.2, alone=True), epochs=2)
     out = first / "second"

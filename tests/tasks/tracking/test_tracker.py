@@ -115,6 +115,7 @@ def test_what_is_written_is_what_is_tracked(corpus, tmp_path):
     assert "fake" not in (out / "recipe.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_the_same_run_of_the_tracker(corpus, tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     train(corpus, whole, names=())
@@ -192,6 +193,7 @@ def test_names():
         names_of("fake,missing")
 
 
+@pytest.mark.slow
 def test_the_command_and_the_environment_variable(corpus, tmp_path, capsys, monkeypatch):
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe(epochs=1)))
     out = tmp_path / "run"

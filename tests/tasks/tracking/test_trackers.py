@@ -65,6 +65,7 @@ def values(lines, kind, key):
     return [(line["step"], pytest.approx(line[key], rel=1e-6)) for line in lines if line["kind"] == kind]
 
 
+@pytest.mark.slow
 def test_tensorboard(stopped_and_resumed):
     pytest.importorskip("tensorboard", reason="elman[tensorboard] is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
