@@ -31,7 +31,27 @@ from elman.network.cells.rwkv7 import RWKV7 as RWKV7Cell
 from elman.network.cells.slstm import SLSTM as SLSTMCell
 from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
+from elman.network.cores.core import Trace
 from elman.network.precision import products_in
+from elman.nn import functional
+from elman.nn.embedding import Characters, Embedding
+from elman.nn.output import Output
+from elman.nn.outputs import (
+    NADE,
+    AdaptiveSoftmax,
+    Bernoulli,
+    DirectOutputConnection,
+    Gaussian,
+    GaussianMixture,
+    HierarchicalSoftmax,
+    Mixtape,
+    Mixture,
+    MixtureOfSoftmaxes,
+    MonotoneSoftmax,
+    RareClassSoftmax,
+    Sigsoftmax,
+    Softmax,
+)
 from elman.nn.recurrent import Recurrent, detach
 
 
@@ -124,14 +144,23 @@ __all__ = [
     "LRU",
     "LSTM",
     "MLSTM",
+    "NADE",
     "QRNN",
     "RGLRU",
     "RWKV7",
     "SLSTM",
     "SRU",
+    "AdaptiveSoftmax",
+    "Bernoulli",
+    "Characters",
     "Continuous",
     "DeltaNet",
+    "DirectOutputConnection",
     "Elman",
+    "Embedding",
+    "Gaussian",
+    "GaussianMixture",
+    "HierarchicalSoftmax",
     "Highway",
     "Ladder",
     "LocalAttention",
@@ -139,9 +168,19 @@ __all__ = [
     "MinGRU",
     "MinLSTM",
     "MinimalGated",
+    "Mixtape",
+    "Mixture",
+    "MixtureOfSoftmaxes",
     "Mogrifier",
+    "MonotoneSoftmax",
+    "Output",
+    "RareClassSoftmax",
     "Recurrent",
+    "Sigsoftmax",
+    "Softmax",
+    "Trace",
     "Unitary",
     "detach",
+    "functional",
     "products_in",
 ]
