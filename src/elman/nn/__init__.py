@@ -36,17 +36,12 @@ from elman.network.precision import products_in
 from elman.nn import functional
 from elman.nn.embedding import Characters, Embedding
 from elman.nn.output import Output
+from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
+from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture
 from elman.nn.outputs import (
-    NADE,
     AdaptiveSoftmax,
-    Bernoulli,
-    DirectOutputConnection,
-    Gaussian,
-    GaussianMixture,
     HierarchicalSoftmax,
     Mixtape,
-    Mixture,
-    MixtureOfSoftmaxes,
     MonotoneSoftmax,
     RareClassSoftmax,
     Sigsoftmax,
