@@ -34,7 +34,7 @@ from elman.network.cells.unitary import Unitary as UnitaryCell
 from elman.network.cores.core import Trace
 from elman.network.precision import products_in
 from elman.nn import functional
-from elman.nn.embedding import Characters, Embedding
+from elman.nn.embedding import Characters, Embedding, Encoder
 from elman.nn.output import Output
 from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
 from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture
@@ -153,6 +153,7 @@ __all__ = [
     "DirectOutputConnection",
     "Elman",
     "Embedding",
+    "Encoder",
     "Gaussian",
     "GaussianMixture",
     "HierarchicalSoftmax",

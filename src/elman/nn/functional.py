@@ -18,7 +18,7 @@ from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
-from elman.nn.output import Each, Reduction
+from elman.nn.output import Each, Reduction, symbols_below
 
 Arrays: TypeAlias = Sequence[Tensor | None]
 
@@ -114,7 +114,10 @@ def mixture_nll(
         activation: of g
         reduction: as in `Output.nll`
         position_weight: w [N]; None: 1
+
+    Raises ValueError where a target is out of its range.
     """
+    target = symbols_below(len(weight), target)
     w = contexts.new_ones(len(contexts)) if position_weight is None else position_weight
     if reduction == "mean":
         w = w / w.sum()
