@@ -1,13 +1,16 @@
-"""The parts of elman as torch modules: recurrent layers with the arguments, results and weights of torch's own.
+"""The parts of elman as torch modules by keyword: recurrent layers, embeddings, output layers, functions.
 
     from elman import nn as enn
 
+    encoder = enn.Embedding(vocabulary, 400, word_dropout=0.1)
     core = enn.LSTM(400, [1150, 1150, 400], weight_drop=0.5, between_dropout=0.25, output_dropout=0.4)
-    outputs, state = core(vectors)               # [T, B, 400], and a state to continue with
+    output = enn.MixtureOfSoftmaxes(400, vocabulary, components=15, width=400, weight=encoder.weight)
+    h, state = core(encoder(inputs))             # [T, B, 400], and a state to continue with
+    loss = output.nll(h, targets)
     state = enn.detach(state)
 
-Changing `torch.nn.LSTM` or `torch.nn.GRU` into the class of this name is enough for a program that uses them:
-`state_dict` has the same names, shapes and order of gates.
+Recurrent layers have the arguments, results and weights of torch's own: changing `torch.nn.LSTM` or `torch.nn.GRU` into
+the class of this name is enough for a program that uses them. Output layers have one protocol (`elman.nn.output`).
 """
 
 from elman.network.cells.continuous import Continuous as ContinuousCell
