@@ -1,12 +1,12 @@
 """The equations as pure functions of tensors.
 
-T steps, B sequences, I inputs, H units, N positions, K components, D the width of a context, V symbols. The weights of
-a recurrence are (weight_ih [G H, I], weight_hh [G H, H], bias_ih [G H], bias_hh [G H]), of which biases can be None or
-left out, with the gates in torch's order. Where there is a fast form it is used; it has first derivatives.
+T steps, B sequences, I inputs, H units, G gates, N positions, K components, D the width of a context, V symbols. The
+weights of a recurrence are weight_ih [G H, I], weight_hh [G H, H], bias_ih [G H] and bias_hh [G H], with the gates in
+torch's order. Where there is a fast form it is used; it has first derivatives.
 """
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from torch import Tensor
 
@@ -20,7 +20,8 @@ from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
 from elman.nn.output import Each, Reduction, symbols_below
 
-Arrays: TypeAlias = Sequence[Tensor | None]
+Arrays: TypeAlias = Sequence[Any]
+"""(weight_ih, weight_hh, bias_ih, bias_hh), tensors, of which biases can be None or left out."""
 
 
 def lstm(x: Tensor, state: tuple[Tensor, Tensor], weights: Arrays) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -121,17 +122,17 @@ def mixture_nll(
     w = contexts.new_ones(len(contexts)) if position_weight is None else position_weight
     if reduction == "mean":
         w = w / w.sum()
-    arrays = [contexts, log_prior, weight, bias]
+    arrays = (contexts, log_prior, weight, bias)
 
-    def total(*parts: Tensor | None) -> Tensor:
+    def total(*parts: Any) -> Tensor:
         *arrays, w = parts
         return fast_mixture.mixture_nll(*arrays, target, w, activation)[0]
 
-    def each(*arrays: Tensor | None) -> Tensor:
+    def each(*arrays: Any) -> Tensor:
         return -fast_mixture.mixture_log_prob(*arrays, target, activation)
 
     if reduction == "none" or w.requires_grad:
-        found = w * Each.apply(each, total, *arrays)
+        found: Tensor = w * Each.apply(each, total, *arrays)  # type: ignore[no-untyped-call]
         return found if reduction == "none" else found.sum()
     return total(*arrays, w)
 

@@ -54,7 +54,9 @@ class Output(Shared):
         self._widths, self._last_alone = {-1: contexts.size}, last_alone
         if isinstance(contexts, MixtureContexts):
             parts = contexts.projections
-            self._widths = {level: parts[str(level)].in_features for level in contexts.heads}
+            self._widths = {
+                int(level): part.in_features for level, part in parts.items() if isinstance(part, nn.Linear)
+            }
             self._widths[-1] = contexts.prior.in_features
             self.latent = parts if len(parts) > 1 else parts[str(max(contexts.heads))]
             self.prior = contexts.prior
@@ -87,7 +89,7 @@ class Output(Shared):
     @fused.setter
     def fused(self, value: bool) -> None:
         if hasattr(self.choice, "fast"):
-            self.choice.fast = value
+            self.choice.fast = value  # type: ignore[assignment]
         elif value:
             raise ValueError(f"{type(self).__name__} has no fused form")
 
@@ -212,7 +214,7 @@ class Output(Shared):
         def each(vectors: Tensor, log_prior: Tensor, *_: Tensor) -> Tensor:
             return -choice.mixture_log_prob(vectors, log_prior, target)
 
-        return Each.apply(each, total, vectors, log_prior, *parameters)  # type: ignore[no-untyped-call, no-any-return]
+        return Each.apply(each, total, vectors, log_prior, *parameters)  # type: ignore[no-untyped-call]
 
 
 def symbols_below(number: int, target: Tensor) -> Tensor:
