@@ -25,7 +25,9 @@ Arrays: TypeAlias = Sequence[Any]
 
 
 def lstm(x: Tensor, state: tuple[Tensor, Tensor], weights: Arrays) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """i, f, o = sigm(W x + U h + b), g = tanh(W x + U h + b), c' = f c + i g, h' = o tanh(c') (Gers et al. 2000).
+    """i, f, o = sigm(W x + U h + b), g = tanh(W x + U h + b), c' = f c + i g, h' = o tanh(c').
+
+    Gers, Schmidhuber & Cummins 2000; Graves 2013, eqs 7-11 without the peepholes.
 
     Args:
         x: [T, B, I]
@@ -46,7 +48,7 @@ def gru(x: Tensor, h: Tensor, weights: Arrays, reset: Literal["before", "after"]
         x: [T, B, I]
         h: [B, H]
         weights: of the gates r, z, n
-        reset: "before": n = tanh(W_n x + b + U_n (r h)) (Cho et al. 2014); "after" is torch's form
+        reset: "before": n = tanh(W_n x + b + U_n (r h)) (Cho et al. 2014; thesis 2.29-2.32); "after" is torch's form
 
     Returns:
         h of every step, [T, B, H], and the last one.
@@ -124,12 +126,11 @@ def mixture_nll(
         w = w / w.sum()
     arrays = (contexts, log_prior, weight, bias)
 
-    def total(*parts: Any) -> Tensor:
-        *arrays, w = parts
-        return fast_mixture.mixture_nll(*arrays, target, w, activation)[0]
+    def total(c: Tensor, log_pi: Tensor | None, matrix: Tensor, vector: Tensor | None, w: Tensor) -> Tensor:
+        return fast_mixture.mixture_nll(c, log_pi, matrix, vector, target, w, activation)[0]
 
-    def each(*arrays: Any) -> Tensor:
-        return -fast_mixture.mixture_log_prob(*arrays, target, activation)
+    def each(c: Tensor, log_pi: Tensor | None, matrix: Tensor, vector: Tensor | None) -> Tensor:
+        return -fast_mixture.mixture_log_prob(c, log_pi, matrix, vector, target, activation)
 
     if reduction == "none" or w.requires_grad:
         found: Tensor = w * Each.apply(each, total, *arrays)  # type: ignore[no-untyped-call]
