@@ -13,7 +13,7 @@ from elman.config.initialisation import Initialisation
 from elman.config.parts import Activation, convert
 from elman.network.encoders.encoder import Inputs
 from elman.network.encoders.lookup import Lookup, LookupEncoder
-from elman.network.output.choice import Conditional, Surroundings
+from elman.network.output.choice import Choice, Conditional, Surroundings, unigram
 from elman.network.output.contexts import build_contexts
 from elman.network.output.layer import OutputLayer
 
@@ -55,7 +55,12 @@ class Birth(NamedTuple):
         for parameter in layer.parameters():
             if parameter is not self.weight:
                 parameter.data = parameter.data.to(dtype)
-        layer.initialise(self.initialisation or Initialisation(), [] if self.weight is None else [self.weight])
+        rules = self.initialisation or Initialisation()
+        layer.initialise(rules, [] if self.weight is None else [self.weight])
+        if rules.output_bias == "unigram":
+            if not isinstance(layer.choice, Choice):
+                raise ValueError('output_bias = "unigram" is for symbols; set it to "zeros"')
+            layer.choice.begin_at(unigram(num_outputs, self.counts))
         return layer
 
     def _tied(self, size: int, num_outputs: int) -> LookupEncoder | None:
