@@ -557,6 +557,15 @@ def test_wrong_arguments_are_one_line(make, line):
     assert "\n" not in str(caught.value)
 
 
+def test_contexts_of_a_mixtape_are_as_wide_as_the_shared_matrix():
+    weight = enn.Embedding(V, D + 2).weight
+    for output in (enn.Mixtape(D, V, weight=weight), enn.Mixtape(D, V, 4, D + 2, weight=weight)):
+        assert output.weight is weight
+        torch.testing.assert_close(output.log_probs(torch.randn(3, D)).exp().sum(-1), torch.ones(3))
+    with pytest.raises(ValueError, match=r"contexts of width 5 need \[23, 5\]"):
+        enn.Mixtape(D, V, 4, 5, weight=weight)
+
+
 def test_devices_and_types():
     assert enn.MixtureOfSoftmaxes(D, V, 2, D, dtype=torch.float64).prior.weight.dtype == torch.float64
     weight = enn.Embedding(V, D, dtype=torch.float64).weight

@@ -47,9 +47,8 @@ class Birth(NamedTuple):
         device = torch.get_default_device() if self.device is None else torch.device(self.device)
         with device if self.weight is None else self.weight.device:
             read = build_contexts(record, sizes)
-            surroundings = Surroundings(
-                read.size, num_outputs, activation, self._tied(read.size, num_outputs), self.counts
-            )
+            encoder = self._tied(num_outputs, choice.get("size", read.size))
+            surroundings = Surroundings(read.size, num_outputs, activation, encoder, self.counts)
             layer = OutputLayer(read, plugins.built(record.choice, Conditional, surroundings))
         dtype = self.dtype if self.weight is None else self.weight.dtype
         for parameter in layer.parameters():
@@ -63,16 +62,17 @@ class Birth(NamedTuple):
             layer.choice.begin_at(unigram(num_outputs, self.counts))
         return layer
 
-    def _tied(self, size: int, num_outputs: int) -> LookupEncoder | None:
-        """An encoder of word vectors that has the shared matrix."""
+    def _tied(self, num_outputs: int, width: int | None) -> LookupEncoder | None:
+        """An encoder of word vectors that has the shared matrix, of this width; None: of any."""
         if self.weight is None:
             return None
-        if self.weight.shape != (num_outputs, size):
+        width = self.weight.shape[-1] if width is None else width
+        if self.weight.shape != (num_outputs, width):
             raise ValueError(
-                f"weight has shape {list(self.weight.shape)}, and {num_outputs} symbols after contexts of width {size}"
-                f" need {[num_outputs, size]}; choose the width of the vectors, or leave weight out"
+                f"weight has shape {list(self.weight.shape)}, and {num_outputs} symbols after contexts of width {width}"
+                f" need {[num_outputs, width]}; choose the width of the vectors, or leave weight out"
             )
         with torch.device("meta"):
-            encoder = Lookup(size=size).build(Inputs(num_outputs))
+            encoder = Lookup(size=width).build(Inputs(num_outputs))
         encoder.weight = self.weight
         return encoder
