@@ -1,13 +1,16 @@
-"""The parts of elman as torch modules: recurrent layers with the arguments, results and weights of torch's own.
+"""The parts of elman as torch modules by keyword: recurrent layers, embeddings, output layers, functions.
 
     from elman import nn as enn
 
+    encoder = enn.Embedding(vocabulary, 400, word_dropout=0.1)
     core = enn.LSTM(400, [1150, 1150, 400], weight_drop=0.5, between_dropout=0.25, output_dropout=0.4)
-    outputs, state = core(vectors)               # [T, B, 400], and a state to continue with
+    output = enn.MixtureOfSoftmaxes(400, vocabulary, components=15, width=400, weight=encoder.weight)
+    h, state = core(encoder(inputs))             # [T, B, 400], and a state to continue with
+    loss = output.nll(h, targets)
     state = enn.detach(state)
 
-Changing `torch.nn.LSTM` or `torch.nn.GRU` into the class of this name is enough for a program that uses them:
-`state_dict` has the same names, shapes and order of gates.
+Recurrent layers have the arguments, results and weights of torch's own: changing `torch.nn.LSTM` or `torch.nn.GRU` into
+the class of this name is enough for a program that uses them. Output layers have one protocol (`elman.nn.output`).
 """
 
 from elman.network.cells.continuous import Continuous as ContinuousCell
@@ -31,7 +34,22 @@ from elman.network.cells.rwkv7 import RWKV7 as RWKV7Cell
 from elman.network.cells.slstm import SLSTM as SLSTMCell
 from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
+from elman.network.cores.core import Trace
 from elman.network.precision import products_in
+from elman.nn import functional
+from elman.nn.embedding import Characters, Embedding, Encoder
+from elman.nn.output import Output
+from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
+from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture
+from elman.nn.outputs import (
+    AdaptiveSoftmax,
+    HierarchicalSoftmax,
+    Mixtape,
+    MonotoneSoftmax,
+    RareClassSoftmax,
+    Sigsoftmax,
+    Softmax,
+)
 from elman.nn.recurrent import Recurrent, detach
 
 
@@ -124,14 +142,24 @@ __all__ = [
     "LRU",
     "LSTM",
     "MLSTM",
+    "NADE",
     "QRNN",
     "RGLRU",
     "RWKV7",
     "SLSTM",
     "SRU",
+    "AdaptiveSoftmax",
+    "Bernoulli",
+    "Characters",
     "Continuous",
     "DeltaNet",
+    "DirectOutputConnection",
     "Elman",
+    "Embedding",
+    "Encoder",
+    "Gaussian",
+    "GaussianMixture",
+    "HierarchicalSoftmax",
     "Highway",
     "Ladder",
     "LocalAttention",
@@ -139,9 +167,19 @@ __all__ = [
     "MinGRU",
     "MinLSTM",
     "MinimalGated",
+    "Mixtape",
+    "Mixture",
+    "MixtureOfSoftmaxes",
     "Mogrifier",
+    "MonotoneSoftmax",
+    "Output",
+    "RareClassSoftmax",
     "Recurrent",
+    "Sigsoftmax",
+    "Softmax",
+    "Trace",
     "Unitary",
     "detach",
+    "functional",
     "products_in",
 ]

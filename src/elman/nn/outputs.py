@@ -1,0 +1,201 @@
+"""Output layers by keyword, each initialised when it is made; `elman.nn.output` describes their common protocol.
+
+D is the width of what an output reads, V the number of symbols, P that of notes or values. Arguments of all:
+
+    activation      g of p(y) = g(z_y) / sum_v g(z_v): "softmax", "sigsoftmax" and so on (docs/outputs.md)
+    weight          the matrix [V, D] of an embedding, to be shared (Press & Wolf 2017; Inan et al. 2017); None: its own
+    bias            whether symbols have biases
+    counts          occurrences of the symbols, falling, as they are numbered; None: by Zipf's law
+    initialisation  how arrays begin; None: matrices in U(-0.1, 0.1), latent layers as those of torch, biases at 0; with
+                    output_bias = "unigram" biases begin where contexts of zeros give the frequencies of `counts`
+    device, dtype   of the arrays; with `weight` those of it
+
+A ValueError names an argument that is out of its range.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import nn
+
+from elman.config.initialisation import Initialisation
+from elman.config.parts import Activation
+from elman.nn.birth import Birth, Device
+from elman.nn.output import Output
+
+
+class Softmax(Output):
+    """p(y) = g(z_y) / sum_v g(z_v), z = W h + b; `shift` adds one learned scalar to every z (thesis, theorem 4.4)."""
+
+    def __init__(
+        self,
+        size: int,
+        vocabulary: int,
+        *,
+        activation: Activation = "softmax",
+        weight: nn.Parameter | None = None,
+        bias: bool = True,
+        shift: bool = False,
+        counts: Sequence[int] | None = None,
+        initialisation: Initialisation | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        birth = Birth(weight, initialisation, device, dtype, counts)
+        choice = {"kind": "flat", "bias": bias, "shift": shift}
+        super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
+
+
+class Sigsoftmax(Output):
+    """`Softmax` with g(z) = exp(z) sigm(z) (Kanai et al. 2018, section 3)."""
+
+    def __init__(
+        self,
+        size: int,
+        vocabulary: int,
+        *,
+        weight: nn.Parameter | None = None,
+        bias: bool = True,
+        shift: bool = False,
+        counts: Sequence[int] | None = None,
+        initialisation: Initialisation | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        birth = Birth(weight, initialisation, device, dtype, counts)
+        choice = {"kind": "flat", "bias": bias, "shift": shift}
+        super().__init__(birth.layer([size], vocabulary, choice, "sigsoftmax"), vocabulary)
+
+
+class AdaptiveSoftmax(Output):
+    """Frequent symbols in a head, the others in narrower tails (Grave et al. 2017, section 4).
+
+    Args:
+        cutoffs: the symbol after the last of the head, and of every tail but the last; None: the cheapest for one tail
+        div_value: how much narrower each tail is than the part before it; None: 4, with `weight` 1
+    """
+
+    def __init__(
+        self,
+        size: int,
+        vocabulary: int,
+        cutoffs: Sequence[int] | None = None,
+        *,
+        div_value: float | None = None,
+        activation: Activation = "softmax",
+        weight: nn.Parameter | None = None,
+        bias: bool = False,
+        counts: Sequence[int] | None = None,
+        initialisation: Initialisation | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        birth = Birth(weight, initialisation, device, dtype, counts)
+        choice = {"kind": "adaptive", "cutoffs": cutoffs, "div_value": div_value, "bias": bias}
+        super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
+
+
+class HierarchicalSoftmax(Output):
+    """p(y) = p(cluster of y) p(y | cluster) (Goodman 2001; Mikolov et al. 2011, section 4).
+
+    Args:
+        clusters: their number; None: ceil(sqrt(V))
+        assignment: of symbols to clusters, by "frequency" or at "random"
+    """
+
+    def __init__(
+        self,
+        size: int,
+        vocabulary: int,
+        clusters: int | None = None,
+        *,
+        assignment: Literal["frequency", "random"] = "frequency",
+        activation: Activation = "softmax",
+        weight: nn.Parameter | None = None,
+        bias: bool = True,
+        counts: Sequence[int] | None = None,
+        initialisation: Initialisation | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        birth = Birth(weight, initialisation, device, dtype, counts)
+        choice = {"kind": "tree", "clusters": clusters, "assignment": assignment, "bias": bias}
+        super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
+
+
+class RareClassSoftmax(Output):
+    """Symbols that occur fewer than `threshold` times share one output evenly (Mikolov et al. 2010, eq. 7)."""
+
+    def __init__(
+        self,
+        size: int,
+        counts: Sequence[int],
+        threshold: int,
+        *,
+        activation: Activation = "softmax",
+        bias: bool = True,
+        initialisation: Initialisation | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        if any(high < low for high, low in pairwise(counts)):
+            raise ValueError("counts do not fall; number the symbols by falling frequency")
+        birth = Birth(None, initialisation, device, dtype, counts)
+        choice = {"kind": "rare-class", "threshold": threshold, "bias": bias}
+        super().__init__(birth.layer([size], len(counts), choice, activation), len(counts))
+
+
+class MonotoneSoftmax(Output):
+    """`Softmax` of f(z), f learned, increasing, of `pieces` linear pieces on [-range, range] (Ganea et al. 2019)."""
+
+    def __init__(
+        self,
+        size: int,
+        vocabulary: int,
+        *,
+        pieces: int = 1000,
+        range: float = 20.0,
+        activation: Activation = "softmax",
+        weight: nn.Parameter | None = None,
+        bias: bool = True,
+        initialisation: Initialisation | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        birth = Birth(weight, initialisation, device, dtype)
+        choice = {"kind": "monotone", "pieces": pieces, "range": range, "bias": bias}
+        super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
+
+
+class Mixtape(Output):
+    """Contexts mixed before one normalisation, with weights that depend on the symbol (Yang et al. 2019).
+
+    Args:
+        components: M, 2, 4, 8 or 16
+        width: of the contexts, and so of `weight` [V, width]; None: D, or that of `weight`
+        gate_size: units of a gate
+        frequent: so many symbols have gates of their own; the others share one
+    """
+
+    def __init__(
+        self,
+        size: int,
+        vocabulary: int,
+        components: int = 4,
+        width: int | None = None,
+        *,
+        gate_size: int = 64,
+        frequent: int = 1000,
+        activation: Activation = "softmax",
+        weight: nn.Parameter | None = None,
+        bias: bool = True,
+        initialisation: Initialisation | None = None,
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        birth = Birth(weight, initialisation, device, dtype)
+        sizes = {"components": components, "size": width, "gate_size": gate_size, "frequent": frequent}
+        choice = {"kind": "mixtape", "bias": bias} | sizes
+        super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
