@@ -21,7 +21,6 @@ SCALES: tuple[Scale, ...] = get_args(Scale)
 
 
 def scale_of(name: str) -> Scale:
-    """The scale called `name`; raises UserError if there is none."""
     if name in SCALES:
         return name
     raise UserError(f"--scale {name}: choose {', '.join(SCALES[:-1])} or {SCALES[-1]}")
@@ -59,8 +58,12 @@ class Source(NamedTuple):
     grid: Grid | None = None
 
     def at(self, seed: int, more: Sequence[str] = ()) -> Recipe:
-        """The recipe with a seed and `more` settings."""
         return load_recipe(find(self.recipe), [*self.settings, *more, f"seed={seed}"])
+
+    def arm(self, label: str, *settings: str, paper: "Source | str | None" = None) -> "Arm":
+        """An arm: this recipe with more settings, and a recipe of the paper's size."""
+        source = Source(paper) if isinstance(paper, str) else paper
+        return Arm(label, self._replace(settings=(*self.settings, *settings)), source)
 
 
 class Measurement(NamedTuple):
@@ -214,17 +217,13 @@ class Claim:
             pairs = {" and ".join(one.arms) for one in self.comparisons}
             raise UserError(f"--arm: {self.name} compares none of these; it compares {'; '.join(sorted(pairs))}")
         arms = tuple(arm for arm in self.arms if arm.label in labels)
+        name = "-".join([self.name, *(re.sub(r"[^\w.]+", "-", arm.label) for arm in arms)])
+        published = {label: figure for label, figure in self.published.items() if label in labels}
         return dataclasses.replace(
-            self,
-            name="-".join([self.name, *(re.sub(r"[^\w.]+", "-", arm.label) for arm in arms)]),
-            arms=arms,
-            comparisons=comparisons,
-            metric=self.headline,
-            published={label: figure for label, figure in self.published.items() if label in labels},
+            self, name=name, arms=arms, comparisons=comparisons, metric=self.headline, published=published
         )
 
     def has(self, scale: Scale) -> bool:
-        """Whether every arm exists at a scale."""
         return all(arm.at(scale) is not None for arm in self.arms)
 
     def num_seeds(self, scale: Scale) -> int:

@@ -1,7 +1,7 @@
 """Statements about the figures of the arms of a claim, which judge themselves."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -42,7 +42,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The answer as the last line of the command shows it."""
+        """As the last line of the command shows it."""
         if self.indicative:
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
@@ -77,7 +77,6 @@ class Ratio:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The labels of both."""
         return self.a, self.b
 
     @property
@@ -86,7 +85,6 @@ class Ratio:
         return math.log(self.low) if self.low else -math.inf, math.log(self.high)
 
     def verdict(self, figures: Figures) -> Verdict:
-        """The verdict on the differences of logarithms, paired by seed."""
         a = [seed[self.metric] for seed in figures[self.a]]
         b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
         differences = [_log_ratio(x, y) for x, y in zip(a, b, strict=True)]
@@ -110,11 +108,9 @@ class Bound:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The label of the one."""
         return (self.arm,)
 
     def verdict(self, figures: Figures) -> Verdict:
-        """The verdict on every seed."""
         limits = [seed[self.limit] if isinstance(self.limit, str) else self.limit for seed in figures[self.arm]]
         rows = [(seed[self.metric], limit) for seed, limit in zip(figures[self.arm], limits, strict=True)]
         kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
@@ -135,11 +131,9 @@ class Steadier:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The labels of both."""
         return self.a, self.b
 
     def verdict(self, figures: Figures) -> Verdict:
-        """The verdict by the F test of the variances."""
         a, b = ([_log(seed[self.metric]) for seed in figures[arm]] for arm in self.arms)
         found = judge_spread(a, b)
         parts = [f"{arm} {spread_text([seed[self.metric] for seed in figures[arm]])}" for arm in self.arms]
@@ -153,12 +147,10 @@ Comparison = Ratio | Bound | Steadier
 
 
 def lower(metric: str, a: str, b: str) -> Ratio:
-    """The metric of `a` is lower than that of `b`."""
     return Ratio(f"{metric} of {a} is lower than of {b}", metric, a, b, high=1.0)
 
 
 def higher(metric: str, a: str, b: str) -> Ratio:
-    """The metric of `a` is higher than that of `b`."""
     return Ratio(f"{metric} of {a} is higher than of {b}", metric, a, b, low=1.0)
 
 
@@ -183,17 +175,13 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
-    answer, direction = _worst(one.answer for one in verdicts), _worst(one.direction for one in verdicts)
+    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
+    answer = min((one.answer for one in verdicts), key=worst_first.index, default="holds")
+    direction = min((one.direction for one in verdicts), key=worst_first.index, default="holds")
     needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
     indicative = any(one.indicative for one in verdicts)
     words = " | ".join(verdict.figures for verdict in verdicts)
     return Verdict(sentence, answer, words, direction, needs, indicative=indicative)
-
-
-def _worst(answers: Iterable[Answer]) -> Answer:
-    found = set(answers)
-    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
-    return next((one for one in worst_first if one in found), "holds")
 
 
 def indication(verdict: Verdict) -> Verdict:
