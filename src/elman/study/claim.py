@@ -199,7 +199,6 @@ class Claim:
 
     @property
     def headline(self) -> str:
-        """The metric of the published figures."""
         return self.metric or self.comparisons[0].metric
 
     def among(self, labels: Collection[str]) -> "Claim":
@@ -227,7 +226,6 @@ class Claim:
         return all(arm.at(scale) is not None for arm in self.arms)
 
     def num_seeds(self, scale: Scale) -> int:
-        """How many seeds are trained unless --seeds is given."""
         if scale == "quick":
             return 1
         return max(2, seeds_needed(*self.seeds)) if isinstance(self.seeds, Power) else self.seeds

@@ -42,7 +42,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """As the last line of the command shows it."""
         if self.indicative:
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":

@@ -56,7 +56,6 @@ def results(folder: Path) -> Measurement:
 
 
 def by_split(name: str, figure: str) -> ClaimMeasure:
-    """One of `FIGURES` on the validation and the test split."""
     metrics = {f"{split} {figure}": f"{figure}, {split}" for split in ("valid", "test")}
     return ClaimMeasure(name, metrics, results, diverged=dict.fromkeys(metrics, math.inf))
 
@@ -117,5 +116,4 @@ def compare(ratio: Ratio, a: Sequence[Measurement], b: Sequence[Measurement]) ->
 
 
 def _mean(seeds: Sequence[Measurement]) -> np.ndarray:
-    """Nats by block, the mean over seeds."""
     return np.mean([one.curves[NATS] for one in seeds], axis=0)

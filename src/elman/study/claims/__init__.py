@@ -8,7 +8,8 @@ from elman.study.claim import Claim
 
 MODULES = (
     "constraint", "projection_cost", "projection_rank", "memory_noise", "music", "output", "mixtures", "wikitext",
-    "adaptation", "learning", "long_lags", "bits", "recurrences", "networks", "counts", "pairs", "grammar", "spelling",
+    "adaptation", "learning", "long_lags", "bits", "speed", "recurrences", "networks", "counts", "pairs", "grammar",
+    "spelling",
 )  # fmt: skip
 """In the order in which `elman reproduce list` shows them."""
 

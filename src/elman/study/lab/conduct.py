@@ -23,7 +23,6 @@ class Chain(msgspec.Struct, frozen=True):
     longest: int
 
     def after(self, results: Sequence[TrialResult]) -> Trial | None:
-        """The next trial after those so far."""
         if not results:
             return self.first
         last, span = results[-1], 2 * results[-1].trial.span
@@ -34,7 +33,6 @@ Results = Mapping[Chain, list[TrialResult]]
 
 
 def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
-    """Where the result of a trial is kept."""
     return Kept(folder / "trials" / f"{trial.name}.json", trial, _load, _save)
 
 
@@ -73,7 +71,6 @@ class Climb(Programme[Trial]):
             self.found[chain].append(result)
 
     def work(self, trial: Trial) -> Work[Trial]:
-        """A trial as a job."""
         return Work(
             trial, trial.name, kept_result(self.folder, trial).path, trial.name, (run_and_keep, trial, self.folder),
             is_open=lambda: trial not in self._results, take=partial(self._results.__setitem__, trial),
@@ -105,7 +102,6 @@ def conduct(chains: Sequence[Chain], folder: Path, launch: Launch, tell: Tell) -
 
 
 def reach(results: Sequence[TrialResult]) -> int:
-    """The longest span that was learnt, 0 for none."""
     return max((result.trial.span for result in results if result.solved), default=0)
 
 

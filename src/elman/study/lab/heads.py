@@ -91,7 +91,6 @@ def look(model: LanguageModel, core: TuringMachineCore, task: ClassicTask, span:
 
 
 def write_heads(out: Path, looks: Looks, *, title: str, text: list[str]) -> Path:
-    """Write the page; raises UserError if `out` cannot be written."""
     vectors = [("read", looks.inputs), ("due", looks.targets), ("answered", looks.answers)]
     shown = [
         Figure(name, draw_over_time(_rows(values), f"the vectors that were {name}, by step", STEP))
@@ -129,7 +128,6 @@ def used_rows(weights: Tensor) -> list[int]:
 
 
 def verdict(looks: Looks) -> str:
-    """How sharply the heads look, and whether what is read had been written."""
     return (
         f"Error {looks.error:.3g} over {len(looks.due)} steps. The largest weight of a head is {looks.largest:.2f} in"
         f" the mean; in {100 * looks.found:.0f} % of the steps at which something is due, the row that is read most is"

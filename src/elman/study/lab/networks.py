@@ -118,7 +118,6 @@ NETWORKS: dict[str, Network] = {
 
 
 def network(name: str) -> Network:
-    """The network called `name`; raises UserError if there is none."""
     if name not in NETWORKS:
         raise UserError(f"there is no cell {name}; `elman lab cells` shows them: {', '.join(NETWORKS)}")
     return NETWORKS[name]
@@ -159,7 +158,6 @@ RULES = {
 
 
 def learning_rule(name: str) -> Learner:
-    """The rule called `name`; raises UserError if there is none."""
     if name == "bptt":
         return WholeWindow()
     if name == "rtrl":

@@ -73,7 +73,6 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_trial(trial: Trial) -> TrialResult:
-    """The result of a trial; raises UserError for an unknown name, or parts that do not fit together."""
     result, _ = train_trial(trial)
     return result
 

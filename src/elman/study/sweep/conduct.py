@@ -32,7 +32,6 @@ class Everything(Programme[PlannedRun]):
     lenient = True
 
     def __init__(self, sweep: Sweep, settings: list[Setting]) -> None:
-        """Raise UserError where a setting gives no recipe, or two give the same."""
         self.tried = [Tried(setting, sweep.runs(setting)) for setting in settings]
         super().__init__(run for each in zip(*(one.runs for one in self.tried), strict=True) for run in each)
         places = dict[Path, str]()
@@ -42,7 +41,6 @@ class Everything(Programme[PlannedRun]):
             places[first.folder] = first.label
 
     def ended(self, run: PlannedRun, failure: str | None) -> None:
-        """Note a failure, which ends no other run."""
         if failure is not None:
             next(one for one in self.tried if run.folder in one.folders).failures[run.recipe.seed] = failure
 
@@ -132,7 +130,6 @@ def minutes_of(sweep: Sweep, machine: Machine, advance: Advance) -> list[tuple[s
 
 
 def with_more(sweep: Sweep, seeds: tuple[int, ...] | None, trials: int | None) -> Sweep:
-    """The sweep with other seeds or another number of trials."""
     question = sweep.question
     if trials is not None and question.search == "grid":
         raise UserError("--trials belongs to --search random or optuna; a grid tries every combination")

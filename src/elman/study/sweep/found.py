@@ -41,7 +41,6 @@ class Tried:
 
     @property
     def folders(self) -> set[Path]:
-        """Of the runs."""
         return {run.folder for run in self.runs}
 
 
@@ -77,7 +76,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def row_of(sweep: Sweep, tried: Tried) -> Row:
-    """What is known of a setting."""
     nll = [None if run.is_open else run.valid_nll for run in tried.runs]
     states = [_state(tried, run, value) for run, value in zip(tried.runs, nll, strict=True)]
     known = [value for value in nll if value is not None]
@@ -102,7 +100,6 @@ def row_of(sweep: Sweep, tried: Tried) -> Row:
 
 
 def _state(tried: Tried, run: PlannedRun, nll: float | None) -> State:
-    """How far a run of a setting is, given its validation figure."""
     if nll is not None:
         return "done" if math.isfinite(nll) else "diverged"
     if run.recipe.seed in tried.failures:
@@ -176,7 +173,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return sum(len(row.failures) for row in self.rows)
 
     def line(self) -> str:
-        """The result in a sentence."""
         if self.best is None:
             diverged = sum(row.state == "diverged" for row in self.rows)
             return f"No setting has a finite loss; {diverged} diverged." if diverged else "No setting is finished."
@@ -207,7 +203,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return [*values, done, reported(self.scale, row.nll), *tests, row.state]
 
     def facts(self) -> dict[str, Any]:
-        """As JSON."""
         best = None if self.best is None else {"label": self.best.label, "settings": self.best.settings}
         return {
             "figure": f"nats per {self.scale.unit}, validation",

@@ -37,7 +37,6 @@ TESTS = (
 
 
 def write_sweep_page(sweep: Sweep, found: Found, runs: Mapping[str, Sequence[PlannedRun]]) -> Path:
-    """Write the page and return its path."""
     tested = any(row.test is not None for row in found.rows)
     failures = [[row.label, str(seed), failure] for row in found.rows for seed, failure in sorted(row.failures.items())]
     sections = [
@@ -99,7 +98,6 @@ def _every_seed(found: Found) -> Section:
 
 
 def _by_value(sweep: Sweep, found: Found) -> list[Section]:
-    """For every key with numbers the figure of each setting over its value."""
     rows = [row for row in found.rows if row.mean is not None and math.isfinite(row.mean)]
     settings = [Setting(tuple(row.settings.items())) for row in rows]
     names, figures = short_names([*sweep.question.space.axes]), list[Figure]()

@@ -30,7 +30,6 @@ class Unlocked:
     """The lock of a journal with a single writer: one process owns the folder of a sweep."""
 
     def acquire(self) -> bool:
-        """Nothing."""
         return True
 
     def release(self) -> None:
@@ -77,7 +76,6 @@ class Proposals(Programme[PlannedRun]):
         return new
 
     def _following(self) -> list[PlannedRun]:
-        """Runs of an open trial that have not been given yet."""
         for number, one in enumerate(self.tried):
             wanted = one.runs[:1] if one.runs[0].is_open else one.runs
             new = [run for run in wanted if (number, run.folder) not in self._handed]
@@ -98,7 +96,6 @@ class Proposals(Programme[PlannedRun]):
                 self._end(number)
 
     def _end(self, number: int) -> None:
-        """Tell Optuna of a trial: that it failed or was pruned, else its value."""
         one, states = self.tried[number], self.optuna.trial.TrialState
         if one.failures:
             self._trials[number].set_user_attr(FAILURES, {str(seed): text for seed, text in one.failures.items()})

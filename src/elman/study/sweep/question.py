@@ -49,28 +49,23 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     data: str | None = None
 
     def settings(self) -> list[Setting]:
-        """The settings of a grid or a random search; raises UserError where a grid has a range."""
         if self.search == "grid":
             return self.space.grid()
         return self.space.drawn(self.sampler_seed, self.trials or TRIALS)
 
 
 class Sweep:
-    """A sweep in its folder: which run belongs to a setting and a seed."""
-
     def __init__(self, out: Path, tables: dict[str, Any], question: Question, name: str) -> None:
         self.out, self.tables, self.question, self.name = out, tables, question, name
         self.store = Store(out, question.data)
 
     def recipe(self, setting: Setting, seed: int) -> Recipe:
-        """The recipe of a run; raises UserError, which names the setting, where it cannot be one."""
         settings = [*self.question.space.fixed, *setting.settings, f"seed={seed}"]
         settings.sort(key=lambda one: one.partition("=")[0].count("."))  # so that no table replaces a key set within it
         source = self.name if not setting.values else f"{self.name}, {self.label(setting)}"
         return entitled(set_recipe(self.tables, settings, source), self.question.data, settings)
 
     def label(self, setting: Setting) -> str:
-        """A setting in short."""
         return self.question.space.label(setting)
 
     def run(self, setting: Setting, seed: int) -> PlannedRun:
@@ -80,7 +75,6 @@ class Sweep:
         return dataclasses.replace(self.store.place(short, self.recipe(setting, seed)), label=label)
 
     def runs(self, setting: Setting) -> list[PlannedRun]:
-        """Its runs, in the order of the seeds."""
         return [self.run(setting, seed) for seed in self.question.seeds]
 
 
