@@ -13,7 +13,7 @@ from elman.network.model import LanguageModel
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound, lower, times
 from elman.study.lab.networks import build_network, learning_rule
-from elman.study.lab.trial import Trial, error_flow, fresh_step, run_trial
+from elman.study.lab.trial import Trial, error_flow, fresh_step, train_trial
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LearntError:
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
         threads = torch.get_num_threads()
-        outcome = run_trial(msgspec.structs.replace(self.trial, seed=seed))
+        outcome, _ = train_trial(msgspec.structs.replace(self.trial, seed=seed))
         torch.set_num_threads(threads)
         figures = {"error": outcome.error, "steps": float(outcome.steps)}
         return Measurement(figures, {"error": [error for _, error in outcome.curve]})
