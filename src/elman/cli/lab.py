@@ -95,9 +95,7 @@ def list_cells(*, as_json: AsJson = False) -> None:
     from elman.study.lab.networks import NETWORKS, RULES
 
     facts = {"cells": {name: network.sentence for name, network in NETWORKS.items()}, "rules": RULES}
-    tables = [
-        (f"{one}s", [one, "what it is"], [[*row] for row in facts[f"{one}s"].items()]) for one in ("cell", "rule")
-    ]
+    tables = [(name, [name[:-1], "what it is"], [[*row] for row in found.items()]) for name, found in facts.items()]
     show.print_result(as_json, facts, *tables)
 
 
