@@ -192,10 +192,9 @@ def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
 def _print(asked: "Sweep", result: "Result", *, as_json: bool) -> None:
     from elman.study.sweep.found import reported
 
-    found, report = result.found, f"report: {result.page}"
-    tests = (
-        [] if found.best_test is None else [f"Its test {found.scale.name}: {reported(found.scale, found.best_test)}."]
-    )
-    notes = [found.line(), *tests, *([] if result.best is None else [f"best: {result.best}"]), report]
+    found, notes = result.found, [result.found.line()]
+    if found.best_test is not None:
+        notes.append(f"Its test {found.scale.name}: {reported(found.scale, found.best_test)}.")
+    notes += [*([] if result.best is None else [f"best: {result.best}"]), f"report: {result.page}"]
     facts = {"out": str(asked.out), **found.facts(), "report": str(result.page)}
     show.print_result(as_json, facts, (asked.name, found.header(), found.table()), notes=notes)

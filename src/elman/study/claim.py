@@ -14,8 +14,7 @@ from elman.errors import UserError
 from elman.study.comparison import Comparison
 from elman.study.statistics import seeds_needed
 
-Scale = Literal["quick", "small", "paper"]
-"""Indicative in minutes, decisive on two cores, and as published."""
+Scale = Literal["quick", "small", "paper"]  # indicative in minutes, decisive on two cores, and as published
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
 

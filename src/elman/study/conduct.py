@@ -27,8 +27,7 @@ from elman.study.runs import Machine, train_all
 from elman.study.store import Plan, Store, trial_recipes, untrained
 from elman.tasks.open import task_of
 
-RATE = 60e9
-"""Floating-point operations per second of one thread of a processor of 2024, in training these models."""
+RATE = 60e9  # floating-point operations per second of one thread of a processor of 2024, in training these models
 
 RUNS_PER_JOB = 8
 """So many runs for every job are trained together: jobs that wait for the last ones then lose little time."""

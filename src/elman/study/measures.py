@@ -27,8 +27,7 @@ from elman.tasks.text.run import TextRun
 FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
 """Figures of results.json, by their names here."""
 
-NATS, TOKENS = "test nats by block", "test tokens"
-"""The curve of a measurement, and the figure beside it."""
+NATS, TOKENS = "test nats by block", "test tokens"  # the curve of a measurement, and the figure beside it
 
 METRIC = "test perplexity"
 """The metric whose ratios are judged by token: their logarithms are differences of nats per token."""
@@ -111,9 +110,6 @@ def compare(ratio: Ratio, a: Sequence[Measurement], b: Sequence[Measurement]) ->
         return None
     tokens, blocks = int(size[0]), size[1]
     lengths = [len(part) for part in np.array_split(np.empty(tokens), blocks)]
-    differences = (_mean(a) - _mean(b)) / lengths
+    mean_a, mean_b = (np.mean([one.curves[NATS] for one in seeds], axis=0) for seeds in (a, b))
+    differences = (mean_a - mean_b) / lengths
     return ByToken(tokens, blocks, judge(differences.tolist(), *ratio.interval))
-
-
-def _mean(seeds: Sequence[Measurement]) -> np.ndarray:
-    return np.mean([one.curves[NATS] for one in seeds], axis=0)

@@ -21,8 +21,7 @@ from elman.study.runner import Programme, Work, carry_out
 from elman.study.runs import Machine, PlannedRun, Status
 from elman.study.store import Planned, PlannedComputation
 
-WORTH = 0.25
-"""Minutes of measuring from which on other processes are used, which take seconds to begin."""
+WORTH = 0.25  # minutes of measuring from which on other processes are used, which take seconds to begin
 
 
 def measuring_minutes(planned: Planned, measure: ClaimMeasure) -> float:

@@ -35,11 +35,8 @@ class PlannedComputation:
     measuring = "computing"
 
 
-Planned = PlannedRun | PlannedComputation
-"""The run or computation of an arm for one seed."""
-
-SEED = 0
-"""Of all trials; claims begin with seed 1."""
+Planned = PlannedRun | PlannedComputation  # the run or computation of an arm for one seed
+SEED = 0  # of all trials; claims begin with seed 1
 
 
 @dataclass(frozen=True)

@@ -54,11 +54,8 @@ def write_index(out: Path, summary: Summary) -> Path:
     )  # fmt: skip
 
 
-IMAGES = Path("images", "claims")
-"""Where the drawings are, from the file's folder."""
-
-MANY = 8
-"""The table at the top has the figures of this many arms at most; those of all are in the section of the claim."""
+IMAGES = Path("images", "claims")  # where the drawings are, from the file's folder
+MANY = 8  # the table at the top has the figures of this many arms at most; those of all are in the section of the claim
 
 TITLE = "# Published claims"
 BY = "Written by `elman reproduce summary` from the results at {} scale"

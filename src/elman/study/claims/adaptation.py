@@ -107,11 +107,9 @@ NEURAL_CACHE = Claim(
 
 SOURCE = "Kalamkar et al. 2019, A study of BFLOAT16 for deep learning training"
 MARGIN = 0.005
-BF16 = ", bf16"
-"""Behind what is trained or measured in bf16."""
+BF16 = ", bf16"  # behind what is trained or measured in bf16
 
-RATE = "training.optimiser.lr=20", "training.fine_tune.lr=20"
-"""The middle one of the three rates of networks of words."""
+RATE = "training.optimiser.lr=20", "training.fine_tune.lr=20"  # the middle one of the three rates of networks of words
 
 NETWORKS = {arm.label: _overlaid(arm, *RATE) for arm in (*_RANKED[:2], DOC)}
 NETWORKS["characters"] = _overlaid(CHARACTER_BOTTLENECK.arms[0], "training.optimiser.lr=2.5e-3")

@@ -11,14 +11,9 @@ from elman.study.claim import Arm, Claim, ClaimMeasure, CurveAxes, Measurement, 
 from elman.study.comparison import Bound, lower
 from elman.study.measures import PERPLEXITY
 
-DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
-"""Of the thesis."""
-
-SHOWN = DELTAS[::2]
-"""Its smallest, middle and largest, as in its Fig. 3.2."""
-
-THRESHOLDS = (5, 15, 20)
-"""Of the thesis: 0.5, 1.5 and 2 times its mean gradient norm, spikes included."""
+DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)  # of the thesis
+SHOWN = DELTAS[::2]  # its smallest, middle and largest, as in its Fig. 3.2
+THRESHOLDS = (5, 15, 20)  # of the thesis: 0.5, 1.5 and 2 times its mean gradient norm, spikes included
 
 
 def training_dynamics(folder: Path, trials: int, steps: int, kick: float) -> Measurement:

@@ -100,8 +100,7 @@ def letter_pairs(words: Sequence[str]) -> npt.NDArray[np.float32]:
     return table
 
 
-SHARE = 0.75
-"""The weight of the network where both are interpolated, as in Mikolov et al. 2010."""
+SHARE = 0.75  # the weight of the network where both are interpolated, as in Mikolov et al. 2010
 
 COUNTS, NETWORK, BOTH = "5-gram", "network", "both"
 MODELS = COUNTS, NETWORK, BOTH
@@ -188,8 +187,7 @@ def hear(run: TextRun, confusion: Confusion, tokens: Ids, utterances: int, seed:
     return lists
 
 
-SHORTEST = 5
-"""Tokens of the shortest line that is heard."""
+SHORTEST = 5  # tokens of the shortest line that is heard
 
 
 def lines_of(tokens: Ids, eos: int) -> Iterator[list[int]]:

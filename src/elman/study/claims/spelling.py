@@ -14,8 +14,7 @@ from elman.study.measures import BLOCKS, METRIC, by_block
 from elman.tasks.text.ensemble import run_log_probs
 from elman.tasks.text.run import TextRun
 
-RARE = 25
-"""Words with fewer occurrences in training are rare."""
+RARE = 25  # words with fewer occurrences in training are rare
 
 
 def parameters_and_rare_words(folder: Path, below: int, block: int, streams: int) -> Measurement:

@@ -18,11 +18,8 @@ from elman.network.cores.ntm import TuringMachineCore, weights_over_time
 from elman.network.model import LanguageModel
 from elman.study.lab.trial import CHECKED, error_of
 
-STEP, TALLEST = 9, 384
-"""CSS pixels of a step's width, and the most of a memory's height."""
-
-LEAST = 0.05
-"""Of a weight that is drawn wherever it is."""
+STEP, TALLEST = 9, 384  # CSS pixels of a step's width, and the most of a memory's height
+LEAST = 0.05  # of a weight that is drawn wherever it is
 
 
 class Looks(NamedTuple):

@@ -168,8 +168,7 @@ def learning_rule(name: str) -> Learner:
     )
 
 
-PENALTY = 1e-6
-"""Of the ridge regression, on the sum of squares over all windows."""
+PENALTY = 1e-6  # of the ridge regression, on the sum of squares over all windows
 
 
 class RidgeReadout(Learner):

@@ -12,8 +12,7 @@ from elman.drawing.style import MUTED, SERIES, canvas, colour, legend, svg
 from elman.study.lab.conduct import Results, Summary, reach, summarise
 from elman.study.lab.trial import TrialResult
 
-Line = tuple[Sequence[float], Sequence[float], int]
-"""x, y, and the colour."""
+Line = tuple[Sequence[float], Sequence[float], int]  # x, y, and the colour
 
 LEARNING = (
     "The error at the shortest span of each task, by steps; one line per seed. Below the dotted line the task"

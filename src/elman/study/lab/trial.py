@@ -22,8 +22,7 @@ from elman.network.output.gaussian import GaussianChoice
 from elman.objective.loss import Objective
 from elman.study.lab.networks import build_network, learner_of
 
-CHECKED = 200
-"""Sequences on which the error is measured, the same throughout a trial."""
+CHECKED = 200  # sequences on which the error is measured, the same throughout a trial
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,11 +16,8 @@ from elman.study.sweep.found import Found, Row
 from elman.study.sweep.question import Sweep
 from elman.study.sweep.space import Axis, Range, Values, short_names
 
-BEST, PAGE = "best.toml", "report.html"
-"""In the folder of a sweep: the recipe of the best setting, and the page."""
-
-MOST_DOTS, MOST_CURVES = 40, len(SERIES)
-"""Settings whose seeds are drawn, and those with curves."""
+BEST, PAGE = "best.toml", "report.html"  # in the folder of a sweep: the recipe of the best setting, and the page
+MOST_DOTS, MOST_CURVES = 40, len(SERIES)  # settings whose seeds are drawn, and those with curves
 
 CHOICE = (
     "Settings are compared on the validation split alone; the one with the lowest mean over its seeds is the best. The"

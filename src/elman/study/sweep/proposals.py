@@ -16,11 +16,8 @@ from elman.study.sweep.found import Tried
 from elman.study.sweep.question import TRIALS, Sweep
 from elman.study.sweep.space import Axis, Range, Setting
 
-STUDY = "study.journal"
-"""In the folder of a sweep: Optuna's record, JSON by line."""
-
-FAILURES = "failures"
-"""What Optuna's record holds of a failed trial: the failure by seed."""
+STUDY = "study.journal"  # in the folder of a sweep: Optuna's record, JSON by line
+FAILURES = "failures"  # what Optuna's record holds of a failed trial: the failure by seed
 
 UNPRUNED, FIRST_CHECKS = 4, 1
 """Trials that run to their end before any is pruned, and validations of each run that are not judged."""

@@ -24,8 +24,7 @@ SearchName: TypeAlias = Literal["grid", "random", "optuna"]
 BASE, RECORD = "base.toml", "sweep.json"
 """In the folder of a sweep: the recipe with nothing set, and the question with what has been found so far."""
 
-TRIALS = 20
-"""Settings that are tried at random or by Optuna."""
+TRIALS = 20  # settings that are tried at random or by Optuna
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,11 +48,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def settings(self) -> list[Setting]:
         """All that are known before training: of Optuna's those at the ends of all ranges."""
-        if self.search == "optuna":
-            return self.space.extremes()
-        return (
-            self.space.grid() if self.search == "grid" else self.space.drawn(self.sampler_seed, self.trials or TRIALS)
-        )
+        if self.search == "random":
+            return self.space.drawn(self.sampler_seed, self.trials or TRIALS)
+        return self.space.grid() if self.search == "grid" else self.space.extremes()
 
 
 class Sweep:
