@@ -42,7 +42,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The answer as the last line of the command shows it."""
         if self.indicative:
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
@@ -174,8 +173,8 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
     worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
-    answer = min((one.answer for one in verdicts), key=worst_first.index, default="holds")
-    direction = min((one.direction for one in verdicts), key=worst_first.index, default="holds")
+    answer = min((one.answer for one in verdicts), key=worst_first.index, default=worst_first[-1])
+    direction = min((one.direction for one in verdicts), key=worst_first.index, default=worst_first[-1])
     needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
     words = " | ".join(verdict.figures for verdict in verdicts)
     return Verdict(sentence, answer, words, direction, needs, indicative=any(one.indicative for one in verdicts))

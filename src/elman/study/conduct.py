@@ -24,7 +24,7 @@ from elman.study.measuring import at_once, measure_all, measuring_minutes
 from elman.study.page import write_claim_page
 from elman.study.record import ClaimRecord, record, write_record
 from elman.study.runs import Machine, train_all
-from elman.study.store import Plan, Store, trial_recipes, untrained
+from elman.study.store import Plan, Planned, Store, trial_recipes, untrained
 from elman.tasks.open import task_of
 
 RATE = 60e9  # floating-point operations per second of one thread of a processor of 2024, in training these models
@@ -43,7 +43,8 @@ def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machin
     seeds = tuple(range(1, (num_seeds or claim.num_seeds(scale)) + 1))
     runs, trials = store.plan(claim, scale, seeds), store.trials(claim, scale)
     device, training = choose_device(machine.device), dict[Path, float]()
-    for each in [*runs.values(), *([trial.run for trial in some] for some in trials.values())]:
+    tried: list[list[Planned]] = [[trial.run for trial in some] for some in trials.values()]
+    for each in [*runs.values(), *tried]:
         if waiting := untrained(each):
             training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
     measuring = [measuring_minutes(one, claim.measure) for each in runs.values() for one in each]
@@ -154,7 +155,6 @@ def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: 
 
 
 def judged(claim: Claim, scale: Scale, measurements: Mapping[str, Sequence[Measurement]]) -> list[Verdict]:
-    """The verdict on every comparison of a claim, by token too where possible; at the scale quick indicative."""
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
     verdicts = [with_tokens(one.verdict(figures), one, measurements) for one in claim.comparisons]
     return [indication(one) for one in verdicts] if scale == "quick" else verdicts

@@ -37,7 +37,6 @@ DOTS = "A dot per seed, a line at their mean; a diamond is the published figure 
 
 
 def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matplotlib.figure.Figure:
-    """The metric of the published figures, a dot per seed and a row per arm."""
     found = {
         name: (arm.figures[made.headline].values, published_number(arm.published)) for name, arm in made.arms.items()
     }
@@ -76,8 +75,8 @@ def drawings(made: ClaimRecord) -> list[Drawing]:
         found.append(Drawing(f"{made.name}-cost", "What it costs", f"{reached} against {cost}", marks, figure))
     if made.course is not None and all(arm.course for arm in made.arms.values()):
         points = [Point(name, *arm.course[-1], arm.course[:-1]) for name, arm in made.arms.items()]
-        x, y = made.course
-        shows, figure = f"{y} against {x}", draw_points(points, x, y)
+        across, reached = made.course
+        shows, figure = f"{reached} against {across}", draw_points(points, across, reached)
         found.append(Drawing(f"{made.name}-course", "In the course of training", shows, "a line per arm", figure))
     return found
 

@@ -60,7 +60,6 @@ def by_split(name: str, figure: str) -> ClaimMeasure:
 
 
 def with_test_text(folder: Path, block: int, streams: int) -> Measurement:
-    """As `results`, with the nats of the test text by block."""
     found, text = results(folder), run_by_block(folder, block, streams)
     return Measurement(found.figures | text.figures, found.curves | text.curves)
 
@@ -90,7 +89,6 @@ def by_block(log_probs: np.ndarray, block: int) -> Measurement:
 
 
 def with_tokens(verdict: Verdict, comparison: Comparison, measured: Mapping[str, Sequence[Measurement]]) -> Verdict:
-    """The verdict on a comparison with the test by token, where the comparison and its measurements allow one."""
     if not isinstance(comparison, Ratio) or comparison.metric != METRIC or comparison.b_metric is not None:
         return verdict
     found = compare(comparison, measured[comparison.a], measured[comparison.b])

@@ -139,7 +139,6 @@ def record(
     verdict: Verdict,
     page: Path,
 ) -> ClaimRecord:
-    """The record of a reproduction that is judged; `page` is where its page will be."""
     claim, measure = planned.claim, planned.claim.measure
     trained = {label: [one for one in each if isinstance(one, PlannedRun)] for label, each in planned.runs.items()}
     files = [run.folder / "environment.json" for each in trained.values() for run in each]
@@ -197,7 +196,6 @@ def record(
 
 
 def how_planned(claim: Claim, scale: Scale, count: int) -> str:
-    """How the number of seeds was chosen, in words, where `count` were trained."""
     seeds = counted(count, "seed")
     if count != claim.num_seeds(scale):
         return f"{seeds}, as the command asked; {claim.num_seeds(scale)} are planned."

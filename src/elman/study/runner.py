@@ -85,7 +85,6 @@ class Count(Generic[T]):
 
     @property
     def total(self) -> int:
-        """Pieces that this command has to do, at most."""
         return self.waiting + self.later + len(self.running) + self.ended
 
     @property

@@ -90,7 +90,6 @@ class PlannedRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not trained, and has not diverged."""
         return self.status in (Status.MISSING, Status.INTERRUPTED)
 
     @property
@@ -113,12 +112,10 @@ class PlannedRun:
 
     @property
     def minutes(self) -> float | None:
-        """For how long it trained, by its log."""
         return None if (found := self.metrics) is None or not math.isfinite(found.seconds) else found.seconds / 60
 
     @property
     def progress(self) -> str:
-        """The epoch and loss of a running training, from its log."""
         reporting, phases = self.recipe.data.reporting, [phase.epochs for phase in phases_of(self.recipe.training)]
         try:
             record = parse_json((self.folder / "metrics.jsonl").read_bytes().splitlines()[-1])

@@ -41,8 +41,6 @@ SEED = 0  # of all trials; claims begin with seed 1
 
 @dataclass(frozen=True)
 class Trial:
-    """One alternative of an arm: its settings, and its run."""
-
     settings: tuple[str, ...]
     run: PlannedRun
 
@@ -170,7 +168,6 @@ class Plan:
 
     @property
     def waiting(self) -> list[PlannedRun]:
-        """The untrained runs, trials first."""
         return [*self.untried, *(run for each in self.runs.values() for run in untrained(each))]
 
     @property

@@ -55,13 +55,11 @@ class Summary:
 
     @cached_property
     def kept(self) -> dict[str, Row]:
-        """The rows of an earlier summary that are kept, by claim."""
         ours, known = {one.name for one in self.records}, {claim.name for claim in self.claims}
         return {row.name: row for row in self.earlier if row.name in known - ours}
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Of the records and those kept, in the order of the claims."""
         ours = {one.name: Row(one.name, one.verdict, p_value(one), len(one.seeds), one.minutes) for one in self.records}
         known = self.kept | ours
         return [known[claim.name] for claim in self.claims if claim.name in known]
@@ -78,7 +76,6 @@ class Summary:
 
     @cached_property
     def adjusted(self) -> dict[str, float]:
-        """The p-values for so many claims by Holm's method."""
         return dict(zip(self.p_values, holm(list(self.p_values.values())), strict=True))
 
     @property
@@ -88,13 +85,11 @@ class Summary:
 
     @property
     def tally(self) -> str:
-        """How many claims have which verdict."""
         parts = [f"{verdict}: {count}" for verdict, count in Counter(row.answer for row in self.rows).most_common()]
         return ", ".join([*parts, *([f"not run: {len(self.missing)}"] if self.missing else [])])
 
     @property
     def chance(self) -> str:
-        """What to expect of so many tests by chance, and what Holm's method leaves."""
         count = len(self.p_values)
         decided = [row.name for row in self.rows if row.answer != "undecided" and row.name in self.p_values]
         gone = [name for name in decided if self.adjusted[name] >= LEVEL]
@@ -107,13 +102,11 @@ class Summary:
 
     @property
     def remarks(self) -> list[str]:
-        """How to read the p-values and the drawings, and the time of all trainings where it is known."""
         total = f"The trainings took {self.minutes:,.0f} minutes in all; one that several claims use counts once."
         quick = [QUICK] if self.scale == "quick" else []
         return [self.chance, WITHIN, *quick, f"Drawings: {DOTS[0].lower()}{DOTS[1:]}", *([] if self.kept else [total])]
 
     def table(self) -> list[list[str]]:
-        """Below `HEADER`, a row for each claim, those that were not run last."""
         ran = [
             [row.name, row.verdict, _p(row.p_value), _p(self.adjusted.get(row.name)), str(row.seeds),
              "" if row.minutes is None else f"{row.minutes:.1f}"] for row in self.rows
@@ -121,7 +114,6 @@ class Summary:
         return [*ran, *([claim.name, "not run", "", "", "", ""] for claim in self.missing)]
 
     def facts(self) -> list[dict[str, Any]]:
-        """The claims as plain values, for JSON."""
         ran = [
             {"name": one.name, "claim": one.claim, "source": one.source, "scale": one.scale, "verdict": one.verdict,
              "p": self.p_values.get(one.name), "p_holm": self.adjusted.get(one.name), "seeds": len(one.seeds),

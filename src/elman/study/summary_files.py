@@ -20,7 +20,6 @@ from elman.study.summary import HEADER, Row, Summary
 
 
 def remarks(made: ClaimRecord) -> list[str]:
-    """Notes, seeds, minutes, processors and versions, as far as there are any."""
     facts = [made.planned]
     if made.minutes is not None:
         by = f", by {', '.join(made.processors)}" if made.processors else ""

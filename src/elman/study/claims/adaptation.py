@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from elman.config.inference import RULES, CacheRule
-from elman.network.precision import products_in
+from elman.network.precision import Precision, products_in
 from elman.study.claim import Arm, Claim, ClaimMeasure, Measurement, Source
 from elman.study.claims.constraint import CONSTRAINED
 from elman.study.claims.output import CHARACTER_BOTTLENECK, DOC, MIXTURES, SINGLES
@@ -58,7 +58,6 @@ def _adaptation(name: str, *methods: str, tuning_tokens: int, statistics_tokens:
 
 
 def _overlaid(arm: Arm, *settings: str) -> Source:
-    """The small recipe of an arm, with settings in place of its grid."""
     assert isinstance(arm.small, Source)
     return arm.small._replace(settings=(*arm.small.settings, *settings), grid=None)
 
@@ -108,6 +107,7 @@ NEURAL_CACHE = Claim(
 SOURCE = "Kalamkar et al. 2019, A study of BFLOAT16 for deep learning training"
 MARGIN = 0.005
 BF16 = ", bf16"  # behind what is trained or measured in bf16
+ENDINGS: dict[Precision, str] = {"float32": "", "bf16": BF16}
 
 RATE = "training.optimiser.lr=20", "training.fine_tune.lr=20"  # the middle one of the three rates of networks of words
 
@@ -135,7 +135,7 @@ BF16_TRAINING = Claim(
 def by_precision(folder: Path, methods: Sequence[str], tokens: int, statistics_tokens: int) -> Measurement:
     """Perplexity of the first test `tokens`, static and by `methods` at their defaults, in both precisions."""
     figures = dict[str, float]()
-    for precision, ending in (("float32", ""), ("bf16", BF16)):
+    for precision, ending in ENDINGS.items():
         with products_in(precision):
             found = adapted(folder, methods, 0, tokens, statistics_tokens).figures
         figures |= {name + ending: found[name] for name in ("static", *methods)}
@@ -149,7 +149,7 @@ BF16_EVALUATION = Claim(
     sentence="evaluation with products in bf16, static, dynamic and with the cache, has the perplexity of float32",
     source=SOURCE, arms=tuple(replace(arm, label=label) for label, arm in IN_BF16.items()),
     measure=ClaimMeasure(
-        "by-precision", {way + ending: f"perplexity, {way}{ending}" for way in _WAYS for ending in ("", BF16)},
+        "by-precision", {way + ending: f"perplexity, {way}{ending}" for way in _WAYS for ending in ENDINGS.values()},
         by_precision, {"methods": _WAYS[1:], "tokens": 10_000, "statistics_tokens": 50_000}, minutes=1.5,
     ),
     comparisons=tuple(

@@ -144,11 +144,9 @@ class Models(NamedTuple):
     share: float
 
     def joined(self, by_counts: npt.NDArray[Any], by_network: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The log of the interpolated probabilities."""
         return average_probabilities([by_network, by_counts], [self.share, 1 - self.share])
 
     def log_probs(self, sentences: Sequence[Ids]) -> tuple[list[float], list[float], list[float]]:
-        """The log-probability of each sentence by the counts, by the network and by both."""
         first = self.run.first
         order = sorted(range(len(sentences)), key=lambda index: len(sentences[index]))
         scored = score_sentences(self.run.model, (sentences[index] for index in order), first, batch_size=128)
@@ -173,7 +171,6 @@ class Lists(NamedTuple):
 
 
 def hear(run: TextRun, confusion: Confusion, tokens: Ids, utterances: int, seed: Sequence[int]) -> Lists:
-    """The lists of lines drawn from a split without unknown words."""
     draw, words, eos = np.random.default_rng(seed), run.vocabulary.words, run.vocabulary.eos
     assert eos is not None
     known = [line for line in lines_of(tokens, eos) if run.vocabulary.unk not in line and len(line) >= SHORTEST]
@@ -191,7 +188,6 @@ SHORTEST = 5  # tokens of the shortest line that is heard
 
 
 def lines_of(tokens: Ids, eos: int) -> Iterator[list[int]]:
-    """The lines of a stream, without their ends."""
     ends = np.flatnonzero(np.asarray(tokens) == eos)
     for start, stop in zip([0, *(ends[:-1] + 1)], ends, strict=True):
         yield np.asarray(tokens[start:stop]).tolist()
@@ -217,7 +213,6 @@ ARMS = tuple(
 
 
 def _below(metric: str, better: str, worse: str, arm: Arm) -> Ratio:
-    """One metric of an arm is lower than another of the same arm."""
     names = f"{metric}, {better}", f"{metric}, {worse}"
     return Ratio(
         f"{names[0]} of {arm.label} is lower than {names[1]}", names[0], arm.label, arm.label, 0.0, 1.0, names[1]

@@ -97,7 +97,7 @@ ELMAN_AGREEMENT = Claim(
     sentence="a simple recurrent network learns number agreement across embedded clauses; so do GRU and LSTM",
     source="Elman 1991, section 4",
     arms=tuple(
-        Arm(cell, *[Source(f"grammar/{cell.lower()}.toml", quick=QUICK)] * 2) for cell in (SRN, GRU, LSTM)
+        Arm(cell, (source := Source(f"grammar/{cell.lower()}.toml", quick=QUICK)), source) for cell in (SRN, GRU, LSTM)
     ),
     measure=AGREEMENT,
     comparisons=tuple(Bound("accuracy, 2 levels", cell, 0.95, exceeds=True) for cell in (SRN, GRU, LSTM)),
@@ -115,7 +115,7 @@ STARTING_SMALL = Claim(
     sentence="a simple recurrent network gets closer to the grammar when it starts small, by sentences or by memory",
     source="Elman 1991, section 3; Elman 1993, sections 2 and 3",
     arms=tuple(
-        Arm(label, *(Source(f"reproduce/small-grammar{end}.toml", more, grid=RATES) for more in ((), MORE)))
+        Arm(label, (source := Source(f"reproduce/small-grammar{end}.toml", grid=RATES)), source._replace(settings=MORE))
         for label, end in {SRN: "", **STARTING}.items()
     ),
     measure=AGREEMENT, comparisons=tuple(lower("divergence", arm, SRN) for arm in STARTING),

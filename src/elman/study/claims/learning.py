@@ -83,7 +83,6 @@ def seconds_per_step(cell: config.Cell, units: int, repetitions: int, symbols: i
 
 
 def symbol_model(cell: config.Cell, units: int, symbols: int = SYMBOLS) -> LanguageModel:
-    """One layer over symbols."""
     core = Stack(sizes=(units,), cell=cell)
     return build_model(config.Model(encoder=Lookup(size=4), core=core), symbols)
 

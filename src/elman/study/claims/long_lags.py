@@ -48,7 +48,7 @@ class LearntError:
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
         threads = torch.get_num_threads()
-        outcome, _ = train_trial(msgspec.structs.replace(self.trial, seed=seed))
+        outcome = train_trial(msgspec.structs.replace(self.trial, seed=seed))[0]
         torch.set_num_threads(threads)
         figures = {"error": outcome.error, "steps": float(outcome.steps)}
         return Measurement(figures, {"error": [error for _, error in outcome.curve]})

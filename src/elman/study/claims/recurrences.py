@@ -114,12 +114,10 @@ class Setting(NamedTuple):
         return self.of(label, RECURRENCES[label], RECURRENCES[label].widths[self.place])
 
     def of(self, label: str, recurrence: Recurrence, size: int) -> Arm:
-        """A recurrence of a width."""
         return self.source.arm(label, ANNEALED, FREQUENCIES, recurrence.core(size, self.dropout))
 
     @property
     def measure(self) -> ClaimMeasure:
-        """The losses of both splits, the costs, and what is reached in the time."""
         reached = {in_time(self.unit): f"{self.unit}, valid, in {self.seconds:.0f} s of processor time"}
         constants = {"seconds": self.seconds, **CONSTANTS}
         return ClaimMeasure(
@@ -131,7 +129,12 @@ class Setting(NamedTuple):
     def claim(self, data: str, does: str, text: str, **others: Any) -> Claim:
         """That no other recurrence `does` better than the LSTM."""
         metric = f"test {self.unit}"
-        facts = {"measure": self.measure, "metric": metric, "source": SOURCE, "comparisons": no_better(metric)}
+        facts: dict[str, Any] = {
+            "measure": self.measure,
+            "metric": metric,
+            "source": SOURCE,
+            "comparisons": no_better(metric),
+        }
         return Claim(
             name=f"recurrences-on-{data}", sentence=f"at as many weights no other recurrence {does}",
             arms=tuple(map(self.arm, RECURRENCES)), notes=NOTES.format(text=text, within=self.within), **facts | others,

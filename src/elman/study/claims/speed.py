@@ -47,7 +47,6 @@ SECONDS = "processor time of training steps, in seconds"
 
 
 def course(unit: str) -> tuple[str, str]:
-    """The curves of a measurement that show the validation while training."""
     return SECONDS, f"{unit}, valid"
 
 

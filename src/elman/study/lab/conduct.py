@@ -80,7 +80,6 @@ class Climb(Programme[Trial]):
         )  # fmt: skip
 
     def ended(self, trial: Trial, failure: str | None) -> None:
-        """Continue the chains that waited for a trial."""
         assert failure is None
         for chain in self._chains_of.pop(trial):
             self.found[chain].append(self._results[trial])
@@ -100,7 +99,6 @@ def conduct(chains: Sequence[Chain], folder: Path, launch: Launch, tell: Tell) -
 
 
 def reach(results: Sequence[TrialResult]) -> int:
-    """The longest span that was learnt, 0 for none."""
     return max((result.trial.span for result in results if result.solved), default=0)
 
 
@@ -124,7 +122,6 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summarise(results: Results) -> list[Summary]:
-    """One summary per task, cell and rule, in the order of the chains."""
     groups: dict[tuple[str, str, str], list[list[TrialResult]]] = {}
     for chain, outcomes in results.items():
         groups.setdefault((chain.first.task, chain.first.cell, chain.first.rule), []).append(outcomes)
@@ -143,7 +140,6 @@ def summarise(results: Results) -> list[Summary]:
 
 
 def to_builtins(results: Results) -> dict[str, Any]:
-    """The summaries, and every trial without its curves, for --json."""
     trials = [
         msgspec.to_builtins(found.trial)
         | {"solved": found.solved, "error": found.error, "steps": found.steps, "seconds": found.seconds}
@@ -188,7 +184,6 @@ TASKS = (("recall", 32), ("adding", 32))
 
 
 def chains(seeds: int, budget: float, longest: int) -> list[Chain]:
-    """The lesson: every rung of the ladder on both tasks."""
     return [
         Chain(Trial(task=task, cell=rung.cell, span=span, seed=seed, budget=budget), longest)
         for task, span in TASKS

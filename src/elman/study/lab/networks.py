@@ -182,7 +182,6 @@ class RidgeReadout(Learner):
 
     @torch.no_grad()
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """The loss is that of the new readout."""
         choice = model.output.choice
         assert isinstance(choice, GaussianChoice)
         assert batch.mask is not None

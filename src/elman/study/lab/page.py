@@ -39,7 +39,6 @@ def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[
 
 
 def table(rows: list[Summary]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows."""
     header = ["task", "cell", "rule", "span learnt", "by seed", "steps at first", "error at first", "weights", "CPU s"]
     return header, [
         [row.task, row.cell, row.rule, _span(row.median), ", ".join(str(span or "none") for span in row.spans),
@@ -50,7 +49,6 @@ def table(rows: list[Summary]) -> tuple[list[str], list[list[str]]]:
 
 
 def verdict(rows: Sequence[Summary]) -> str:
-    """Which networks learn the longest span of each task."""
     parts = []
     for task in dict.fromkeys(row.task for row in rows):
         best = max(row.median for row in rows if row.task == task)
@@ -69,7 +67,6 @@ def _span(span: float) -> str:
 
 
 def _chains(task: str, results: Results) -> list[tuple[str, int, list[TrialResult]]]:
-    """(name, seed, outcomes) of the chains of a task."""
     chains = ((chain.first, outcomes) for chain, outcomes in results.items())
     return [(_name(t.cell, t.rule), t.seed, outcomes) for t, outcomes in chains if t.task == task]
 

@@ -162,7 +162,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return any(row.test is not None for row in self.rows)
 
     def line(self) -> str:
-        """The result in a sentence."""
         if self.best is None:
             diverged = sum(row.state == "diverged" for row in self.rows)
             return f"No setting has a finite loss; {diverged} diverged." if diverged else "No setting is finished."
@@ -188,7 +187,6 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """As JSON."""
         best = None if self.best is None else {"label": self.best.label, "settings": self.best.settings}
         return {
             "figure": f"nats per {self.scale.unit}, validation", "rows": msgspec.to_builtins(self.rows, str_keys=True),

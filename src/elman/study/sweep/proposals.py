@@ -82,7 +82,6 @@ class Proposals(Programme[PlannedRun]):
         return []
 
     def ended(self, run: PlannedRun, failure: str | None) -> None:
-        """Record a trial that has ended: by its value, as pruned, or as failed."""
         for number in sorted(self._open):
             one = self.tried[number]
             if run.folder not in one.folders:

@@ -55,7 +55,6 @@ class Range(msgspec.Struct, frozen=True, tag_field="kind", tag="range"):
         return self.text(self.low + share * (self.high - self.low))
 
     def text(self, value: float) -> str:
-        """A number of the range as TOML."""
         return str(int(value)) if self.scale == "int" else repr(min(self.high, max(self.low, float(f"{value:.4g}"))))
 
     @property
@@ -73,7 +72,6 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def settings(self) -> list[str]:
-        """As `--set` of `elman train` takes them."""
         return [f"{key}={text}" for key, text in self.values]
 
 
