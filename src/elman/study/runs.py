@@ -174,12 +174,13 @@ def _train(run: PlannedRun, machine: Machine) -> None:
 Watch = Callable[[Count[PlannedRun]], None]
 
 
-def reporting(tell: Tell, every: float = 30.0) -> Watch:
+def reporting(tell: Tell) -> Watch:
+    """Report how far the training of many runs is, every half minute."""
     last = time.monotonic()
 
     def watch(count: Count[PlannedRun]) -> None:
         nonlocal last
-        if time.monotonic() - last > every:
+        if time.monotonic() - last > 30:
             last = time.monotonic()
             failed = f", {count.failed} failed" if count.failed else ""
             left = "" if count.seconds_left is None else f", about {count.seconds_left / 60:.1f} minutes left"
@@ -189,6 +190,6 @@ def reporting(tell: Tell, every: float = 30.0) -> Watch:
     return watch
 
 
-def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: float = 30.0) -> None:
+def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell) -> None:
     """Train the runs that are not trained yet, as `runner.carry_out`; raises UserError where one of them failed."""
-    carry_out(Programme(runs), lambda run: run.work(machine), machine.launch, tell, reporting(tell, every))
+    carry_out(Programme(runs), lambda run: run.work(machine), machine.launch, tell, reporting(tell))

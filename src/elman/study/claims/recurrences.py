@@ -129,15 +129,11 @@ class Setting(NamedTuple):
     def claim(self, data: str, does: str, text: str, **others: Any) -> Claim:
         """That no other recurrence `does` better than the LSTM."""
         metric = f"test {self.unit}"
-        facts: dict[str, Any] = {
-            "measure": self.measure,
-            "metric": metric,
-            "source": SOURCE,
-            "comparisons": no_better(metric),
-        }
+        facts: dict[str, Any] = {"measure": self.measure, "comparisons": no_better(metric)}
         return Claim(
             name=f"recurrences-on-{data}", sentence=f"at as many weights no other recurrence {does}",
-            arms=tuple(map(self.arm, RECURRENCES)), notes=NOTES.format(text=text, within=self.within), **facts | others,
+            arms=tuple(map(self.arm, RECURRENCES)), notes=NOTES.format(text=text, within=self.within),
+            **facts | {"metric": metric, "source": SOURCE} | others,
         )  # fmt: skip
 
 
