@@ -49,8 +49,8 @@ def compare(recipe: config.Recipe, data: str, delta: float, steps: int, others: 
     return {
         "delta": delta, "active": active, "steps": steps, "threads": torch.get_num_threads(),
         "largest_sigma_1": found.largest, "largest_deviation_from_svd": found.deviation,
-        "skipped": sum(count == 0 for count in found.computed),
-        "all_computed": sum(count == columns for count in found.computed), "costs": costs,
+        "skipped": sum(count == 0 for count in found.default.computed[1:]),
+        "all_computed": sum(count == columns for count in found.default.computed[1:]), "costs": costs,
     }  # fmt: skip
 
 

@@ -46,11 +46,15 @@ class TrialOptions:
         self, command: str, chains: "list[Chain]", launching: LaunchOptions, title: str, text: list[str]
     ) -> None:
         """Run the trials that are not finished, print the outcomes of all, and write the page."""
+        from elman.data.classic import classic_task
         from elman.study.lab.conduct import conduct, summarise, to_builtins
+        from elman.study.lab.networks import build_network, learner_of
         from elman.study.lab.page import table, verdict, write_laboratory
         from elman.study.runner import Stopped
 
-        _check(chains)
+        for trial in {msgspec.structs.replace(chain.first, seed=0) for chain in chains}:  # what does not exist or fit
+            model = build_network(classic_task(trial.task), trial.cell, trial.size)
+            learner_of(model, trial.rule).check(model, trial.columns)
         out = self.out or Path("runs") / f"lab-{command}"
         launch = launching.launch(out)
         with making(out):
@@ -75,10 +79,10 @@ def list_tasks(*, as_json: AsJson = False) -> None:
     from elman.data.classic import TASKS
 
     fields = ("name", "sentence", "source", "kind", "span", "solved", "chance")
-    rows = [{field: getattr(task, field) for field in fields} for task in TASKS.values()]
+    facts = [{field: getattr(task, field) for field in fields} for task in TASKS.values()]
     header = ["task", "what is to be learnt", "first span", "learnt below", "chance"]
-    keys = ("name", "sentence", "span", "solved", "chance")
-    show.print_result(as_json, rows, ("classic tasks", header, [[str(row[key]) for key in keys] for row in rows]))
+    rows = [[str(fact[key]) for key in ("name", "sentence", "span", "solved", "chance")] for fact in facts]
+    show.print_result(as_json, facts, ("classic tasks", header, rows))
 
 
 @app.command(name="cells")
@@ -90,10 +94,9 @@ def list_cells(*, as_json: AsJson = False) -> None:
     """
     from elman.study.lab.networks import NETWORKS, RULES
 
-    networks = {name: network.sentence for name, network in NETWORKS.items()}
-    cells = ("cells", ["cell", "what it is"], [[*row] for row in networks.items()])
-    rules = ("rules", ["rule", "what it is"], [[*row] for row in RULES.items()])
-    show.print_result(as_json, {"cells": networks, "rules": RULES}, cells, rules)
+    facts = {"cells": {name: network.sentence for name, network in NETWORKS.items()}, "rules": RULES}
+    tables = [(name, [name[:-1], "what it is"], [[*row] for row in found.items()]) for name, found in facts.items()]
+    show.print_result(as_json, facts, *tables)
 
 
 @app.command
@@ -238,16 +241,10 @@ def heads(
     )
     page = write_heads(out, looks, title=f"The heads of {cell} on {task}, span {shown}", text=[text])
     facts = {
-        "trial": msgspec.to_builtins(trial),
-        "solved": result.solved,
-        "steps": result.steps,
-        "seconds": result.seconds,
-        "tested": shown,
-        "error": looks.error,
-        "largest_weight": looks.largest,
-        "read_where_written": looks.found,
-        "report": str(page),
-    }
+        "trial": msgspec.to_builtins(trial), "solved": result.solved, "steps": result.steps,
+        "seconds": result.seconds, "tested": shown, "error": looks.error, "largest_weight": looks.largest,
+        "read_where_written": looks.found, "report": str(page),
+    }  # fmt: skip
     show.print_result(as_json, facts, notes=[text, verdict(looks), f"page: {page}"])
 
 
@@ -263,13 +260,3 @@ def _names(option: str, value: str) -> list[str]:
     if not names:
         raise UserError(f"--{option} is empty; give names with commas between (`elman lab {_LISTED[option]}`)")
     return names
-
-
-def _check(chains: "list[Chain]") -> None:
-    """Raises UserError for what does not exist or fit together, before anything is run."""
-    from elman.data.classic import classic_task
-    from elman.study.lab.networks import build_network, learner_of
-
-    for trial in {msgspec.structs.replace(chain.first, seed=0) for chain in chains}:
-        model = build_network(classic_task(trial.task), trial.cell, trial.size)
-        learner_of(model, trial.rule).check(model, trial.columns)

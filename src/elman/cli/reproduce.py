@@ -1,8 +1,7 @@
 """elman reproduce."""
 
 import contextlib
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,7 @@ from elman.errors import UserError, counted
 if TYPE_CHECKING:
     from elman.study.claim import Scale
     from elman.study.conduct import Reproduction
-    from elman.study.plan import Plan
+    from elman.study.store import Plan
     from elman.study.summary import Summary
 
 
@@ -68,8 +67,7 @@ def reproduce(
         return _list(common.as_json)
     from elman.study.claim import scale_of
     from elman.study.claims import choose
-    from elman.study.conduct import batches, conduct, train_together
-    from elman.study.plan import plan, total_minutes
+    from elman.study.conduct import batches, conduct, plan, total_minutes, train_together
     from elman.study.runner import Stopped
     from elman.study.runs import Machine as Pool
     from elman.study.store import Store
@@ -96,12 +94,26 @@ def reproduce(
     plans: list[Plan] = []
     outcomes: list[Reproduction] = []
     failed: list[str] = []
-    attempt = partial(_attempt, failed, console.print if several else None)
+
+    @contextlib.contextmanager
+    def attempt(claim: str) -> Iterator[None]:
+        """Report an error of one claim of several, so that the next can be tried."""
+        try:
+            yield
+        except UserError as error:
+            if not several:
+                raise
+            console.print(f"{claim}: left out: {error}")
+            failed.append(claim)
+
     try:
         for claim in claims:
             with attempt(claim.name):
-                plans.append(plan(claim, store, chosen, seeds, pool))
-                console.print(_planned(plans[-1]))
+                plans.append(made := plan(claim, store, chosen, seeds, pool))
+                console.print(
+                    f"{claim.name}, {made.scale} scale, seeds {made.seeds[0]} to {made.seeds[-1]}:"
+                    f" {sum(map(len, made.runs.values()))} runs, {len(made.waiting)} to train"
+                )
         console.print(f"planned: {_minutes(total_minutes(plans, pool))} in all, {launch.at_once} in parallel")
         for batch in [plans] if len(names) > 1 else batches(plans, launch.at_once):
             if len(batch) > 1:
@@ -127,24 +139,6 @@ def reproduce(
     return 1 if failed else 0
 
 
-@contextlib.contextmanager
-def _attempt(failed: list[str], tell: Callable[[str], None] | None, name: str) -> Iterator[None]:
-    """Report an error of one claim, so that the next can be tried; without `tell` it is raised."""
-    try:
-        yield
-    except UserError as error:
-        if tell is None:
-            raise
-        tell(f"{name}: left out: {error}")
-        failed.append(name)
-
-
-def _planned(planned: "Plan") -> str:
-    every, to_train = sum(map(len, planned.runs.values())), len(planned.waiting)
-    seeds = f"seeds {planned.seeds[0]} to {planned.seeds[-1]}"
-    return f"{planned.claim.name}, {planned.scale} scale, {seeds}: {every} runs, {to_train} to train"
-
-
 def _minutes(minutes: float) -> str:
     if minutes < 1.5:
         return "about a minute or less"
@@ -157,8 +151,7 @@ def _print(outcome: "Reproduction") -> None:
     from elman.study.page import table
 
     claim = outcome.plan.claim
-    header, rows = table(outcome.record)
-    show.print_table(f"{claim.sentence} ({claim.source})", header, rows)
+    show.print_table(f"{claim.sentence} ({claim.source})", *table(outcome.record))
     for verdict in outcome.verdicts:
         print(f"{verdict.statement}: {verdict.line}")
         print(f"  {verdict.figures}")
@@ -174,43 +167,34 @@ def _summary_of(out: Path, scale: "Scale") -> "Summary":
 
 
 def _summary(out: Path, scale: "Scale", into: Path | None, *, as_json: bool) -> int:
-    from elman.study.summary_files import HEADER, rows, write_index, write_markdown
+    from elman.study.summary import HEADER
+    from elman.study.summary_files import write_index, write_markdown
 
-    summary = _summary_of(out, scale)
-    pages = [write_index(out, summary), *([] if into is None else [write_markdown(into, summary)])]
-    notes = [summary.chance, *(f"summary: {page}" for page in pages), summary.tally]
-    show.print_result(as_json, summary.facts(), (f"Claims at the scale {scale}", HEADER, rows(summary)), notes=notes)
+    found = _summary_of(out, scale)
+    pages = [write_index(out, found), *([] if into is None else [write_markdown(into, found)])]
+    notes = [found.chance, *(f"summary: {page}" for page in pages), found.tally]
+    show.print_result(as_json, found.facts(), (f"Claims at the scale {scale}", HEADER, found.table()), notes=notes)
     return 0
 
 
 def _list(as_json: bool) -> int:
     from elman.study.claim import SCALES
     from elman.study.claims import CLAIMS
-    from elman.study.plan import nominal_minutes
+    from elman.study.conduct import nominal_minutes
 
     facts, notes = [], []
     for claim in CLAIMS.values():
-        scales = [scale for scale in SCALES if claim.has(scale)]
-        minutes = {scale: nominal_minutes(claim, scale) for scale in scales}
-        seeds = {scale: claim.num_seeds(scale) for scale in scales}
+        minutes = {scale: nominal_minutes(claim, scale) for scale in SCALES if claim.has(scale)}
+        seeds = {scale: claim.num_seeds(scale) for scale in minutes}
         facts.append(
-            {
-                "name": claim.name,
-                "claim": claim.sentence,
-                "source": claim.source,
-                "minutes": minutes,
-                "arms": [arm.label for arm in claim.arms],
-                "seeds": seeds,
-                "data": claim.data,
-            }
-        )
+            {"name": claim.name, "claim": claim.sentence, "source": claim.source, "minutes": minutes,
+             "arms": [arm.label for arm in claim.arms], "seeds": seeds, "data": claim.data}
+        )  # fmt: skip
         notes += [claim.name + (" (needs --data)" if claim.data else ""), f"  {claim.sentence}", f"  {claim.source}"]
-        if claim.data is not None:
-            notes.append(f"  --data: {claim.data}")
-        arms = len(claim.arms)
+        notes += [] if claim.data is None else [f"  --data: {claim.data}"]
+        arms = counted(len(claim.arms), "arm")
         notes += [
-            f"  {scale}: {counted(arms, 'arm')}, {counted(seeds[scale], 'seed')}, {_minutes(minutes[scale])}"
-            for scale in scales
+            f"  {scale}: {arms}, {counted(seeds[scale], 'seed')}, {_minutes(minutes[scale])}" for scale in minutes
         ]
     notes.append("Times are those of one thread, with nothing trained; claims share runs.")
     show.print_result(as_json, facts, notes=notes)

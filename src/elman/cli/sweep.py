@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from elman.study.runner import Count
     from elman.study.runs import Machine, PlannedRun, Watch
     from elman.study.sweep.conduct import Advance, Result
-    from elman.study.sweep.question import SearchName, Sweep
+    from elman.study.sweep.question import Sweep
 
 Varied = Annotated[
     tuple[str, ...],
@@ -72,17 +72,50 @@ def sweep(
         resume: continue the sweep in --out without repeating its RECIPE and --set
         dry_run: list the runs and estimate their time; nothing is trained
     """
+    from elman.config.toml import resolve
+    from elman.data.catalog.prepare import is_known
     from elman.study.runner import Stopped
     from elman.study.runs import Machine
     from elman.study.sweep.conduct import conduct
+    from elman.study.sweep.question import TRIALS, Question, open_sweep, parse_seeds, reopen_sweep, with_more
+    from elman.study.sweep.space import parse_settings
 
     if common.precision is not None:
         raise UserError("--precision: the runs have the precision of their recipe; use --set training.precision=bf16")
     common.place()
-    asked = _asked(recipe, settings, seeds, search, trials, seed, data, out, resume=resume)
-    machine = Machine(
-        launching.launch(asked.out, common.device), common.device, common.threads, trackers_of_runs(track)
-    )
+    chosen = None if seeds is None else parse_seeds(seeds)
+    if recipe is None:
+        if not resume:
+            raise UserError("RECIPE is missing; give one, such as recipes/shakespeare/demo.toml, or --resume --out DIR")
+        if out is None:
+            raise UserError("--resume needs --out DIR, the folder of the sweep")
+        given = {"--set": bool(settings), "--search": search != "grid", "--seed": seed != 0, "--data": data is not None}
+        for name in (name for name, is_given in given.items() if is_given):
+            raise UserError(f"{name}: the sweep in {out} has its own; leave it out, or give the RECIPE too")
+        asked = with_more(reopen_sweep(out), chosen, trials)
+    else:
+        recipe = resolve(recipe)
+        out = out or Path("runs") / f"sweep-{recipe.stem}"
+        if resume and not out.is_dir():
+            raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
+        if search not in ("grid", "random", "optuna"):
+            raise UserError(f"--search {search}: choose grid, random or optuna")
+        if search == "grid" and trials is not None:
+            raise UserError("--trials belongs to --search random or optuna; a grid tries every combination")
+        space = parse_settings(settings)
+        if search != "grid" and not space.axes:
+            raise UserError(f"--search {search}: there is nothing to vary; give --set KEY=VALUE,VALUE or a range")
+        question = Question(
+            space=space,
+            search=search,  # type: ignore[arg-type]
+            trials=None if search == "grid" else trials or TRIALS,
+            seeds=chosen or (1,),
+            sampler_seed=seed,
+            data=data if data is None or is_known(data) else str(Path(data).absolute()),
+        )
+        asked = open_sweep(out, recipe, question)
+    launch = launching.launch(asked.out, common.device)
+    machine = Machine(launch, common.device, common.threads, trackers_of_runs(track))
     if dry_run:
         _dry_run(asked, machine, as_json=common.as_json)
         return 0
@@ -99,62 +132,6 @@ def sweep(
         later = "a failed trial of Optuna is not tried again" if is_final else "the same command tries them again"
         console.print(f"{result.found.failed} runs failed; {later}")
     return 1 if result.found.failed else 0
-
-
-def _asked(
-    recipe: Path | None,
-    settings: tuple[str, ...],
-    seeds: str | None,
-    search: str,
-    trials: int | None,
-    seed: int,
-    data: str | None,
-    out: Path | None,
-    *,
-    resume: bool,
-) -> "Sweep":
-    """The sweep that is asked for: a new one, or that of a folder, which may get more seeds and trials."""
-    from elman.config.toml import resolve
-    from elman.data.catalog.prepare import is_known
-    from elman.study.sweep.conduct import with_more
-    from elman.study.sweep.question import TRIALS, Question, open_sweep, parse_seeds, reopen_sweep
-    from elman.study.sweep.space import parse_settings
-
-    chosen = None if seeds is None else parse_seeds(seeds)
-    if recipe is None:
-        if not resume:
-            raise UserError("RECIPE is missing; give one, such as recipes/shakespeare/demo.toml, or --resume --out DIR")
-        if out is None:
-            raise UserError("--resume needs --out DIR, the folder of the sweep")
-        given = {"--set": bool(settings), "--search": search != "grid", "--seed": seed != 0, "--data": data is not None}
-        for name in (name for name, is_given in given.items() if is_given):
-            raise UserError(f"{name}: the sweep in {out} has its own; leave it out, or give the RECIPE too")
-        return with_more(reopen_sweep(out), chosen, trials)
-    recipe = resolve(recipe)
-    out = out or Path("runs") / f"sweep-{recipe.stem}"
-    if resume and not out.is_dir():
-        raise UserError(f"--resume: there is no folder {out}; leave --resume out to begin")
-    how = _search_of(search)
-    if how == "grid" and trials is not None:
-        raise UserError("--trials belongs to --search random or optuna; a grid tries every combination")
-    space = parse_settings(settings)
-    if how != "grid" and not space.axes:
-        raise UserError(f"--search {how}: there is nothing to vary; give --set KEY=VALUE,VALUE or a range")
-    question = Question(
-        space=space,
-        search=how,
-        trials=None if how == "grid" else trials or TRIALS,
-        seeds=chosen or (1,),
-        sampler_seed=seed,
-        data=data if data is None or is_known(data) else str(Path(data).absolute()),
-    )
-    return open_sweep(out, recipe, question)
-
-
-def _search_of(name: str) -> "SearchName":
-    if name in ("grid", "random", "optuna"):
-        return name  # type: ignore[return-value]
-    raise UserError(f"--search {name}: choose grid, random or optuna")
 
 
 @contextlib.contextmanager
@@ -183,18 +160,21 @@ def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
 
 def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
     """List the runs with their states and the minutes of each."""
-    from elman.study.sweep.conduct import Everything, known_settings, minutes_of
+    from elman.study.sweep.conduct import Everything, minutes_of
     from elman.study.sweep.proposals import ended_trials
     from elman.study.sweep.question import TRIALS
 
-    question = asked.question
-    everything = Everything(asked, known_settings(asked))
+    question, tried = asked.question, Everything(asked).tried
     with progress.counting("timing a few steps") as advance:
-        minutes = dict(minutes_of(asked, machine, advance))
-    runs = [run for one in everything.tried for run in one.runs]
-    waiting = [run for run in runs if run.is_open]
-    rows = [[run.label, str(run.recipe.seed), run.status.value, f"{minutes[run.label]:.1f}"] for run in runs]
-    left, total = len(waiting), sum(minutes[run.label] for run in waiting)
+        minutes = minutes_of(asked, machine, advance)
+    facts = [
+        {"label": run.label, "seed": run.recipe.seed, "state": run.status.value, "folder": str(run.folder),
+         "minutes": minutes[run.label]} for one in tried for run in one.runs
+    ]  # fmt: skip
+    rows = [[str(one["label"]), str(one["seed"]), str(one["state"]), f"{one['minutes']:.1f}"] for one in facts]
+    waiting = [minutes[run.label] for one in tried for run in one.runs if run.is_open]
+    left, total = len(waiting), sum(waiting)
+    note = f"{len(tried)} settings, {len(question.seeds)} seeds: {len(rows)} runs, {left} to train."
     if question.search == "optuna":
         trials, ended = question.trials or TRIALS, ended_trials(asked.out)
         left = max(0, trials - ended) * len(question.seeds)
@@ -202,31 +182,19 @@ def _dry_run(asked: "Sweep", machine: "Machine", *, as_json: bool) -> None:
         note = (
             f"Optuna: {trials} trials, {ended} ended, {left} runs left; listed are settings at the ends of all ranges."
         )
-    else:
-        note = (
-            f"{len(everything.tried)} settings, {len(question.seeds)} seeds: {len(runs)} runs, {len(waiting)} to train."
-        )
     together = max(1, min(machine.launch.at_once, left))
     time = f"About {total / together:.1f} minutes, {together} in parallel, at the speed of this machine."
-    facts = {
-        "question": msgspec.to_builtins(question),
-        "runs": [
-            {"label": run.label, "seed": run.recipe.seed, "state": run.status.value, "folder": str(run.folder),
-             "minutes": minutes[run.label]} for run in runs
-        ],
-        "minutes": total / together,
-    }  # fmt: skip
-    show.print_result(
-        as_json, facts, (str(asked.out), ["setting", "seed", "state", "minutes"], rows), notes=[note, time]
-    )
+    found = {"question": msgspec.to_builtins(question), "runs": facts, "minutes": total / together}
+    table = (str(asked.out), ["setting", "seed", "state", "minutes"], rows)
+    show.print_result(as_json, found, table, notes=[note, time])
 
 
 def _print(asked: "Sweep", result: "Result", *, as_json: bool) -> None:
-    found = result.found
-    facts = {"out": str(asked.out), **found.facts(), "report": str(result.page)}
-    notes = [found.line(), *([] if result.best is None else [f"best: {result.best}"]), f"report: {result.page}"]
-    if found.best_test is not None:
-        from elman.study.sweep.found import reported
+    from elman.study.sweep.found import reported
 
-        notes.insert(1, f"Its test {found.scale.name}: {reported(found.scale, found.best_test)}.")
+    found, notes = result.found, [result.found.line()]
+    if found.best_test is not None:
+        notes.append(f"Its test {found.scale.name}: {reported(found.scale, found.best_test)}.")
+    notes += [*([] if result.best is None else [f"best: {result.best}"]), f"report: {result.page}"]
+    facts = {"out": str(asked.out), **found.facts(), "report": str(result.page)}
     show.print_result(as_json, facts, (asked.name, found.header(), found.table()), notes=notes)

@@ -14,14 +14,12 @@ from elman.errors import UserError
 from elman.study.comparison import Comparison
 from elman.study.statistics import seeds_needed
 
-Scale = Literal["quick", "small", "paper"]
-"""Indicative in minutes, decisive on two cores, and as published."""
+Scale = Literal["quick", "small", "paper"]  # indicative in minutes, decisive on two cores, and as published
 
 SCALES: tuple[Scale, ...] = get_args(Scale)
 
 
 def scale_of(name: str) -> Scale:
-    """The scale called `name`; raises UserError if there is none."""
     if name in SCALES:
         return name
     raise UserError(f"--scale {name}: choose {', '.join(SCALES[:-1])} or {SCALES[-1]}")
@@ -59,8 +57,12 @@ class Source(NamedTuple):
     grid: Grid | None = None
 
     def at(self, seed: int, more: Sequence[str] = ()) -> Recipe:
-        """The recipe with a seed and `more` settings."""
         return load_recipe(find(self.recipe), [*self.settings, *more, f"seed={seed}"])
+
+    def arm(self, label: str, *settings: str, paper: "Source | str | None" = None) -> "Arm":
+        """An arm: this recipe with more settings, and a recipe of the paper's size."""
+        source = Source(paper) if isinstance(paper, str) else paper
+        return Arm(label, self._replace(settings=(*self.settings, *settings)), source)
 
 
 class Measurement(NamedTuple):
@@ -196,7 +198,6 @@ class Claim:
 
     @property
     def headline(self) -> str:
-        """The metric of the published figures."""
         return self.metric or self.comparisons[0].metric
 
     def among(self, labels: Collection[str]) -> "Claim":
@@ -214,21 +215,16 @@ class Claim:
             pairs = {" and ".join(one.arms) for one in self.comparisons}
             raise UserError(f"--arm: {self.name} compares none of these; it compares {'; '.join(sorted(pairs))}")
         arms = tuple(arm for arm in self.arms if arm.label in labels)
+        name = "-".join([self.name, *(re.sub(r"[^\w.]+", "-", arm.label) for arm in arms)])
+        published = {label: figure for label, figure in self.published.items() if label in labels}
         return dataclasses.replace(
-            self,
-            name="-".join([self.name, *(re.sub(r"[^\w.]+", "-", arm.label) for arm in arms)]),
-            arms=arms,
-            comparisons=comparisons,
-            metric=self.headline,
-            published={label: figure for label, figure in self.published.items() if label in labels},
+            self, name=name, arms=arms, comparisons=comparisons, metric=self.headline, published=published
         )
 
     def has(self, scale: Scale) -> bool:
-        """Whether every arm exists at a scale."""
         return all(arm.at(scale) is not None for arm in self.arms)
 
     def num_seeds(self, scale: Scale) -> int:
-        """How many seeds are trained unless --seeds is given."""
         if scale == "quick":
             return 1
         return max(2, seeds_needed(*self.seeds)) if isinstance(self.seeds, Power) else self.seeds

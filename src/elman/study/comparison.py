@@ -1,7 +1,7 @@
 """Statements about the figures of the arms of a claim, which judge themselves."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -13,7 +13,7 @@ Figures = Mapping[str, Sequence[Mapping[str, float]]]
 
 
 class ByToken(msgspec.Struct, frozen=True):
-    """The same ratio judged by token: a t test over `blocks` of the `tokens` of the test text (`reproduce.tokens`)."""
+    """The same ratio judged by token: a t test over `blocks` of the `tokens` of the test text (`measures.compare`)."""
 
     tokens: int
     blocks: int
@@ -42,7 +42,6 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """The answer as the last line of the command shows it."""
         if self.indicative:
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
@@ -52,7 +51,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def p_value(self) -> float | None:
-        """That of the test by which it was answered; None for a bound, and where there was no test."""
+        """Of the test by which it was answered; None for a bound, and where there was no test."""
         found = self.judgement
         if self.indicative and found is not None and found.answer == "undecided":
             found = None if self.by_token is None else self.by_token.judgement
@@ -77,23 +76,20 @@ class Ratio:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The labels of both."""
         return self.a, self.b
 
     @property
     def interval(self) -> tuple[float, float]:
         """Between which logarithms that of the ratio lies."""
-        return math.log(self.low) if self.low else -math.inf, math.log(self.high)
+        return _log(self.low), math.log(self.high)
 
     def verdict(self, figures: Figures) -> Verdict:
-        """The verdict on the differences of logarithms, paired by seed."""
         a = [seed[self.metric] for seed in figures[self.a]]
         b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
-        differences = [_log_ratio(x, y) for x, y in zip(a, b, strict=True)]
-        found = judge(differences, *self.interval)
+        found = judge([_log_ratio(x, y) for x, y in zip(a, b, strict=True)], *self.interval)
         names = (self.a, self.b) if self.b_metric is None else (f"{self.a} {self.metric}", f"{self.b} {self.b_metric}")
-        parts = [f"{names[0]} {spread_text(a)}", f"{names[1]} {spread_text(b)}", described(found)]
-        return Verdict(self.statement, found.answer, "; ".join(parts), found.direction, found.needs, found)
+        words = f"{names[0]} {spread_text(a)}; {names[1]} {spread_text(b)}; {described(found)}"
+        return Verdict(self.statement, found.answer, words, found.direction, found.needs, found)
 
 
 @dataclass(frozen=True)
@@ -110,17 +106,16 @@ class Bound:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The label of the one."""
         return (self.arm,)
 
     def verdict(self, figures: Figures) -> Verdict:
-        """The verdict on every seed."""
-        limits = [seed[self.limit] if isinstance(self.limit, str) else self.limit for seed in figures[self.arm]]
-        rows = [(seed[self.metric], limit) for seed, limit in zip(figures[self.arm], limits, strict=True)]
+        rows = [
+            (seed[self.metric], seed[self.limit] if isinstance(self.limit, str) else self.limit)
+            for seed in figures[self.arm]
+        ]
         kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
-        sign = ">" if self.exceeds else "<="
         shown = ", ".join(f"{plain(value)} against {plain(limit)}" for value, limit in rows)
-        statement = f"{self.metric} of {self.arm} {sign} {self.limit} in every seed"
+        statement = f"{self.metric} of {self.arm} {'>' if self.exceeds else '<='} {self.limit} in every seed"
         answer: Answer = "holds" if all(kept) else "does not hold"
         return Verdict(statement, answer, f"{self.arm} {shown}", answer)
 
@@ -135,30 +130,25 @@ class Steadier:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The labels of both."""
         return self.a, self.b
 
     def verdict(self, figures: Figures) -> Verdict:
-        """The verdict by the F test of the variances."""
-        a, b = ([_log(seed[self.metric]) for seed in figures[arm]] for arm in self.arms)
-        found = judge_spread(a, b)
-        parts = [f"{arm} {spread_text([seed[self.metric] for seed in figures[arm]])}" for arm in self.arms]
+        values = {arm: [seed[self.metric] for seed in figures[arm]] for arm in self.arms}
+        found = judge_spread(*([_log(value) for value in values[arm]] for arm in self.arms))
+        parts = [f"{arm} {spread_text(values[arm])}" for arm in self.arms]
         statement = f"{self.metric} of {self.a} varies less over seeds than of {self.b}"
         words = "; ".join([*parts, f"standard deviations, {described(found)}"])
         return Verdict(statement, found.answer, words, found.direction, found.needs, found)
 
 
-Comparison = Ratio | Bound | Steadier
-"""A statement about one metric."""
+Comparison = Ratio | Bound | Steadier  # a statement about one metric
 
 
 def lower(metric: str, a: str, b: str) -> Ratio:
-    """The metric of `a` is lower than that of `b`."""
     return Ratio(f"{metric} of {a} is lower than of {b}", metric, a, b, high=1.0)
 
 
 def higher(metric: str, a: str, b: str) -> Ratio:
-    """The metric of `a` is higher than that of `b`."""
     return Ratio(f"{metric} of {a} is higher than of {b}", metric, a, b, low=1.0)
 
 
@@ -176,24 +166,18 @@ def no_difference(metric: str, a: str, b: str, margin: float, b_metric: str | No
 
 def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = None) -> Ratio:
     """The metric of `a` is more than `factor` times that of `b`, or than another metric of `b`."""
-    other = "that" if b_metric is None else b_metric
-    statement = f"{metric} of {a} is more than {factor:g} times {other} of {b}"
+    statement = f"{metric} of {a} is more than {factor:g} times {b_metric or 'that'} of {b}"
     return Ratio(statement, metric, a, b, low=factor, b_metric=b_metric)
 
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
-    answer, direction = _worst(one.answer for one in verdicts), _worst(one.direction for one in verdicts)
-    needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
-    indicative = any(one.indicative for one in verdicts)
-    words = " | ".join(verdict.figures for verdict in verdicts)
-    return Verdict(sentence, answer, words, direction, needs, indicative=indicative)
-
-
-def _worst(answers: Iterable[Answer]) -> Answer:
-    found = set(answers)
     worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
-    return next((one for one in worst_first if one in found), "holds")
+    answer = min((one.answer for one in verdicts), key=worst_first.index, default=worst_first[-1])
+    direction = min((one.direction for one in verdicts), key=worst_first.index, default=worst_first[-1])
+    needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
+    words = " | ".join(verdict.figures for verdict in verdicts)
+    return Verdict(sentence, answer, words, direction, needs, indicative=any(one.indicative for one in verdicts))
 
 
 def indication(verdict: Verdict) -> Verdict:
@@ -210,10 +194,10 @@ def indication(verdict: Verdict) -> Verdict:
 
 def described(found: Judgement) -> str:
     """A ratio in words, with its 95 % interval and p-value where it has them."""
-    ratio = f"ratio {_exp(found.mean)}"
     if not math.isfinite(found.low):
-        return ratio
-    return f"{ratio}; 95 % interval {_exp(found.low)} to {_exp(found.high)}, p = {found.p_value:.2g}"
+        return f"ratio {_exp(found.mean)}"
+    interval = f"{_exp(found.low)} to {_exp(found.high)}"
+    return f"ratio {_exp(found.mean)}; 95 % interval {interval}, p = {found.p_value:.2g}"
 
 
 def _log_ratio(a: float, b: float) -> float:

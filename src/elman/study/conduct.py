@@ -1,4 +1,4 @@
-"""A claim from its plan to its verdict: train what is missing, measure, judge, write."""
+"""A claim from its plan to its verdict: what it needs and how long that takes; train, measure, judge, write."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,19 +6,99 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import torch
+
+from elman.config import Model
+from elman.config.recipe import Recipe
+from elman.data.catalog.prepare import locate_minimal_pairs
 from elman.jobs.launching import Tell
-from elman.study.claim import Claim, Measurement, Scale
+from elman.learning.progress import phases_of
+from elman.network.build import build_model
+from elman.network.device import choose_device
+from elman.network.output.contexts import Mixture
+from elman.network.seq2seq import SequenceToSequence
+from elman.study.claim import Claim, Computation, Measurement, Scale
 from elman.study.comparison import Verdict, indication, together
 from elman.study.measures import with_tokens
-from elman.study.measuring import measure_all
+from elman.study.measuring import at_once, measure_all, measuring_minutes
 from elman.study.page import write_claim_page
-from elman.study.plan import Plan
 from elman.study.record import ClaimRecord, record, write_record
 from elman.study.runs import Machine, train_all
-from elman.study.store import Store
+from elman.study.store import Plan, Planned, Store, trial_recipes, untrained
+from elman.tasks.open import task_of
+
+RATE = 60e9  # floating-point operations per second of one thread of a processor of 2024, in training these models
 
 RUNS_PER_JOB = 8
 """So many runs for every job are trained together: jobs that wait for the last ones then lose little time."""
+
+
+def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machine: Machine) -> Plan:
+    """Plan a reproduction; a few steps of every untrained arm are timed.
+
+    Raises UserError if there are no recipes at this scale, or data or minimal pairs cannot be used.
+    """
+    for pairs in claim.needs:
+        locate_minimal_pairs(pairs)
+    seeds = tuple(range(1, (num_seeds or claim.num_seeds(scale)) + 1))
+    runs, trials = store.plan(claim, scale, seeds), store.trials(claim, scale)
+    device, training = choose_device(machine.device), dict[Path, float]()
+    tried: list[list[Planned]] = [[trial.run for trial in some] for some in trials.values()]
+    for each in [*runs.values(), *tried]:
+        if waiting := untrained(each):
+            training |= dict.fromkeys((run.folder for run in waiting), store.minutes_of(waiting[0], device))
+    measuring = [measuring_minutes(one, claim.measure) for each in runs.values() for one in each]
+    side_by_side = max(1, min(at_once(claim.measure, machine), len(list(filter(None, measuring)))))
+    return Plan(claim, scale, seeds, runs, trials, training, sum(measuring) / side_by_side)
+
+
+def total_minutes(plans: Sequence[Plan], machine: Machine) -> float:
+    """Remaining minutes of several reproductions; a run that several of them need counts once."""
+    training = {folder: minutes for planned in plans for folder, minutes in planned.training.items()}
+    side_by_side = max(1, min(machine.launch.at_once, len(training)))
+    return sum(training.values()) / side_by_side + sum(planned.measuring for planned in plans)
+
+
+def nominal_minutes(claim: Claim, scale: Scale) -> float:
+    """Minutes on one thread to train all runs of a claim and to measure and compute, from the sizes of its networks."""
+    sources = [claim.origin(arm, scale) for arm in claim.arms]
+    computing = [source.minutes for source in sources if isinstance(source, Computation)]
+    trained = [source for source in sources if not isinstance(source, Computation)]
+    once = [training_minutes(source.at(1)) + claim.measure.minutes for source in trained]
+    tried = [training_minutes(recipe) for source in trained for _, recipe in trial_recipes(source)]
+    return claim.num_seeds(scale) * sum([*computing, *once]) + sum(tried)
+
+
+def training_minutes(recipe: Recipe) -> float:
+    """Minutes on one thread: six operations per weight and token, those of the choice for every component.
+
+    This overestimates a choice that leaves out most words, such as adaptive softmax.
+    """
+    size = task_of(recipe).nominal_size(recipe)
+    weights, reader = _weights(recipe.model, size.words)
+    epochs = sum(phase.epochs for phase in phases_of(recipe.training))
+    return 6 * (weights * size.tokens + reader * size.source_tokens) * epochs / RATE / 60
+
+
+_WEIGHTS: dict[tuple[str, int], tuple[int, int]] = {}
+"""Those of networks that were built already: most runs of a claim differ in other keys."""
+
+
+def _weights(record: Model, words: int) -> tuple[int, int]:
+    """Those that a target token passes, and those of the reader of sources."""
+    if (key := (repr(record), words)) in _WEIGHTS:
+        return _WEIGHTS[key]
+
+    def count(module: torch.nn.Module) -> int:
+        return sum(parameter.numel() for parameter in module.parameters())
+
+    with torch.device("meta"):
+        model = build_model(record, words)
+    mixed = record.output.contexts
+    components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
+    weights = count(model.core) + count(model.output.contexts) + components * count(model.output.choice)
+    _WEIGHTS[key] = weights, count(model.reader) if isinstance(model, SequenceToSequence) else 0
+    return _WEIGHTS[key]
 
 
 @dataclass(frozen=True)
@@ -75,7 +155,6 @@ def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: 
 
 
 def judged(claim: Claim, scale: Scale, measurements: Mapping[str, Sequence[Measurement]]) -> list[Verdict]:
-    """The verdict on every comparison of a claim, by token too where possible; at the scale quick indicative."""
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
     verdicts = [with_tokens(one.verdict(figures), one, measurements) for one in claim.comparisons]
     return [indication(one) for one in verdicts] if scale == "quick" else verdicts

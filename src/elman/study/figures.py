@@ -33,15 +33,14 @@ def published_number(text: str | None) -> float | None:
     return None if found is None else float(found[1].replace(",", ""))
 
 
-def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matplotlib.figure.Figure:
-    """The metric of the published figures, a dot per seed and a row per arm."""
-    rows = [
-        Row(name, arm.figures[made.headline].values, published_number(arm.published)) for name, arm in made.arms.items()
-    ]
-    return draw_dots(rows, made.metrics[made.headline], size)
-
-
 DOTS = "A dot per seed, a line at their mean; a diamond is the published figure where it is one number near ours."
+
+
+def by_seed(made: ClaimRecord, size: Literal["wide", "narrow"] = "wide") -> matplotlib.figure.Figure:
+    found = {
+        name: (arm.figures[made.headline].values, published_number(arm.published)) for name, arm in made.arms.items()
+    }
+    return draw_dots([Row(name, *row) for name, row in found.items()], made.metrics[made.headline], size)
 
 
 class Drawing(NamedTuple):
@@ -55,34 +54,31 @@ class Drawing(NamedTuple):
 
 
 def drawings(made: ClaimRecord) -> list[Drawing]:
-    """Those against costs and of the course of training, where the claim asks for them."""
-    return [one for one in (_by_cost(made), _by_course(made)) if one is not None]
+    """Those against costs and of the course of training, where the claim asks for them.
 
-
-def _by_course(made: ClaimRecord) -> Drawing | None:
-    """A line per arm, which ends in a dot; None unless the claim and all its arms have one."""
-    if made.course is None or not all(arm.course for arm in made.arms.values()):
-        return None
-    points = [Point(name, *arm.course[-1], arm.course[:-1]) for name, arm in made.arms.items()]
-    x, y = made.course
-    name = f"{made.name}-course"
-    return Drawing(name, "In the course of training", f"{y} against {x}", "a line per arm", draw_points(points, x, y))
-
-
-def _by_cost(made: ClaimRecord) -> Drawing | None:
-    """A point per arm; those of a series are a line, in the order of their costs, named where it ends."""
-    if made.cost is None:
-        return None
-    lines = defaultdict[str, list[tuple[float, float]]](list)
-    for name, arm in made.arms.items():
-        x, y = arm.figures[made.cost].mean, arm.figures[made.headline].mean
-        if x is not None and y is not None:
-            lines[arm.series or name].append((x, y))
-    pairs = zip(lines, map(sorted, lines.values()), strict=True)
-    cost, reached = made.metrics[made.cost], made.metrics[made.headline]
-    figure = draw_points([Point(name, *last, before) for name, (*before, last) in pairs], cost, reached, steps=True)
-    marks = "a line per series of arms" if any(arm.series for arm in made.arms.values()) else "a point per arm"
-    return Drawing(f"{made.name}-cost", "What it costs", f"{reached} against {cost}", marks, figure)
+    Against costs a point per arm; those of a series are a line, in the order of their costs, named where it ends. Of
+    the course a line per arm, which ends in a dot, where all arms have one.
+    """
+    found = list[Drawing]()
+    if made.cost is not None:
+        lines = defaultdict[str, list[tuple[float, float]]](list)
+        for name, arm in made.arms.items():
+            x, y = arm.figures[made.cost].mean, arm.figures[made.headline].mean
+            if x is not None and y is not None:
+                lines[arm.series or name].append((x, y))
+        cost, reached = made.metrics[made.cost], made.metrics[made.headline]
+        points = [
+            Point(name, *last, before) for name, (*before, last) in zip(lines, map(sorted, lines.values()), strict=True)
+        ]
+        marks = "a line per series of arms" if any(arm.series for arm in made.arms.values()) else "a point per arm"
+        figure = draw_points(points, cost, reached, steps=True)
+        found.append(Drawing(f"{made.name}-cost", "What it costs", f"{reached} against {cost}", marks, figure))
+    if made.course is not None and all(arm.course for arm in made.arms.values()):
+        points = [Point(name, *arm.course[-1], arm.course[:-1]) for name, arm in made.arms.items()]
+        across, reached = made.course
+        shows, figure = f"{reached} against {across}", draw_points(points, across, reached)
+        found.append(Drawing(f"{made.name}-course", "In the course of training", shows, "a line per arm", figure))
+    return found
 
 
 def validation(name: str, runs: Mapping[str, Sequence[Planned]]) -> Plot | None:
@@ -118,13 +114,11 @@ SEEDS_AND_MEAN = "Thin: a seed; thick: their mean. A ring: the first validation 
 
 
 def training_curves(name: str, runs: Mapping[str, Sequence[Planned]]) -> Markup | None:
-    """`validation`, drawn."""
     plot = validation(name, runs)
     return None if plot is None else draw(plot)
 
 
 def measured_curves(name: str, drawn: CurveAxes, measurements: Mapping[str, Sequence[Measurement]]) -> Markup:
-    """A curve of the measurements, one line per seed and arm."""
     figure, axes = canvas("wide")
     for number, each in enumerate(measurements.values()):
         for one in each:

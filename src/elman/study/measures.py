@@ -27,8 +27,7 @@ from elman.tasks.text.run import TextRun
 FIGURES = {"perplexity": "perplexity", "bits per character": "bits_per_character", "nats per step": "nll"}
 """Figures of results.json, by their names here."""
 
-NATS, TOKENS = "test nats by block", "test tokens"
-"""The curve of a measurement, and the figure beside it."""
+NATS, TOKENS = "test nats by block", "test tokens"  # the curve of a measurement, and the figure beside it
 
 METRIC = "test perplexity"
 """The metric whose ratios are judged by token: their logarithms are differences of nats per token."""
@@ -56,13 +55,11 @@ def results(folder: Path) -> Measurement:
 
 
 def by_split(name: str, figure: str) -> ClaimMeasure:
-    """One of `FIGURES` on the validation and the test split."""
     metrics = {f"{split} {figure}": f"{figure}, {split}" for split in ("valid", "test")}
     return ClaimMeasure(name, metrics, results, diverged=dict.fromkeys(metrics, math.inf))
 
 
 def with_test_text(folder: Path, block: int, streams: int) -> Measurement:
-    """As `results`, with the nats of the test text by block."""
     found, text = results(folder), run_by_block(folder, block, streams)
     return Measurement(found.figures | text.figures, found.curves | text.curves)
 
@@ -92,7 +89,6 @@ def by_block(log_probs: np.ndarray, block: int) -> Measurement:
 
 
 def with_tokens(verdict: Verdict, comparison: Comparison, measured: Mapping[str, Sequence[Measurement]]) -> Verdict:
-    """The verdict on a comparison with the test by token, where the comparison and its measurements allow one."""
     if not isinstance(comparison, Ratio) or comparison.metric != METRIC or comparison.b_metric is not None:
         return verdict
     found = compare(comparison, measured[comparison.a], measured[comparison.b])
@@ -112,10 +108,6 @@ def compare(ratio: Ratio, a: Sequence[Measurement], b: Sequence[Measurement]) ->
         return None
     tokens, blocks = int(size[0]), size[1]
     lengths = [len(part) for part in np.array_split(np.empty(tokens), blocks)]
-    differences = (_mean(a) - _mean(b)) / lengths
+    mean_a, mean_b = (np.mean([one.curves[NATS] for one in seeds], axis=0) for seeds in (a, b))
+    differences = (mean_a - mean_b) / lengths
     return ByToken(tokens, blocks, judge(differences.tolist(), *ratio.interval))
-
-
-def _mean(seeds: Sequence[Measurement]) -> np.ndarray:
-    """Nats by block, the mean over seeds."""
-    return np.mean([one.curves[NATS] for one in seeds], axis=0)

@@ -21,8 +21,7 @@ from elman.study.runner import Programme, Work, carry_out
 from elman.study.runs import Machine, PlannedRun, Status
 from elman.study.store import Planned, PlannedComputation
 
-WORTH = 0.25
-"""Minutes of measuring from which on other processes are used, which take seconds to begin."""
+WORTH = 0.25  # minutes of measuring from which on other processes are used, which take seconds to begin
 
 
 def measuring_minutes(planned: Planned, measure: ClaimMeasure) -> float:
@@ -48,7 +47,7 @@ def measure_all(planned: Sequence[Planned], measure: ClaimMeasure, machine: Mach
         one = lasting[path]
         return Work(
             path, one.name, path, f"{path.parent.name}-{path.stem}", (measure_one, one, measure, machine),
-            is_open=lambda: path not in made, take=partial(made.__setitem__, path), begins=_beginning(one),
+            is_open=lambda: path not in made, take=partial(made.__setitem__, path), begins=one.measuring,
         )  # fmt: skip
 
     if min(len(lasting), at_once(measure, machine)) > 1 and sum(minutes) > WORTH:
@@ -56,24 +55,18 @@ def measure_all(planned: Sequence[Planned], measure: ClaimMeasure, machine: Mach
     for path, one in zip(paths, planned, strict=True):
         if path not in made:
             if path in lasting:
-                tell(f"{one.name}: {_beginning(one)}")
+                tell(f"{one.name}: {one.measuring}")
             made[path] = measured(one, measure)
     return [made[path] for path in paths]
 
 
 def at_once(measure: ClaimMeasure, machine: Machine) -> int:
-    """How many measurements are made at once."""
     return 1 if measure.timed else machine.launch.at_once
 
 
 def measure_one(planned: Planned, measure: ClaimMeasure, machine: Machine) -> Measurement:
-    """The measurement of one run or computation in this process, as `measured`."""
     machine.prepare()
     return measured(planned, measure)
-
-
-def _beginning(planned: Planned) -> str:
-    return "computing" if isinstance(planned, PlannedComputation) else "measuring"
 
 
 def found_measurement(planned: Planned, measure: ClaimMeasure) -> Measurement | None:
@@ -89,23 +82,22 @@ def measured(planned: Planned, measure: ClaimMeasure) -> Measurement:
     It is kept unless one of its figures is not finite; where another process makes it, that is waited for. Raises
     UserError where the training diverged and the measure has no figures for that.
     """
+
+    def make() -> Measurement:
+        if isinstance(planned, PlannedComputation):
+            made = planned.computation.function(planned.seed, planned.data)
+        else:
+            assert measure.function is not None, "runs are measured by a function"
+            made = measure.function(planned.folder, **measure.constants)
+        assert made.figures.keys() >= set(measure.metrics), "a measure gives the figures that it names"
+        return made
+
     if (found := found_measurement(planned, measure)) is not None:
         return found
     if isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED:
         raise UserError(f"{planned.name}: the training diverged and cannot be measured (see {planned.folder})")
-    return kept_measurement(planned, measure).made(
-        lambda: _made(planned, measure), lambda made: all(map(math.isfinite, made.figures.values()))
-    )
-
-
-def _made(planned: Planned, measure: ClaimMeasure) -> Measurement:
-    if isinstance(planned, PlannedComputation):
-        made = planned.computation.function(planned.seed, planned.data)
-    else:
-        assert measure.function is not None, "runs are measured by a function"
-        made = measure.function(planned.folder, **measure.constants)
-    assert made.figures.keys() >= set(measure.metrics), "a measure gives the figures that it names"
-    return made
+    kept = kept_measurement(planned, measure)
+    return kept.made(make, lambda made: all(map(math.isfinite, made.figures.values())))
 
 
 def kept_measurement(planned: Planned, measure: ClaimMeasure) -> Kept[Measurement, Any]:

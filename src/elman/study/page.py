@@ -10,10 +10,9 @@ from elman.errors import counted
 from elman.study.claim import Measurement
 from elman.study.comparison import Verdict
 from elman.study.figures import DOTS, SEEDS_AND_MEAN, by_seed, drawings, measured_curves, training_curves
-from elman.study.plan import Plan
 from elman.study.record import ClaimRecord
 from elman.study.statistics import detectable, power
-from elman.study.store import Planned
+from elman.study.store import Plan
 
 RULE = (
     "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in every"
@@ -34,6 +33,7 @@ QUICK = (
     "At the scale quick one seed is trained for a short time, and answers are only indicated: by the test by token"
     " where there is one, else by where the figure lies."
 )
+FACTOR = "A factor is the distance of the ratio from the bound of its comparison."
 
 
 def write_claim_page(
@@ -43,15 +43,19 @@ def write_claim_page(
     measurements: Mapping[str, Sequence[Measurement]],
     verdicts: Sequence[Verdict],
 ) -> Path:
-    """Write the page of a claim and return its path."""
     claim, note = planned.claim, f"Mean ± sample standard deviation over {counted(len(made.seeds), 'seed')}."
     rules = [RULE, *([BY_TOKEN] if any(one.by_token is not None for one in verdicts) else [])]
     rules += [QUICK] if made.scale == "quick" else []
+    dots = svg(by_seed(made), f"{made.name}-seeds", "Figures by seed", "one dot per seed, one row per arm")
+    seeds, trained = [Figure("", dots, DOTS)], training_curves(made.name, planned.runs)
+    if trained is not None:
+        seeds.insert(0, Figure("Validation while training", trained, SEEDS_AND_MEAN))
+    strength = powers(verdicts, made.effect, len(made.seeds))
     sections = [
         Section("Published and ours", tables=[Table("", *table(made), note)]),
         Section("Comparisons", rules, tables=[comparisons(made)]),
-        _every_seed(made, planned.runs),
-        _number_of_seeds(made, verdicts),
+        Section("Every seed", legend=legend(made.arms), figures=seeds),
+        Section("How many seeds", [made.planned], tables=[Table("", POWERS, strength, FACTOR)] if strength else []),
     ]
     for one in drawings(made):
         drawing = svg(one.figure, one.name, one.shows, f"{one.marks}, the mean over seeds")
@@ -62,13 +66,12 @@ def write_claim_page(
             for label, arm in made.arms.items()
             for trial in arm.grid
         ]
-        sections.append(
-            Section("Tuning", [TUNING], tables=[Table("", ["arm", "settings", "nats per token, valid"], rows)])
-        )
+        tried = Table("", ["arm", "settings", "nats per token, valid"], rows)
+        sections.append(Section("Tuning", [TUNING], tables=[tried]))
     if (curve := claim.measure.curve) is not None:
-        drawing = measured_curves(claim.name, curve, measurements)
+        figures = [Figure("", measured_curves(claim.name, curve, measurements))]
         heading = curve.name[0].upper() + curve.name[1:]
-        sections.append(Section(heading, legend=legend(measurements), figures=[Figure("", drawing)]))
+        sections.append(Section(heading, legend=legend(measurements), figures=figures))
     return write_page(
         out, kind=f"Reproduction at {made.scale} scale: {claim.source}", title=claim.sentence, verdict=made.line,
         text=[claim.notes] if claim.notes else [], sections=sections,
@@ -78,31 +81,15 @@ def write_claim_page(
 def table(made: ClaimRecord) -> tuple[list[str], list[list[str]]]:
     """Header and rows of published | ours, for every metric, mean ± standard deviation over the seeds."""
     header = ["arm", f"published, {made.headline}", *(f"ours, {words}" for words in made.metrics.values())]
-    rows = [
+    return header, [
         [label, arm.published or "", *(arm.figures[metric].words for metric in made.metrics)]
         for label, arm in made.arms.items()
     ]
-    return header, rows
 
 
 def comparisons(made: ClaimRecord) -> Table:
-    """Every comparison with its figures and its answer."""
     rows = [[one.statement, one.figures, one.line] for one in made.comparisons]
     return Table("", ["comparison", "figures", "answer"], rows, prose=True)
-
-
-def _every_seed(made: ClaimRecord, runs: Mapping[str, Sequence[Planned]]) -> Section:
-    dots = svg(by_seed(made), f"{made.name}-seeds", "Figures by seed", "one dot per seed, one row per arm")
-    figures, trained = [Figure("", dots, DOTS)], training_curves(made.name, runs)
-    if trained is not None:
-        figures.insert(0, Figure("Validation while training", trained, SEEDS_AND_MEAN))
-    return Section("Every seed", legend=legend(made.arms), figures=figures)
-
-
-def _number_of_seeds(made: ClaimRecord, verdicts: Sequence[Verdict]) -> Section:
-    rows = powers(verdicts, made.effect, len(made.seeds))
-    note = "A factor is the distance of the ratio from the bound of its comparison."
-    return Section("How many seeds", [made.planned], tables=[Table("", POWERS, rows, note)] if rows else [])
 
 
 POWERS = ["comparison", "deviation of the logarithms", "power for the planned effect", "factor detected, power 80 %"]

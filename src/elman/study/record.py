@@ -11,12 +11,11 @@ import msgspec
 from elman.errors import UserError, counted
 from elman.files import finite, json_text, write_atomic
 from elman.formats import read_json
-from elman.study.claim import Arm, Claim, Measurement, Power, Scale
+from elman.study.claim import Claim, Measurement, Power, Scale
 from elman.study.comparison import Verdict
-from elman.study.plan import Plan
 from elman.study.runs import PlannedRun
 from elman.study.statistics import POWER, Answer, spread_text
-from elman.study.store import Trial
+from elman.study.store import Plan
 
 
 class FigureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,15 +29,21 @@ class FigureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     by_seed: list[float | None]
     unknown: list[int] = []
 
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "FigureRecord":
+        whole = all(map(math.isfinite, values))
+        deviation = statistics.stdev(values) if len(values) > 1 and whole else None
+        unknown = [place for place, value in enumerate(values) if math.isnan(value)]
+        return cls(statistics.fmean(values) if whole else None, deviation, finite(list(values)), unknown)
+
     @property
     def values(self) -> list[float]:
         """By seed, infinite where a training diverged and NaN where the figure is unknown."""
-        lacking = [math.nan if place in self.unknown else math.inf for place in range(len(self.by_seed))]
+        lacking = (math.nan if place in self.unknown else math.inf for place in range(len(self.by_seed)))
         return [other if value is None else value for value, other in zip(self.by_seed, lacking, strict=True)]
 
     @property
     def words(self) -> str:
-        """Mean ± deviation."""
         return spread_text(self.values)
 
 
@@ -134,36 +139,63 @@ def record(
     verdict: Verdict,
     page: Path,
 ) -> ClaimRecord:
-    """The record of a reproduction that is judged; `page` is where its page will be."""
-    claim, scale = planned.claim, planned.scale
-    trained = [one for each in planned.runs.values() for one in each if isinstance(one, PlannedRun)]
-    environments = [_environment(run.folder) for run in trained]
+    claim, measure = planned.claim, planned.claim.measure
+    trained = {label: [one for one in each if isinstance(one, PlannedRun)] for label, each in planned.runs.items()}
+    files = [run.folder / "environment.json" for each in trained.values() for run in each]
+    environments = [dict(read_json(path)) for path in files if path.is_file()]
+    versions = {
+        ", commit ".join(found[key] for key in ("elman", "commit") if key in found)
+        for found in environments
+        if "elman" in found
+    }
+    arms = {
+        arm.label: ArmRecord(
+            published=claim.published.get(arm.label),
+            figures={
+                name: FigureRecord.of([one.figures[name] for one in measurements[arm.label]])
+                for name in measure.metrics
+            },
+            runs=[str(run.folder) for run in trained[arm.label]],
+            minutes=[run.minutes for run in trained[arm.label]],
+            grid=[
+                TrialRecord(list(trial.settings), finite(trial.loss), str(trial.run.folder), trial.run.minutes)
+                for trial in planned.trials.get(arm.label, [])
+            ],
+            course=mean_course(measure.course, measurements[arm.label]),
+            series=arm.series,
+        )
+        for arm in claim.arms
+    }
     made = ClaimRecord(
         name=claim.name,
         claim=claim.sentence,
         source=claim.source,
         notes=claim.notes,
-        scale=scale,
+        scale=planned.scale,
         seeds=list(planned.seeds),
-        planned=how_planned(claim, scale, len(planned.seeds)),
+        planned=how_planned(claim, planned.scale, len(planned.seeds)),
         effect=claim.seeds.effect if isinstance(claim.seeds, Power) else None,
         headline=claim.headline,
-        cost=claim.measure.cost,
-        course=claim.measure.course,
-        metrics=dict(claim.measure.metrics),
-        arms={arm.label: _arm(planned, arm, measurements[arm.label]) for arm in claim.arms},
-        comparisons=[_comparison(one) for one in verdicts],
+        cost=measure.cost,
+        course=measure.course,
+        metrics=dict(measure.metrics),
+        arms=arms,
+        comparisons=[
+            msgspec.convert(
+                {**finite(msgspec.to_builtins(one)), "line": one.line, "p_value": one.p_value}, ComparisonRecord
+            )
+            for one in verdicts
+        ],
         answer=verdict.answer,
         verdict=verdict.line,
-        versions=sorted({_version(found) for found in environments if "elman" in found}),
+        versions=sorted(versions),
         processors=sorted({found["processor"] for found in environments if "processor" in found}),
         report=str(page),
     )
-    return msgspec.structs.replace(made, minutes=sum(made.training.values()) if trained else None)
+    return msgspec.structs.replace(made, minutes=sum(made.training.values()) if any(trained.values()) else None)
 
 
 def how_planned(claim: Claim, scale: Scale, count: int) -> str:
-    """How the number of seeds was chosen, in words, where `count` were trained."""
     seeds = counted(count, "seed")
     if count != claim.num_seeds(scale):
         return f"{seeds}, as the command asked; {claim.num_seeds(scale)} are planned."
@@ -178,63 +210,15 @@ def how_planned(claim: Claim, scale: Scale, count: int) -> str:
     )
 
 
-def _arm(planned: Plan, arm: Arm, measurements: Sequence[Measurement]) -> ArmRecord:
-    claim, trained = planned.claim, [one for one in planned.runs[arm.label] if isinstance(one, PlannedRun)]
-    return ArmRecord(
-        published=claim.published.get(arm.label),
-        figures={name: _figure([one.figures[name] for one in measurements]) for name in claim.measure.metrics},
-        runs=[str(run.folder) for run in trained],
-        minutes=list(map(_minutes, trained)),
-        grid=[_trial(trial) for trial in planned.trials.get(arm.label, [])],
-        course=mean_course(claim.measure.course, measurements),
-        series=arm.series,
-    )
-
-
 def mean_course(names: tuple[str, str] | None, measurements: Sequence[Measurement]) -> list[tuple[float, float]]:
     """Finite means over the seeds, as far as all of them go; none where a measurement does not have both curves."""
     if names is None or any(name not in one.curves for one in measurements for name in names):
         return []
-    x, y = (zip(*(one.curves[name] for one in measurements), strict=False) for name in names)
-    means = [(statistics.fmean(one), statistics.fmean(other)) for one, other in zip(x, y, strict=True)]
-    return [point for point in means if all(map(math.isfinite, point))]
-
-
-def _trial(trial: Trial) -> TrialRecord:
-    return TrialRecord(list(trial.settings), finite(trial.loss), str(trial.run.folder), _minutes(trial.run))
-
-
-def _figure(values: Sequence[float]) -> FigureRecord:
-    whole = all(map(math.isfinite, values))
-    deviation = statistics.stdev(values) if len(values) > 1 and whole else None
-    unknown = [place for place, value in enumerate(values) if math.isnan(value)]
-    return FigureRecord(statistics.fmean(values) if whole else None, deviation, finite(list(values)), unknown)
-
-
-def _comparison(verdict: Verdict) -> ComparisonRecord:
-    facts = {**finite(msgspec.to_builtins(verdict)), "line": verdict.line, "p_value": verdict.p_value}
-    return msgspec.convert(facts, ComparisonRecord)
-
-
-def _minutes(run: PlannedRun) -> float | None:
-    """For how long a run trained, by its log."""
-    return None if (found := run.metrics) is None or not math.isfinite(found.seconds) else found.seconds / 60
-
-
-def _environment(folder: Path) -> dict[str, Any]:
-    """What a run was trained with; nothing where it is not known."""
-    path = folder / "environment.json"
-    return dict(read_json(path)) if path.is_file() else {}
-
-
-def _version(environment: Mapping[str, Any]) -> str:
-    """The version of elman, with the commit where it is named."""
-    commit = f", commit {environment['commit']}" if "commit" in environment else ""
-    return f"{environment['elman']}{commit}"
+    x, y = (map(statistics.fmean, zip(*(one.curves[name] for one in measurements), strict=False)) for name in names)
+    return [point for point in zip(x, y, strict=True) if all(map(math.isfinite, point))]
 
 
 def write_record(path: Path, made: ClaimRecord) -> None:
-    """Write the record as JSON."""
     write_atomic(path, json_text(msgspec.to_builtins(made), indent=1) + "\n")
 
 

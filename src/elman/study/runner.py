@@ -85,7 +85,6 @@ class Count(Generic[T]):
 
     @property
     def total(self) -> int:
-        """Pieces that this command has to do, at most."""
         return self.waiting + self.later + len(self.running) + self.ended
 
     @property
@@ -119,15 +118,23 @@ def carry_out(
                     elif one.place not in known:
                         waiting.append(one)
                     known[one.place] = one
-            while crew.room and (free := _first_free(waiting, elsewhere, tell)) is not None:
-                if free.is_open():
-                    crew.start(free.place, free.title, *free.call)
-                    started[free.place] = time.monotonic()
-                    if free.begins:
-                        tell(f"{free.name}: {free.begins}")
+            for one in [*waiting]:
+                if not crew.room:
+                    break
+                if one.is_taken():
+                    if one.place not in elsewhere:
+                        elsewhere.add(one.place)
+                        tell(f"{one.name}: another process trains it in {one.place}; waiting for that")
+                    continue
+                waiting.remove(one)
+                if one.is_open():
+                    crew.start(one.place, one.title, *one.call)
+                    started[one.place] = time.monotonic()
+                    if one.begins:
+                        tell(f"{one.name}: {one.begins}")
                 else:
-                    tell(f"{free.name}: done by another process")
-                    programme.ended(free.of, None)
+                    tell(f"{one.name}: done by another process")
+                    programme.ended(one.of, None)
             if not waiting and not crew.running:
                 return
             time.sleep(0.05)
@@ -144,7 +151,8 @@ def carry_out(
                         waiting.append(one)  # saved after a signal, or another process had just begun it
                         continue
                 ended += 1
-                failure = None if place in unwanted or not one.is_open() else outcome.reason(_log(place))
+                log = place.with_suffix(".log") if place.suffix == ".json" else place.with_name(f"{place.name}.log")
+                failure = None if place in unwanted or not one.is_open() else outcome.reason(log)
                 failed += failure is not None
                 seconds = time.monotonic() - started[place]
                 if failure is not None:
@@ -158,20 +166,3 @@ def carry_out(
                 programme.ended(one.of, failure)
             running = [known[place].of for place in crew.running]
             watch(Count(len(waiting), programme.later(), running, ended, failed, time.monotonic() - begun))
-
-
-def _first_free(waiting: list[Work[T]], elsewhere: set[Path], tell: Tell) -> Work[T] | None:
-    """Take the first piece that no other process is doing; each of the others is reported once."""
-    for one in waiting:
-        if not one.is_taken():
-            waiting.remove(one)
-            return one
-        if one.place not in elsewhere:
-            elsewhere.add(one.place)
-            tell(f"{one.name}: another process trains it in {one.place}; waiting for that")
-    return None
-
-
-def _log(place: Path) -> Path:
-    """Where the trace of an unexpected failure is written: beside a folder, or beside a file without its ending."""
-    return place.with_suffix(".log") if place.suffix == ".json" else place.with_name(f"{place.name}.log")

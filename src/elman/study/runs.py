@@ -41,15 +41,12 @@ class Machine:
     track: tuple[str, ...] | None = ()
 
     def prepare(self) -> None:
-        """Set up this process for work."""
         use_large_pages()
         if self.threads is not None:
             torch.set_num_threads(self.threads)
 
 
 class Status(Enum):
-    """The state of a run."""
-
     MISSING = "not trained"
     INTERRUPTED = "interrupted"
     DIVERGED = "diverged"
@@ -81,12 +78,10 @@ class PlannedRun:
 
     @property
     def name(self) -> str:
-        """In messages."""
         return f"{self.label}, seed {self.recipe.seed}"
 
     @property
     def status(self) -> Status:
-        """From the files in its folder."""
         if (self.folder / RESULTS).is_file() or (self.trial and (self.folder / TRIED).is_file()):
             return Status.DONE
         if (self.folder / "diverged.json").is_file():
@@ -95,7 +90,6 @@ class PlannedRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not trained, and has not diverged."""
         return self.status in (Status.MISSING, Status.INTERRUPTED)
 
     @property
@@ -113,28 +107,30 @@ class PlannedRun:
 
     @property
     def metrics(self) -> Metrics | None:
-        """The log of its training, None before it."""
         path = self.folder / "metrics.jsonl"
         return read_metrics(path) if path.is_file() else None
 
     @property
+    def minutes(self) -> float | None:
+        return None if (found := self.metrics) is None or not math.isfinite(found.seconds) else found.seconds / 60
+
+    @property
     def progress(self) -> str:
-        """The epoch and loss of a running training, from its log."""
+        reporting, phases = self.recipe.data.reporting, [phase.epochs for phase in phases_of(self.recipe.training)]
         try:
             record = parse_json((self.folder / "metrics.jsonl").read_bytes().splitlines()[-1])
-            phases = [phase.epochs for phase in phases_of(self.recipe.training)]
             place = f"epoch {sum(phases[: record['phase']]) + record['epoch']:.2f} of {sum(phases)}"
             nll = record.get("nll", record.get("loss"))
-            return f"{self.name} at {place}" + (f", {self._loss(nll)}" if isinstance(nll, float) else "")
         except (OSError, ValueError, IndexError, KeyError):
             return f"{self.name} begins"
+        loss = ""
+        if isinstance(nll, float):
+            loss = f", ppl {reporting.of(nll):.1f}" if reporting.in_perplexity else f", nll {nll:.4f}"
+        return f"{self.name} at {place}{loss}"
 
-    def _loss(self, nll: float) -> str:
-        reporting = self.recipe.data.reporting
-        return f"ppl {reporting.of(nll):.1f}" if reporting.in_perplexity else f"nll {nll:.4f}"
+    measuring = "measuring"
 
     def work(self, machine: Machine) -> Work["PlannedRun"]:
-        """Its training as a job."""
         return Work(
             self, self.name, self.folder, self.folder.name, (train, self, machine),
             is_open=lambda: self.is_open, is_taken=lambda: is_taken(self.folder),
@@ -178,13 +174,13 @@ def _train(run: PlannedRun, machine: Machine) -> None:
 Watch = Callable[[Count[PlannedRun]], None]
 
 
-def reporting(tell: Tell, every: float = 30.0) -> Watch:
-    """Report how far the training of many runs is, every so many seconds."""
+def reporting(tell: Tell) -> Watch:
+    """Report how far the training of many runs is, every half minute."""
     last = time.monotonic()
 
     def watch(count: Count[PlannedRun]) -> None:
         nonlocal last
-        if time.monotonic() - last > every:
+        if time.monotonic() - last > 30:
             last = time.monotonic()
             failed = f", {count.failed} failed" if count.failed else ""
             left = "" if count.seconds_left is None else f", about {count.seconds_left / 60:.1f} minutes left"
@@ -194,6 +190,6 @@ def reporting(tell: Tell, every: float = 30.0) -> Watch:
     return watch
 
 
-def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell, every: float = 30.0) -> None:
+def train_all(runs: Sequence[PlannedRun], machine: Machine, tell: Tell) -> None:
     """Train the runs that are not trained yet, as `runner.carry_out`; raises UserError where one of them failed."""
-    carry_out(Programme(runs), lambda run: run.work(machine), machine.launch, tell, reporting(tell, every))
+    carry_out(Programme(runs), lambda run: run.work(machine), machine.launch, tell, reporting(tell))

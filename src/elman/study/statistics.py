@@ -14,14 +14,9 @@ from elman.evaluation.statistics import t_quantile, t_test
 
 Answer = Literal["holds", "does not hold", "undecided"]
 
-LEVEL = 0.05
-"""Of all tests."""
-
-POWER = 0.8
-"""The power for which a number of seeds is planned."""
-
-MOST_SEEDS = 1000
-"""The largest number of seeds that is reported."""
+LEVEL = 0.05  # of all tests
+POWER = 0.8  # the power for which a number of seeds is planned
+MOST_SEEDS = 1000  # the largest number of seeds that is reported
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -104,18 +99,15 @@ def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
     p_value = 2 * min(float(stats.f.cdf(ratio, free, free)), float(stats.f.sf(ratio, free, free)))
     mean, low, high = (math.log(each) / 2 if each > 0 else -math.inf for each in (ratio, low, high))
     answer: Answer = "holds" if high < 0 else "does not hold" if low > 0 else "undecided"
-    needs = max(count + 1, _seeds_for_spread(abs(mean))) if answer == "undecided" else None
-    return Judgement(answer, mean, math.nan, low, high, p_value, needs, mean < 0)
-
-
-def _seeds_for_spread(log_ratio: float) -> int:
-    """Seeds with which the F test detects standard deviations whose ratio has this logarithm, with a power of 80 %."""
 
     def power_of(count: int) -> float:
+        """Of the F test, so many seeds given, for standard deviations of the observed ratio."""
         critical = stats.f.ppf(1 - LEVEL / 2, count - 1, count - 1)
-        return float(stats.f.sf(critical * math.exp(-2 * log_ratio), count - 1, count - 1))
+        return float(stats.f.sf(critical * math.exp(-2 * abs(mean)), count - 1, count - 1))
 
-    return 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=power_of)
+    more = 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=power_of) if answer == "undecided" else 0
+    needs = max(count + 1, more) if answer == "undecided" else None
+    return Judgement(answer, mean, math.nan, low, high, p_value, needs, mean < 0)
 
 
 def seeds_needed(effect: float, deviation: float) -> int:
@@ -150,18 +142,17 @@ def power(count: int, effect: float) -> float:
 
 
 def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Judgement:
-    inside = {None if math.isnan(each) else _is_inside(each, low, high) for each in differences}
+    def is_inside(value: float) -> bool | None:
+        """An infinite value lies inside a half-line that is open on its side, NaN on no side."""
+        inside = low < value < high or value == math.inf == high or value == -math.inf == low
+        return None if math.isnan(value) else inside
+
+    inside = set(map(is_inside, differences))
     answer: Answer = "holds" if inside == {True} else "does not hold" if inside == {False} else "undecided"
     needs = len(differences) + 1 if answer == "undecided" else None
     infinite = {difference for difference in differences if not math.isfinite(difference)}
     mean = infinite.pop() if len(infinite) == 1 else math.nan
-    toward = None if math.isnan(mean) else _is_inside(mean, low, high)
-    return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs, toward)
-
-
-def _is_inside(value: float, low: float, high: float) -> bool:
-    """Whether a value lies in an interval; an infinite one lies inside a half-line that is open on its side."""
-    return low < value < high or value == math.inf == high or value == -math.inf == low
+    return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs, is_inside(mean))
 
 
 def spread_text(values: Sequence[float]) -> str:

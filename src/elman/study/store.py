@@ -1,6 +1,6 @@
 """Where runs and computations are kept: the same recipe, seed and data are trained once, whichever claim needs them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,21 +30,17 @@ class PlannedComputation:
 
     @property
     def name(self) -> str:
-        """In messages."""
         return f"{self.label}, seed {self.seed}"
 
+    measuring = "computing"
 
-Planned = PlannedRun | PlannedComputation
-"""The run or computation of an arm for one seed."""
 
-SEED = 0
-"""Of all trials; claims begin with seed 1."""
+Planned = PlannedRun | PlannedComputation  # the run or computation of an arm for one seed
+SEED = 0  # of all trials; claims begin with seed 1
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One alternative of an arm: its settings, and its run."""
-
     settings: tuple[str, ...]
     run: PlannedRun
 
@@ -64,8 +60,7 @@ def trial_recipes(source: Source) -> list[tuple[tuple[str, ...], Recipe]]:
 
 def chosen(trials: Sequence[Trial]) -> tuple[str, ...]:
     """The settings with the lowest loss; those of the first trial while one is not trained, none without trials."""
-    losses = [trial.loss for trial in trials]
-    known = [loss for loss in losses if loss is not None]
+    known = [loss for trial in trials if (loss := trial.loss) is not None]
     if not trials or len(known) < len(trials):
         return trials[0].settings if trials else ()
     return trials[known.index(min(known))].settings
@@ -103,7 +98,6 @@ class Store:
         return planned
 
     def trials(self, claim: Claim, scale: Scale) -> dict[str, list[Trial]]:
-        """The trials of every arm that is tuned, by its label."""
         sources = {arm.label: claim.origin(arm, scale) for arm in claim.arms}
         found = {label: self._trials(label, one) for label, one in sources.items() if isinstance(one, Source)}
         return {label: trials for label, trials in found.items() if trials}
@@ -114,12 +108,14 @@ class Store:
     def place(self, label: str, recipe: Recipe, *, trial: bool = False) -> PlannedRun:
         """The run of a recipe, trained or not; a `trial` is not evaluated after its training."""
         recipe = recipe if self.data is None else task_of(recipe).elsewhere(recipe, self.data)
-        data = recipe.data
+        data, source = recipe.data, source_of(recipe)
+        if (key := (source, msgspec.json.encode(data))) not in self._data_digests:
+            self._data_digests[key] = open_task(recipe, source).digest
         facts = {key: value for key, value in canonical(recipe).items() if key not in DESCRIPTIVE}
-        facts["data"] = {recipe.kind: canonical(data.options), "digest": self._data_digest(recipe)}
+        facts["data"] = {recipe.kind: canonical(data.options), "digest": self._data_digests[key]}
         if data.evaluation != type(data.evaluation)():
             facts["evaluation"] = canonical(data.evaluation)
-        digest = digest_of(facts)
+        digest = sha256_lines(canonical_json(facts))[:12]  # runs of equal digest have equal results
         if digest not in self._folders:
             existing = sorted((self.out / "runs").glob(f"*-{digest}"))
             self._folders[digest] = existing[0] if existing else self.out / "runs" / f"{_file_name(label)}-{digest}"
@@ -132,13 +128,6 @@ class Store:
             self._minutes[key] = float(estimate(run.recipe, None, device)["minutes"])
         return self._minutes[key]
 
-    def _data_digest(self, recipe: Recipe) -> str:
-        source = source_of(recipe)
-        key = source, msgspec.json.encode(recipe.data)
-        if key not in self._data_digests:
-            self._data_digests[key] = open_task(recipe, source).digest
-        return self._data_digests[key]
-
 
 def canonical(value: Any) -> Any:
     """A record as plain values without those equal to their defaults: a new key with a default changes no digest."""
@@ -147,16 +136,45 @@ def canonical(value: Any) -> Any:
     kept: dict[str, Any] = {"kind": value.__struct_config__.tag}
     for field in msgspec.structs.fields(value):
         default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
-        found = getattr(value, field.name)
-        if found != default:
+        if (found := getattr(value, field.name)) != default:
             kept[field.encode_name] = canonical(found)
     return kept
 
 
-def digest_of(facts: Mapping[str, Any]) -> str:
-    """The digest in the names of run folders: runs of equal digest have equal results."""
-    return sha256_lines(canonical_json(facts))[:12]
-
-
 def _file_name(label: str) -> str:
     return label.replace("/", " over ")
+
+
+def untrained(planned: Iterable[Planned]) -> list[PlannedRun]:
+    return [one for one in planned if isinstance(one, PlannedRun) and one.is_open]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the reproduction of a claim needs: the runs or computations of every arm, in the order of the seeds.
+
+    `trials` are those of the arms that are tuned; while they are not trained, `runs` have the first alternative of each
+    grid. `training` are the minutes of each untrained run, by its folder; `measuring` those in which all measurements
+    and computations that are not kept are made.
+    """
+
+    claim: Claim
+    scale: Scale
+    seeds: tuple[int, ...]
+    runs: dict[str, list[Planned]]
+    trials: dict[str, list[Trial]]
+    training: dict[Path, float]
+    measuring: float
+
+    @property
+    def waiting(self) -> list[PlannedRun]:
+        return [*self.untried, *(run for each in self.runs.values() for run in untrained(each))]
+
+    @property
+    def untried(self) -> list[PlannedRun]:
+        return [run for trials in self.trials.values() for run in untrained(trial.run for trial in trials)]
+
+    @property
+    def name(self) -> str:
+        """Of its files: that of the claim, with the scale unless it is small."""
+        return at_scale(self.claim.name, self.scale)

@@ -10,8 +10,20 @@ from typing import Any
 from elman.errors import UserError, command, notice
 from elman.evaluation.paired import holm
 from elman.study.claim import Claim, Scale, at_scale
+from elman.study.figures import DOTS
 from elman.study.record import ClaimRecord, read_record
 from elman.study.statistics import LEVEL
+
+WITHIN = (
+    "Within a claim nothing is adjusted: a claim holds if all its comparisons hold, so its p-value is the largest of"
+    " theirs (an intersection-union test). That of a claim that does not hold is the smallest of its comparisons that"
+    " fail, times the number of ratios compared. A bound on every seed has no p-value."
+)
+QUICK = (
+    "At the scale quick a p-value is that of a test by token of the models trained from one seed; how much trainings"
+    " differ by seed is not in it."
+)
+HEADER = ["claim", "verdict", "p", "p, Holm", "seeds", "minutes"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,6 @@ class Row:
 
     @property
     def answer(self) -> str:
-        """The verdict without its remark in parentheses."""
         return self.verdict.partition(" (")[0]
 
 
@@ -44,20 +55,17 @@ class Summary:
 
     @cached_property
     def kept(self) -> dict[str, Row]:
-        """The rows of an earlier summary that are kept, by claim."""
         ours, known = {one.name for one in self.records}, {claim.name for claim in self.claims}
         return {row.name: row for row in self.earlier if row.name in known - ours}
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Those of the records and those kept, in the order of the claims."""
         ours = {one.name: Row(one.name, one.verdict, p_value(one), len(one.seeds), one.minutes) for one in self.records}
         known = self.kept | ours
         return [known[claim.name] for claim in self.claims if claim.name in known]
 
     @cached_property
     def missing(self) -> list[Claim]:
-        """The claims that have no row."""
         known = {row.name for row in self.rows}
         return [claim for claim in self.claims if claim.has(self.scale) and claim.name not in known]
 
@@ -68,7 +76,6 @@ class Summary:
 
     @cached_property
     def adjusted(self) -> dict[str, float]:
-        """The p-values for so many claims by Holm's method."""
         return dict(zip(self.p_values, holm(list(self.p_values.values())), strict=True))
 
     @property
@@ -78,70 +85,45 @@ class Summary:
 
     @property
     def tally(self) -> str:
-        """How many claims have which verdict."""
-        counts = Counter(row.answer for row in self.rows)
-        parts = [f"{verdict}: {counts[verdict]}" for verdict in sorted(counts, key=lambda verdict: -counts[verdict])]
+        parts = [f"{verdict}: {count}" for verdict, count in Counter(row.answer for row in self.rows).most_common()]
         return ", ".join([*parts, *([f"not run: {len(self.missing)}"] if self.missing else [])])
 
     @property
     def chance(self) -> str:
-        """What to expect of so many tests by chance, and what Holm's method leaves."""
         count = len(self.p_values)
         decided = [row.name for row in self.rows if row.answer != "undecided" and row.name in self.p_values]
-        kept = [name for name in decided if self.adjusted[name] < LEVEL]
-        lost = "" if len(kept) == len(decided) else f" (not {', '.join(name for name in decided if name not in kept)})"
+        gone = [name for name in decided if self.adjusted[name] >= LEVEL]
+        lost = f" (not {', '.join(gone)})" if gone else ""
         return (
             f"Claims judged by tests of ratios at the {100 * LEVEL:.0f} % level: {count}; if no difference existed,"
             f" {LEVEL * count:.2g} of them or fewer would be decided by chance. Decided: {len(decided)}, and"
-            f" {len(kept)} after adjustment for the number of claims by Holm's method{lost}."
+            f" {len(decided) - len(gone)} after adjustment for the number of claims by Holm's method{lost}."
         )
 
-    def facts(self) -> list[dict[str, Any]]:
-        """The claims as plain values, for JSON."""
+    @property
+    def remarks(self) -> list[str]:
+        total = f"The trainings took {self.minutes:,.0f} minutes in all; one that several claims use counts once."
+        quick = [QUICK] if self.scale == "quick" else []
+        return [self.chance, WITHIN, *quick, f"Drawings: {DOTS[0].lower()}{DOTS[1:]}", *([] if self.kept else [total])]
+
+    def table(self) -> list[list[str]]:
         ran = [
-            {
-                "name": one.name,
-                "claim": one.claim,
-                "source": one.source,
-                "scale": one.scale,
-                "verdict": one.verdict,
-                "p": self.p_values.get(one.name),
-                "p_holm": self.adjusted.get(one.name),
-                "seeds": len(one.seeds),
-                "minutes": one.minutes,
-                "report": one.report,
-            }
-            for one in self.records
-        ]
+            [row.name, row.verdict, _p(row.p_value), _p(self.adjusted.get(row.name)), str(row.seeds),
+             "" if row.minutes is None else f"{row.minutes:.1f}"] for row in self.rows
+        ]  # fmt: skip
+        return [*ran, *([claim.name, "not run", "", "", "", ""] for claim in self.missing)]
+
+    def facts(self) -> list[dict[str, Any]]:
+        ran = [
+            {"name": one.name, "claim": one.claim, "source": one.source, "scale": one.scale, "verdict": one.verdict,
+             "p": self.p_values.get(one.name), "p_holm": self.adjusted.get(one.name), "seeds": len(one.seeds),
+             "minutes": one.minutes, "report": one.report} for one in self.records
+        ]  # fmt: skip
         return [*ran, *({"name": claim.name, "claim": claim.sentence, "verdict": "not run"} for claim in self.missing)]
 
 
-WITHIN = (
-    "Within a claim nothing is adjusted: a claim holds if all its comparisons hold, so its p-value is the largest of"
-    " theirs (an intersection-union test). That of a claim that does not hold is the smallest of its comparisons that"
-    " fail, times the number of ratios compared. A bound on every seed has no p-value."
-)
-
-
-def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
-    """The records of claims in a folder of reproductions, with those of `claims` that have none.
-
-    A record that cannot be read is reported and counts as none. Raises UserError where no claim has one at this scale.
-    """
-    paths = [out / f"{at_scale(claim.name, scale)}.json" for claim in claims]
-    records = [one for path in paths if path.is_file() and (one := _readable(path)) is not None]
-    if not records:
-        run = command("reproduce", "all", "--scale", scale, "--out", out)
-        raise UserError(f"{out}: no claim has a result at the scale {scale}; run `{run}`")
-    return Summary(scale, claims, records)
-
-
-def _readable(path: Path) -> ClaimRecord | None:
-    try:
-        return read_record(path)
-    except UserError as error:
-        notice(f"left out: {error}")
-        return None
+def _p(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
 
 
 def p_value(made: ClaimRecord) -> float | None:
@@ -154,3 +136,20 @@ def p_value(made: ClaimRecord) -> float | None:
     if any(one.answer == "undecided" and one.p_value is None for one in ratios):
         return None
     return max((one.p_value for one in ratios if one.p_value is not None), default=None)
+
+
+def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
+    """The records of claims in a folder of reproductions, with those of `claims` that have none.
+
+    A record that cannot be read is reported and counts as none. Raises UserError where no claim has one at this scale.
+    """
+    records = list[ClaimRecord]()
+    for path in (out / f"{at_scale(claim.name, scale)}.json" for claim in claims):
+        try:
+            records += [read_record(path)] if path.is_file() else []
+        except UserError as error:
+            notice(f"left out: {error}")
+    if not records:
+        run = command("reproduce", "all", "--scale", scale, "--out", out)
+        raise UserError(f"{out}: no claim has a result at the scale {scale}; run `{run}`")
+    return Summary(scale, claims, records)

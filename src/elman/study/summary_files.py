@@ -13,80 +13,13 @@ from elman.drawing.style import svg, svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.study.claim import Scale, at_scale
-from elman.study.figures import DOTS, Drawing, by_seed, drawings
+from elman.study.figures import by_seed, drawings
 from elman.study.page import comparisons, table
 from elman.study.record import ClaimRecord
-from elman.study.summary import WITHIN, Row, Summary
-
-HEADER = ["claim", "verdict", "p", "p, Holm", "seeds", "minutes"]
-
-
-def rows(summary: Summary) -> list[list[str]]:
-    """Below `HEADER`, a row for each claim, those that were not run last."""
-    ran = [
-        [
-            row.name,
-            row.verdict,
-            _p(row.p_value),
-            _p(summary.adjusted.get(row.name)),
-            str(row.seeds),
-            "" if row.minutes is None else f"{row.minutes:.1f}",
-        ]
-        for row in summary.rows
-    ]
-    return [*ran, *([claim.name, "not run", "", "", "", ""] for claim in summary.missing)]
-
-
-QUICK = (
-    "At the scale quick a p-value is that of a test by token of the models trained from one seed; how much trainings"
-    " differ by seed is not in it."
-)
-
-
-def remarks_on(summary: Summary) -> list[str]:
-    """How to read the p-values and the drawings, and the time of all trainings where it is known."""
-    total = f"The trainings took {summary.minutes:,.0f} minutes in all; one that several claims use counts once."
-    return [
-        summary.chance,
-        WITHIN,
-        *([QUICK] if summary.scale == "quick" else []),
-        f"Drawings: {DOTS[0].lower()}{DOTS[1:]}",
-        *([] if summary.kept else [total]),
-    ]
-
-
-def _p(value: float | None) -> str:
-    return "" if value is None else f"{value:.2g}"
-
-
-def write_index(out: Path, summary: Summary) -> Path:
-    """Write the page beside those of the claims, to which it links; returns its path."""
-    names = {one.name for one in summary.records}
-    overview = [
-        [Markup('<a href="#{0}">{0}</a>').format(name) if name in names else name, *cells]
-        for name, *cells in rows(summary)
-    ]
-    first = Section("All claims", remarks_on(summary), tables=[Table("", HEADER, overview)])
-    return write_page(
-        out / f"{at_scale('index', summary.scale)}.html",
-        kind=f"Reproduction of published claims at {summary.scale} scale",
-        title="Published claims",
-        verdict=f"{summary.tally[0].upper()}{summary.tally[1:]}.",
-        sections=[first, *map(_section, summary.records)],
-    )
-
-
-def _section(made: ClaimRecord) -> Section:
-    drawing = svg(by_seed(made), f"{made.name}-seeds", made.name, "one dot per seed, one row per arm")
-    page = Markup('<p><a href="{}.html">The page of this claim</a></p>').format(at_scale(made.name, made.scale))
-    tables = [Table("", *table(made)), comparisons(made)]
-    texts = [f"{made.claim} ({made.source}).", f"Verdict: {made.verdict}.", *remarks(made)]
-    figures = [Figure(made.metrics[made.headline], drawing)]
-    return Section(made.name, texts, figures=figures, tables=tables, body=page, anchor=made.name)
+from elman.study.summary import HEADER, Row, Summary
 
 
 def remarks(made: ClaimRecord) -> list[str]:
-    """Notes, seeds, minutes, processors and versions, as far as there are any."""
     facts = [made.planned]
     if made.minutes is not None:
         by = f", by {', '.join(made.processors)}" if made.processors else ""
@@ -96,11 +29,32 @@ def remarks(made: ClaimRecord) -> list[str]:
     return [*([made.notes] if made.notes else []), " ".join(facts)]
 
 
-IMAGES = Path("images", "claims")
-"""Where the drawings are, from the file's folder."""
+ONE_DOT = "one dot per seed, one row per arm"
 
-MANY = 8
-"""The table at the top has the figures of this many arms at most; those of all are in the section of the claim."""
+
+def write_index(out: Path, summary: Summary) -> Path:
+    """Write the page beside those of the claims, to which it links; returns its path."""
+    names = {one.name for one in summary.records}
+    overview = [
+        [Markup('<a href="#{0}">{0}</a>').format(name) if name in names else name, *cells]
+        for name, *cells in summary.table()
+    ]
+    sections = [Section("All claims", summary.remarks, tables=[Table("", HEADER, overview)])]
+    for made in summary.records:
+        link = Markup('<p><a href="{}.html">The page of this claim</a></p>').format(at_scale(made.name, made.scale))
+        figure = Figure(made.metrics[made.headline], svg(by_seed(made), f"{made.name}-seeds", made.name, ONE_DOT))
+        texts = [f"{made.claim} ({made.source}).", f"Verdict: {made.verdict}.", *remarks(made)]
+        tables = [Table("", *table(made)), comparisons(made)]
+        sections.append(Section(made.name, texts, figures=[figure], tables=tables, body=link, anchor=made.name))
+    return write_page(
+        out / f"{at_scale('index', summary.scale)}.html",
+        kind=f"Reproduction of published claims at {summary.scale} scale", title="Published claims",
+        verdict=f"{summary.tally[0].upper()}{summary.tally[1:]}.", sections=sections,
+    )  # fmt: skip
+
+
+IMAGES = Path("images", "claims")  # where the drawings are, from the file's folder
+MANY = 8  # the table at the top has the figures of this many arms at most; those of all are in the section of the claim
 
 TITLE = "# Published claims"
 BY = "Written by `elman reproduce summary` from the results at {} scale"
@@ -122,30 +76,23 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     Claims that `path` describes already and the summary has no result of are kept. Raises UserError where `path` is a
     file that was not written for this scale by this function.
     """
-    scale = summary.scale
-    earlier = read_markdown(path, scale) if path.is_file() else {}
+    earlier = read_markdown(path, summary.scale) if path.is_file() else {}
     summary = dataclasses.replace(summary, earlier=[entry.row for entry in earlier.values()])
     entries = {name: earlier[name] for name in summary.kept}
     if entries:
         notice(f"{path}: {len(entries)} claims have no new result and are kept as they stand")
-    for made, row in ((made, row) for made in summary.records for row in summary.rows if row.name == made.name):
-        drawing = svg_file(by_seed(made, "narrow"), made.name, made.claim, "one dot per seed, one row per arm")
-        write_atomic(path.parent / _drawing(made.name), drawing)
-        others = drawings(made)
-        for one in others:
-            write_atomic(path.parent / _drawing(one.name), svg_file(one.figure, one.name, made.claim, one.marks))
-        entries[made.name] = Entry(_glance(made), row, _markdown_section(made, others))
-    ordered = [entries[row.name] for row in summary.rows]
+    known = {row.name: row for row in summary.rows}
+    for made in (made for made in summary.records if made.name in known):
+        entries[made.name] = Entry(_glance(made), known[made.name], _written_section(made, path.parent))
+    tests = [[f"`{name}`", *cells] for name, *cells in summary.table()[: len(summary.rows)]]
+    glances = (entries[row.name].glance for row in summary.rows)
+    missing = [f"Not run: {', '.join(f'`{claim.name}`' for claim in summary.missing)}."] if summary.missing else []
     parts = [
-        TITLE,
-        f"{BY.format(scale)}: {summary.tally}.",
-        _markdown(["claim", "published", "ours", "verdict"], (entry.glance for entry in ordered)),
-    ]
-    if summary.missing:
-        parts.append(f"Not run: {', '.join(f'`{claim.name}`' for claim in summary.missing)}.")
-    tests = [[f"`{name}`", *cells] for name, *cells in rows(summary)[: len(summary.rows)]]
-    parts += [f"## {TESTS}", *remarks_on(summary), _markdown(HEADER, tests)]
-    write_atomic(path, "\n\n".join([*parts, *(entry.section for entry in ordered)]) + "\n")
+        TITLE, f"{BY.format(summary.scale)}: {summary.tally}.",
+        _markdown(["claim", "published", "ours", "verdict"], glances), *missing,
+        f"## {TESTS}", *summary.remarks, _markdown(HEADER, tests), *(entries[row.name].section for row in summary.rows),
+    ]  # fmt: skip
+    write_atomic(path, "\n\n".join(parts) + "\n")
     return path
 
 
@@ -155,12 +102,12 @@ def read_markdown(path: Path, scale: Scale) -> dict[str, Entry]:
     names = [section.partition("\n")[0] for section in sections]
     if not head.startswith(f"{TITLE}\n\n{BY.format(scale)}: ") or names[:1] != [TESTS]:
         raise UserError(f"{path}: not a summary of claims at the scale {scale}; choose another file, or remove it")
-    glances, tests = _cells(head), _cells(sections[0])
+    glances, tests, found = _cells(head), _cells(sections[0]), dict[str, Entry]()
     try:
-        found = {
-            name: Entry(glances[f"[{name}]"], _row(name, tests[f"`{name}`"]), f"## {section}")
-            for name, section in zip(names[1:], sections[1:], strict=True)
-        }
+        for name, section in zip(names[1:], sections[1:], strict=True):
+            _, verdict, p, _, seeds, minutes = tests[f"`{name}`"]
+            row = Row(name, verdict, float(p) if p else None, int(seeds), float(minutes) if minutes else None)
+            found[name] = Entry(glances[f"[{name}]"], row, f"## {section}")
     except (KeyError, ValueError) as error:
         raise UserError(f"{path}: its claims cannot be read ({error}); choose another file, or remove it") from None
     return found
@@ -173,51 +120,40 @@ def _cells(text: str) -> dict[str, list[str]]:
     return {row[0].partition("(")[0]: row for row in cells}
 
 
-def _row(name: str, cells: Sequence[str]) -> Row:
-    _, verdict, p, _, seeds, minutes = cells
-    return Row(name, verdict, float(p) if p else None, int(seeds), float(minutes) if minutes else None)
-
-
-def _markdown_section(made: ClaimRecord, others: Iterable[Drawing]) -> str:
-    """Verdict, drawings, tables and remarks of a claim."""
+def _written_section(made: ClaimRecord, folder: Path) -> str:
+    """Verdict, drawings, tables and remarks of a claim; the drawings are written."""
+    shown = [(f"{made.metrics[made.headline]} by arm, a dot per seed", made.name, by_seed(made, "narrow"), ONE_DOT)]
+    shown += [(f"{one.shows}, {one.marks}", one.name, one.figure, one.marks) for one in drawings(made)]
+    for _, name, figure, marks in shown:
+        write_atomic(folder / IMAGES / f"{name}.svg", svg_file(figure, name, made.claim, marks))
     judged = comparisons(made)
-    parts = [
+    return "\n\n".join([
         f"## {made.name}",
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
-        f"![{made.metrics[made.headline]} by arm, a dot per seed]({_drawing(made.name).as_posix()})",
-        *(f"![{one.shows}, {one.marks}]({_drawing(one.name).as_posix()})" for one in others),
-        _markdown(*table(made)),
-        _markdown(judged.header, judged.rows),
-        *map(_text, remarks(made)),
-    ]
-    return "\n\n".join(parts)
-
-
-def _drawing(name: str) -> Path:
-    return IMAGES / f"{name}.svg"
+        *(f"![{words}]({(IMAGES / f'{name}.svg').as_posix()})" for words, name, _, _ in shown),
+        _markdown(*table(made)), _markdown(judged.header, judged.rows), *map(_text, remarks(made)),
+    ])  # fmt: skip
 
 
 def _glance(made: ClaimRecord) -> list[str]:
-    """A claim with a link to its section, the published figures and ours by arm, and the verdict."""
+    """A claim with a link to its section, the published figures and ours by arm, and the verdict.
+
+    Ours of all arms; of many those that every comparison names, then the lowest and the highest by their means.
+    """
+    shown = list(made.arms)
+    if len(made.arms) > MANY:
+        ranked = sorted(made.arms, key=lambda label: statistics.fmean(made.arms[label].figures[made.headline].values))
+        named = [label for label in made.arms if all(f" of {label} " in one.statement for one in made.comparisons)]
+        shown = list(dict.fromkeys([*named, ranked[0], ranked[-1]]))
     published = [f"{label}: {arm.published}" for label, arm in made.arms.items() if arm.published]
-    ours = [f"{label}: {made.arms[label].figures[made.headline].words}" for label in _shown(made)]
+    ours = [f"{label}: {made.arms[label].figures[made.headline].words}" for label in shown]
     if more := len(made.arms) - len(ours):
         ours.append(f"{more} between")
     claim = f"[{made.name}](#{made.name}): {made.claim} ({made.source})"
     return [claim, "; ".join(published), f"{'; '.join(ours)} ({made.metrics[made.headline]})", made.verdict]
 
 
-def _shown(made: ClaimRecord) -> list[str]:
-    """All arms; of many those that every comparison names, then the lowest and the highest by their means."""
-    if len(made.arms) <= MANY:
-        return list(made.arms)
-    ranked = sorted(made.arms, key=lambda label: statistics.fmean(made.arms[label].figures[made.headline].values))
-    named = [label for label in made.arms if all(f" of {label} " in one.statement for one in made.comparisons)]
-    return list(dict.fromkeys([*named, ranked[0], ranked[-1]]))
-
-
 def _markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
     lines = [list(header), ["---"] * len(header), *map(list, cells)]
     return "\n".join(f"| {' | '.join(_text(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 

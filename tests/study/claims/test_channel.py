@@ -21,8 +21,8 @@ def test_the_list_holds_the_best_of_all_that_could_be_heard():
         columns.append(list(zip(ids.tolist(), scores.tolist(), strict=True)))
     all_of_them = sorted(product(*columns), key=lambda one: -sum(score for _, score in one))
     assert len(all_of_them) > 7
-    assert [one.ids for one in found] == [tuple(word for word, _ in one) for one in all_of_them[:7]]
-    assert [one.score for one in found] == pytest.approx([sum(s for _, s in one) for one in all_of_them[:7]])
+    assert [ids for ids, _ in found] == [[word for word, _ in one] for one in all_of_them[:7]]
+    assert [score for _, score in found] == pytest.approx([sum(s for _, s in one) for one in all_of_them[:7]])
 
 
 def test_candidates_are_the_nearest_in_spelling():

@@ -9,8 +9,8 @@ from elman import config
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.study.claims import CLAIMS
+from elman.study.conduct import nominal_minutes
 from elman.study.measures import results
-from elman.study.plan import nominal_minutes
 from elman.study.store import Store
 
 ABOUT = {

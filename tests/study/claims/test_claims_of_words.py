@@ -15,8 +15,8 @@ from elman.data.batches import Whole
 from elman.network.state import leaves
 from elman.report.metrics import Valid, read_metrics
 from elman.study.claims import speed
+from elman.study.claims.output import perplexity_and_cost
 from elman.study.claims.spelling import parameters_and_rare_words, unknown_words
-from elman.study.claims.vocabulary import perplexity_and_cost
 from elman.tasks.experiment import Experiment
 from elman.tasks.open import open_task, recorded_source
 from elman.tasks.text.run import TextRun

@@ -9,7 +9,7 @@ import pytest
 from elman.cli import main
 from elman.errors import UserError
 from elman.study import claims as registry
-from elman.study import conduct, plan
+from elman.study import conduct
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound
 from elman.study.measures import by_split
@@ -49,7 +49,7 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, monk
 def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path):
     """Two seeds of three without a figure: a verdict, a page and JSON all the same."""
     store, plain = Store(tmp_path / "out", str(corpus)), dataclasses.replace(experiment, measure=RESULTS_ALONE)
-    planned = plan.plan(plain, store, "small", 2, Machine(threads=1))
+    planned = conduct.plan(plain, store, "small", 2, Machine(threads=1))
     for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
         run.folder.mkdir(parents=True)
         rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
@@ -69,18 +69,18 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
 def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
     store, machine = Store(tmp_path / "out", str(corpus)), Machine(threads=1)
     plain = dataclasses.replace(experiment, measure=RESULTS_ALONE)
-    one = plan.plan(plain, store, "small", 2, machine)
+    one = conduct.plan(plain, store, "small", 2, machine)
     renamed = [dataclasses.replace(arm, label=f"{arm.label} again") for arm in experiment.arms]
     twin = dataclasses.replace(plain, name="twin", arms=tuple(renamed), comparisons=(), published={})
-    other = plan.plan(twin, store, "small", 2, machine)
+    other = conduct.plan(twin, store, "small", 2, machine)
     assert one.training.keys() == other.training.keys()
-    assert plan.total_minutes([one, other], machine) == plan.total_minutes([one], machine) > 0
+    assert conduct.total_minutes([one, other], machine) == conduct.total_minutes([one], machine) > 0
 
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = registry.CLAIMS
-    assert 5 < plan.nominal_minutes(claims["mixture-activations"], "small") < 200
-    assert plan.nominal_minutes(claims["doc-components"], "paper") > 1000
+    assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small") < 200
+    assert conduct.nominal_minutes(claims["doc-components"], "paper") > 1000
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_computations_are_made_once_and_kept(tmp_path, sketched, monkeypatch, ca
     next(tmp_path.glob("computed/toy-computation/*-1.json")).unlink()
     assert main(command) == 0
     assert calls == [1, 2, 1]
-    assert plan.nominal_minutes(made, "small") == pytest.approx(0.2)
+    assert conduct.nominal_minutes(made, "small") == pytest.approx(0.2)
     changed = dataclasses.replace(made, arms=(Arm("a/b", Computation(Quotient(above=0.5), 0.1)),))
     monkeypatch.setitem(registry.CLAIMS, made.name, changed)
     capsys.readouterr()

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from elman import config
-from elman.study import claim, conduct, plan, runs
+from elman.study import claim, conduct, runs
 from elman.study.claim import Arm, Claim, Grid, Source
 from elman.study.comparison import Bound
 from elman.study.measures import PERPLEXITY
@@ -40,7 +40,7 @@ def test_the_better_alternative_is_trained_in_full(tuned, tmp_path, monkeypatch)
     inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(text_runs.write_corpus(tmp_path / "corpus")))
     machine = runs.Machine(threads=1)
-    planned = plan.plan(tuned, store, "small", None, machine)
+    planned = conduct.plan(tuned, store, "small", None, machine)
     assert [trial.run.recipe.seed for trial in planned.trials["one"]] == [SEED, SEED]
     assert {trial.run.recipe.training.epochs for trial in planned.trials["one"]} == {1}
     assert len(planned.waiting) == 4
@@ -50,8 +50,8 @@ def test_the_better_alternative_is_trained_in_full(tuned, tmp_path, monkeypatch)
     written = json.loads((store.out / "tuned.json").read_text())["arms"]["one"]["grid"]
     assert [tuple(trial["settings"]) for trial in written] == list(RATES)
     assert written[0]["valid loss"] > written[1]["valid loss"] > 0
-    assert not plan.plan(tuned, store, "small", None, machine).waiting
-    quick = plan.plan(tuned, store, "quick", None, machine)
+    assert not conduct.plan(tuned, store, "small", None, machine).waiting
+    quick = conduct.plan(tuned, store, "quick", None, machine)
     assert not quick.trials
     assert len(quick.waiting) == 1
 

@@ -8,9 +8,8 @@ import pytest
 from elman.errors import UserError
 from elman.study.claim import Measurement, Power, at_scale
 from elman.study.comparison import together
-from elman.study.plan import Plan
 from elman.study.record import mean_course, read_record, record, write_record
-from elman.study.store import PlannedRun, Trial
+from elman.study.store import Plan, PlannedRun, Trial
 from elman.study.summary_files import remarks
 from support import claims, text_runs
 

@@ -6,7 +6,7 @@ import torch
 from elman import config
 from elman.network.build import build_model
 from elman.study import claims as registry
-from elman.study.claims import recurrence_sizes, recurrences
+from elman.study.claims import recurrences
 from elman.study.claims.recurrences import CHARACTERS, GRAMMAR, LSTM, MUSIC, RECURRENCES, WORDS
 from elman.study.comparison import together
 from elman.study.store import trial_recipes
@@ -98,8 +98,8 @@ def test_the_margin_is_one_per_cent_of_the_lstm_of_the_same_size(name, other, an
 
 def test_recurrences_in_equal_time_differ_from_those_on_words_in_their_epochs_alone():
     tokens = recurrences.WORD_TOKENS
-    for label, epochs in recurrence_sizes.EPOCHS.items():
-        assert 0.87 < 1e-6 * epochs * RECURRENCES[label].microseconds * tokens / recurrence_sizes.SECONDS < 1.13
+    for label, epochs in recurrences.EPOCHS.items():
+        assert 0.87 < 1e-6 * epochs * RECURRENCES[label].microseconds * tokens / WORDS.seconds < 1.13
     on_words, in_time = (registry.CLAIMS[f"recurrences-{name}"].arms for name in ("on-words", "in-equal-time"))
     for one, other in zip(on_words, in_time, strict=True):
         assert set(config.changed_keys(one.small.at(1), other.small.at(1))) <= {"training.epochs"}
@@ -111,8 +111,8 @@ def test_recurrences_in_equal_time_differ_from_those_on_words_in_their_epochs_al
 def test_recurrences_by_size_have_half_as_many_weights_and_twice_as_many_and_the_middle_is_that_of_words():
     arms = {arm.label: arm for arm in registry.CLAIMS["recurrences-by-size"].arms}
     on_words = {arm.label: arm.small for arm in registry.CLAIMS["recurrences-on-words"].arms}
-    assert {arm.series for arm in arms.values()} == set(recurrence_sizes.SIZES)
-    for label in recurrence_sizes.SIZES:
+    assert {arm.series for arm in arms.values()} == set(recurrences.SIZES)
+    for label in recurrences.SIZES:
         found = [num_weights(arms[name], 2000) for name in (f"{label}, half", label, f"{label}, twice")]
         assert found == pytest.approx([350e3, 700e3, 1400e3], rel=0.03)
         assert arms[label].small == on_words[label]

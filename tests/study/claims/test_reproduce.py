@@ -13,7 +13,7 @@ from elman.network.build import build_model
 from elman.study import claim as arms_module
 from elman.study import claims as registry
 from elman.study.claim import Computation, Source
-from elman.study.claims import recurrence_sizes, recurrences
+from elman.study.claims import recurrences
 from elman.study.comparison import together
 from elman.study.store import trial_recipes
 from support.commands import refusal
@@ -180,7 +180,7 @@ PUBLISHED = {
     "recurrences-by-size": {
         "test perplexity": {
             f"{label}{size}": 100.0 if label == "LSTM" else 104.0
-            for label in recurrence_sizes.SIZES
+            for label in recurrences.SIZES
             for size in (", half", "", ", twice")
         }
     },

@@ -6,8 +6,8 @@ import msgspec
 
 from elman.network import precision
 from elman.study.claim import Measurement
-from elman.study.claims import rounding
-from elman.study.claims.rounding import BF16_EVALUATION, BF16_TRAINING, by_precision
+from elman.study.claims import adaptation
+from elman.study.claims.adaptation import BF16_EVALUATION, BF16_TRAINING, by_precision
 
 
 def test_arms_differ_in_their_precision_alone():
@@ -28,7 +28,7 @@ def test_figures_are_computed_in_their_own_precision(monkeypatch):
             {name: value + at for at, name in enumerate(("static", *methods))} | {"cache, size": 9.0}, {}
         )
 
-    monkeypatch.setattr(rounding, "adapted", adapted)
+    monkeypatch.setattr(adaptation, "adapted", adapted)
     with precision.products_in("int8"):
         found = by_precision(Path("run"), ("dynamic", "cache"), tokens=30, statistics_tokens=20)
         assert precision.chosen() == "int8"

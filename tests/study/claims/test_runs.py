@@ -13,7 +13,7 @@ import elman
 from elman import config
 from elman.errors import UserError
 from elman.jobs.locks import FolderLock
-from elman.study import conduct, measuring, plan, runner, runs
+from elman.study import conduct, measuring, runner, runs
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.claims.output import RANK
 from elman.study.measures import PERPLEXITY
@@ -28,7 +28,7 @@ from support.systems import posix
 def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path, monkeypatch):
     inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(corpus))
-    planned = plan.plan(experiment, store, "small", 1, Machine(threads=1))
+    planned = conduct.plan(experiment, store, "small", 1, Machine(threads=1))
     (first, second) = planned.waiting
     runs.train_all([first], Machine(threads=1), lambda line: None)
     assert (first.status, second.status) == (Status.DONE, Status.MISSING)

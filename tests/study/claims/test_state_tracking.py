@@ -1,7 +1,7 @@
 """What the claim about parity measures."""
 
-from elman.study.claims import state_tracking
-from elman.study.claims.state_tracking import PARITY_OF_LINEAR, Tracking
+from elman.study.claims import bits
+from elman.study.claims.bits import PARITY_OF_LINEAR, Tracking
 
 TINY = Tracking("lstm", 6, units=4, columns=3, trained=5, beyond=9, check_every=4, checked=50)
 
@@ -18,8 +18,6 @@ def test_parity_is_measured_before_and_while_it_is_learnt():
 
 def test_lengths_beyond_the_trained_ones_are_read_once(monkeypatch):
     read = []
-    monkeypatch.setattr(
-        state_tracking, "error_of", lambda model, task, sample: read.append(len(sample.batch.inputs)) or 0.1
-    )
+    monkeypatch.setattr(bits, "error_of", lambda model, task, sample: read.append(len(sample.batch.inputs)) or 0.1)
     assert TINY(0, None).figures["beyond"] == 0.1
     assert read == [5, 5, 5, 9]

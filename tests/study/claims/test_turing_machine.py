@@ -2,8 +2,8 @@
 
 import pytest
 
-from elman.study.claims import turing_machine
-from elman.study.claims.turing_machine import NTM_COPY, Copying
+from elman.study.claims import bits
+from elman.study.claims.bits import NTM_COPY, Copying
 from elman.study.lab import trial
 
 TINY = Copying("ntm", 96, units=3, columns=4, trained=3, beyond=5, check_every=32, checked=2)
@@ -31,7 +31,7 @@ def test_sequences_are_counted_to_the_first_check_that_is_low_or_to_the_end(erro
             return errors[-1] + 0.5
         return errors[min(len(read[length]), len(errors)) - 1]
 
-    monkeypatch.setattr(turing_machine, "error_of", error_of)
+    monkeypatch.setattr(bits, "error_of", error_of)
     found = TINY(0, None)
     assert found.curves["error"] == pytest.approx(list(errors))
     assert found.figures["sequences"] == needed
@@ -43,7 +43,7 @@ def test_sequences_are_counted_to_the_first_check_that_is_low_or_to_the_end(erro
 
 def test_the_worst_length_counts(monkeypatch):
     worst = {3: 0.01, 5: 0.04, 7: 0.02, 11: 0.5}
-    monkeypatch.setattr(turing_machine, "error_of", lambda model, task, sample: worst[len(sample.batch.inputs)])
+    monkeypatch.setattr(bits, "error_of", lambda model, task, sample: worst[len(sample.batch.inputs)])
     found = TINY(0, None).figures
     assert found["error"] == 0.04
     assert found["beyond"] == 0.5

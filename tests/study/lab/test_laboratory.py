@@ -24,7 +24,7 @@ from elman.objective.loss import Objective
 from elman.study.lab.conduct import LADDER, Chain, chains, conduct, reach, summarise, to_builtins
 from elman.study.lab.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
 from elman.study.lab.page import table, verdict, write_laboratory
-from elman.study.lab.trial import Trial, TrialResult, error_flow, error_of, run_trial
+from elman.study.lab.trial import Trial, TrialResult, error_flow, error_of, train_trial
 from support import inline
 
 
@@ -76,12 +76,12 @@ def test_every_network_learns_values_by_every_rule(cell):
 
 @pytest.mark.slow
 def test_a_trial_learns():
-    found = run_trial(Trial(task="recall", cell="gru", span=2, size=16, budget=20.0, lr=0.01))
+    found, _ = train_trial(Trial(task="recall", cell="gru", span=2, size=16, budget=20.0, lr=0.01))
     assert found.solved
     assert found.error < RECALL.solved <= found.curve[0][1]
     assert found.curve[-1] == (found.steps, found.error)
     assert len(found.flow_before) == len(found.flow_after) == 5
-    again = run_trial(found.trial)
+    again, _ = train_trial(found.trial)
     assert (again.steps, again.error) == (found.steps, found.error)
 
 

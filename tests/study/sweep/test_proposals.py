@@ -10,8 +10,7 @@ from elman.config.toml import read_tables
 from elman.errors import UserError
 from elman.study.runs import Status
 from elman.study.store import Store
-from elman.study.sweep.conduct import with_more
-from elman.study.sweep.question import Question, Sweep, reopen_sweep
+from elman.study.sweep.question import Question, Sweep, reopen_sweep, with_more
 from elman.study.sweep.space import parse_settings
 
 LR = "training.optimiser.lr"

@@ -7,10 +7,9 @@ from elman.errors import UserError
 from elman.study.claim import Claim
 
 MODULES = (
-    "constraint", "projection_cost", "projection_rank", "memory_noise", "music", "output", "characters",
-    "vocabulary", "mixtures", "wikitext", "adaptation", "rounding", "learning", "long_lags",
-    "turing_machine", "state_tracking", "minimal_gru", "speed", "recurrences", "recurrence_sizes", "networks",
-    "dropout", "counts", "pairs", "grammar", "spelling",
+    "constraint", "projection_cost", "projection_rank", "memory_noise", "music", "output", "mixtures", "wikitext",
+    "adaptation", "learning", "long_lags", "bits", "speed", "recurrences", "networks", "counts", "pairs", "grammar",
+    "spelling",
 )  # fmt: skip
 """In the order in which `elman reproduce list` shows them."""
 

@@ -2,24 +2,18 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from elman.analysis.dynamics import examine
-from elman.study.claim import Arm, Claim, ClaimMeasure, CurveAxes, Grid, Measurement, Power, Source
+from elman.study.claim import Arm, Claim, ClaimMeasure, CurveAxes, Measurement, Power, Source, rates
 from elman.study.comparison import Bound, lower
 from elman.study.measures import PERPLEXITY
 
-DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)
-"""Of the thesis."""
-
-SHOWN = DELTAS[::2]
-"""Its smallest, middle and largest, as in its Fig. 3.2."""
-
-THRESHOLDS = (5, 15, 20)
-"""Of the thesis: 0.5, 1.5 and 2 times its mean gradient norm, spikes included."""
+DELTAS = (0.2, 0.5, 0.8, 1.1, 1.4)  # of the thesis
+SHOWN = DELTAS[::2]  # its smallest, middle and largest, as in its Fig. 3.2
+THRESHOLDS = (5, 15, 20)  # of the thesis: 0.5, 1.5 and 2 times its mean gradient norm, spikes included
 
 
 def training_dynamics(folder: Path, trials: int, steps: int, kick: float) -> Measurement:
@@ -42,27 +36,25 @@ DYNAMICS = ClaimMeasure(
 )  # fmt: skip
 
 
-QUICK = ("training.epochs=3",)
-"""At the scale quick."""
-
-SMALL = "reproduce/small-gru-constrained.toml"
-
-
-def _arm(label: str, recipe: str, setting: str) -> Arm:
-    small_source = Source(f"reproduce/small-{recipe}.toml", (setting,), QUICK)
-    return Arm(label, small_source, Source(f"ptb/{recipe}.toml", (setting,)))
-
-
-def _tuned(label: str, kind: str, rates: Sequence[float]) -> Arm:
-    settings = (f"training.optimiser={{kind='{kind}', lr={rates[1]:g}}}",)
-    grid = Grid(tuple((f"training.optimiser.lr={rate:g}",) for rate in rates), shortened=())
-    return Arm(label, Source(SMALL, settings, QUICK, grid))
+def family(
+    label: str, key: str, values: tuple[float, ...], small: str | None, paper: str, *quick: str
+) -> dict[float, Arm]:
+    """Arms that differ by the value of a key, at paper scale by the same in another recipe."""
+    arms = dict[float, Arm]()
+    for value in values:
+        settings = (f"{key}={value:g}",)
+        source = None if small is None else Source(small, settings, quick)
+        arms[value] = Arm(f"{label} {value:g}", source, Source(paper, settings))
+    return arms
 
 
-CONSTRAINED = {d: _arm(f"delta {d:g}", "gru-constrained", f"training.constraint.delta={d:g}") for d in SHOWN}
+DELTA, CLIP = "training.constraint.delta", "training.clip"
+SMALL, QUICK = "reproduce/small-gru-constrained.toml", "training.epochs=3"
+
+CONSTRAINED = family("delta", DELTA, SHOWN, SMALL, "ptb/gru-constrained.toml", QUICK)
 """Training under sigma_1 <= 2 - delta."""
 
-CLIPPED = {n: _arm(f"clip {n:g}", "gru-clipped", f"training.clip={n:g}") for n in THRESHOLDS}
+CLIPPED = family("clip", CLIP, THRESHOLDS, "reproduce/small-gru-clipped.toml", "ptb/gru-clipped.toml", QUICK)
 """Clipping by the global norm."""
 
 SUCCESS = Claim(
@@ -99,8 +91,13 @@ PERPLEXITY_BY_DELTA = Claim(
 OPTIMISERS = Claim(
     name="gru-optimiser", sentence="the constrained GRU becomes better with SGD than with Adam",
     source="Kanai's thesis, section 3.5.1, of preliminary experiments without figures",
-    arms=(_tuned("SGD", "sgd", (0.3, 1.0, 3.0)), _tuned("Adam", "adam", (1e-3, 3e-3, 1e-2))), measure=PERPLEXITY,
-    comparisons=(lower("valid perplexity", "SGD", "Adam"),),
+    arms=tuple(
+        Source(SMALL, quick=(QUICK,), grid=rates(low, middle, high)).arm(
+            label, f"training.optimiser={{kind='{label.lower()}', lr={middle:g}}}"
+        )
+        for label, low, middle, high in (("SGD", 0.3, 1, 3), ("Adam", 1e-3, 3e-3, 1e-2))
+    ),
+    measure=PERPLEXITY, comparisons=(lower("valid perplexity", "SGD", "Adam"),),
     notes="Delta 0.2. The rate of each optimiser is the best of three by the validation loss of one seed that is not"
     " used again; schedule, steps and network are the same. Small scale as in gru-perplexity-by-delta.",
 )  # fmt: skip

@@ -7,6 +7,7 @@ language model, so that several models rescore the same ones.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,28 +48,6 @@ class Channel(NamedTuple):
     size: int = 20
 
 
-class Heard(NamedTuple):
-    """One hypothesis: its words and its score, the higher the better."""
-
-    ids: tuple[int, ...]
-    score: float
-
-
-def letter_pairs(words: Sequence[str]) -> npt.NDArray[np.float32]:
-    """How often each pair of letters stands in each word, [words, pairs]; ends of words count as letters."""
-    counts: dict[tuple[int, str], int] = {}
-    numbers: dict[str, int] = {}
-    for row, word in enumerate(words):
-        marked = f"^{word}$"
-        for pair in (marked[at : at + 2] for at in range(len(marked) - 1)):
-            numbers.setdefault(pair, len(numbers))
-            counts[row, pair] = counts.get((row, pair), 0) + 1
-    table = np.zeros((len(words), len(numbers)), dtype=np.float32)
-    for (row, pair), count in counts.items():
-        table[row, numbers[pair]] = count
-    return table
-
-
 class Confusion:
     """The candidates of each word of a vocabulary; words in `without`, such as `<unk>`, are candidates of nothing.
 
@@ -80,7 +59,7 @@ class Confusion:
     """
 
     def __init__(self, words: Sequence[str], channel: Channel, without: Sequence[int] = ()) -> None:
-        self.words, self.channel, self.without = words, channel, list(without)
+        self.channel, self.without = channel, list(without)
         self._pairs = letter_pairs(words)
         self._lengths = self._pairs.sum(1)
         self._known: dict[int, tuple[Ids, npt.NDArray[np.float64]]] = {}
@@ -97,8 +76,8 @@ class Confusion:
             self._known[word] = kept, np.minimum(overlap[kept], 1.0)
         return self._known[word]
 
-    def hear(self, sentence: Sequence[int], draw: np.random.Generator) -> list[Heard]:
-        """The n best hypotheses of a sentence, the best first."""
+    def hear(self, sentence: Sequence[int], draw: np.random.Generator) -> list[tuple[list[int], float]]:
+        """The n best hypotheses of a sentence, the best first: the words and the score of each."""
         said, totals = np.zeros((1, 0), dtype=np.int64), np.zeros(1)
         for word in sentence:
             ids, overlap = self.candidates(int(word))
@@ -107,11 +86,21 @@ class Confusion:
             kept = np.argsort(-sums, kind="stable")[: self.channel.size]
             beginning, last = np.divmod(kept, len(ids))
             said, totals = np.column_stack([said[beginning], ids[last]]), sums[kept]
-        return [Heard(tuple(row), score) for row, score in zip(said.tolist(), totals.tolist(), strict=True)]
+        return list(zip(said.tolist(), totals.tolist(), strict=True))
 
 
-SHARE = 0.75
-"""The weight of the network where both are interpolated, as in Mikolov et al. 2010."""
+def letter_pairs(words: Sequence[str]) -> npt.NDArray[np.float32]:
+    """How often each pair of letters stands in each word, [words, pairs]; ends of words count as letters."""
+    rows = [Counter(map("".join, itertools.pairwise(f"^{word}$"))) for word in words]
+    numbers = {pair: number for number, pair in enumerate(dict.fromkeys(itertools.chain.from_iterable(rows)))}
+    table = np.zeros((len(words), len(numbers)), dtype=np.float32)
+    for row, counts in enumerate(rows):
+        for pair, count in counts.items():
+            table[row, numbers[pair]] = count
+    return table
+
+
+SHARE = 0.75  # the weight of the network where both are interpolated, as in Mikolov et al. 2010
 
 COUNTS, NETWORK, BOTH = "5-gram", "network", "both"
 MODELS = COUNTS, NETWORK, BOTH
@@ -131,8 +120,7 @@ def against_counts(folder: Path, order: int, share: float, utterances: int, chan
     members = counts.log_prob(test.tokens, [run.first]), run_log_probs(run, test)
     found = [perplexity(score_of(one).nll) for one in (*members, models.joined(*members))]
     figures = {f"perplexity, {name}": one for name, one in zip(MODELS, found, strict=True)}
-    figures["both / 5-gram"] = figures[f"perplexity, {BOTH}"] / figures[f"perplexity, {COUNTS}"]
-    figures["network / 5-gram"] = figures[f"perplexity, {NETWORK}"] / figures[f"perplexity, {COUNTS}"]
+    figures |= {f"{name} / 5-gram": one / found[0] for name, one in zip(MODELS[1:], found[1:], strict=True)}
     unspeakable = [one for one in (run.vocabulary.unk, run.vocabulary.eos) if one is not None]
     confusion = Confusion(run.vocabulary.words, Channel(**channel), unspeakable)
     tuning, judged = (
@@ -156,36 +144,33 @@ class Models(NamedTuple):
     share: float
 
     def joined(self, by_counts: npt.NDArray[Any], by_network: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The log of the interpolated probabilities."""
         return average_probabilities([by_network, by_counts], [self.share, 1 - self.share])
 
     def log_probs(self, sentences: Sequence[Ids]) -> tuple[list[float], list[float], list[float]]:
-        """The log-probability of each sentence by the counts, by the network and by both."""
         first = self.run.first
-        by_counts = [self.counts.log_prob(ids, [first]) for ids in sentences]
         order = sorted(range(len(sentences)), key=lambda index: len(sentences[index]))
         scored = score_sentences(self.run.model, (sentences[index] for index in order), first, batch_size=128)
+        found: tuple[list[float], list[float], list[float]] = [], [], []
         by_network = dict(zip(order, scored, strict=True))
-        rows = [(one, by_network[index]) for index, one in enumerate(by_counts)]
-        totals = [(counts.sum(), network.sum(), self.joined(counts, network).sum()) for counts, network in rows]
-        first_, second, third = (list(map(float, column)) for column in zip(*totals, strict=True))
-        return first_, second, third
+        for index, ids in enumerate(sentences):
+            counts, network = self.counts.log_prob(ids, [first]), by_network[index]
+            for totals, part in zip(found, (counts, network, self.joined(counts, network)), strict=True):
+                totals.append(float(part.sum()))
+        return found
 
 
 class Lists(NamedTuple):
-    """N-best lists: every hypothesis, its symbols with the end of the line, and the line that was said."""
+    """N-best lists: every hypothesis, its symbols with the end of the line, and the lines that were said."""
 
     hypotheses: list[Hypothesis]
     ids: list[Ids]
     references: dict[str, str]
 
     def trial(self, log_probs: Sequence[float]) -> Trial:
-        """What scores of the hypotheses lead to."""
         return Trial(self.hypotheses, log_probs, self.references)
 
 
 def hear(run: TextRun, confusion: Confusion, tokens: Ids, utterances: int, seed: Sequence[int]) -> Lists:
-    """The lists of lines drawn from a split without unknown words."""
     draw, words, eos = np.random.default_rng(seed), run.vocabulary.words, run.vocabulary.eos
     assert eos is not None
     known = [line for line in lines_of(tokens, eos) if run.vocabulary.unk not in line and len(line) >= SHORTEST]
@@ -193,19 +178,16 @@ def hear(run: TextRun, confusion: Confusion, tokens: Ids, utterances: int, seed:
     lists = Lists([], [], {})
     for number in chosen.tolist():
         lists.references[str(number)] = " ".join(words[word] for word in known[number])
-        for one in confusion.hear(known[number], draw):
-            text = " ".join(words[word] for word in one.ids)
-            lists.hypotheses.append(Hypothesis(str(number), (one.score,), text))
-            lists.ids.append(np.array([*one.ids, eos]))
+        for ids, score in confusion.hear(known[number], draw):
+            lists.hypotheses.append(Hypothesis(str(number), (score,), " ".join(words[word] for word in ids)))
+            lists.ids.append(np.array([*ids, eos]))
     return lists
 
 
-SHORTEST = 5
-"""Tokens of the shortest line that is heard."""
+SHORTEST = 5  # tokens of the shortest line that is heard
 
 
 def lines_of(tokens: Ids, eos: int) -> Iterator[list[int]]:
-    """The lines of a stream, without their ends."""
     ends = np.flatnonzero(np.asarray(tokens) == eos)
     for start, stop in zip([0, *(ends[:-1] + 1)], ends, strict=True):
         yield np.asarray(tokens[start:stop]).tolist()
@@ -222,19 +204,15 @@ MEASURE = ClaimMeasure(
     against_counts, {"order": 5, "share": SHARE, "utterances": 800, "channel": Channel()._asdict()}, minutes=0.4,
 )  # fmt: skip
 
-AMOUNTS = (8_000, 24_000, 72_000)
-
-
-def _arm(tokens: int) -> Arm:
-    settings, quick = (f"data.train_tokens={count}" for count in (tokens, tokens // 3))
-    return Arm(f"{tokens:,} tokens", Source("reproduce/small-lstm.toml", (settings,), (quick,)))
-
-
-ARMS = tuple(map(_arm, AMOUNTS))
+ARMS = tuple(
+    Source("reproduce/small-lstm.toml", quick=(f"data.train_tokens={tokens // 3}",)).arm(
+        f"{tokens:,} tokens", f"data.train_tokens={tokens}"
+    )
+    for tokens in (8_000, 24_000, 72_000)
+)
 
 
 def _below(metric: str, better: str, worse: str, arm: Arm) -> Ratio:
-    """One metric of an arm is lower than another of the same arm."""
     names = f"{metric}, {better}", f"{metric}, {worse}"
     return Ratio(
         f"{names[0]} of {arm.label} is lower than {names[1]}", names[0], arm.label, arm.label, 0.0, 1.0, names[1]

@@ -88,29 +88,25 @@ AGREEMENT = ClaimMeasure(
 )  # fmt: skip
 
 SRN, GRU, LSTM = "SRN", "GRU", "LSTM"
-
-
 QUICK = "data.grammar.sentences=10000", "training.epochs=6"
 LITTLE = "data.train_tokens=150000", "model.encoder.size=100", "model.core.sizes=[200, 100]", "training.epochs=2"
 FEWER, MORE = ("data.grammar.sentences=2000",), ("data.grammar.sentences=10000",)
 
-
-def _arm(label: str, recipe: str) -> Arm:
-    source = Source(f"grammar/{recipe}.toml", quick=QUICK)
-    return Arm(label, source, source)
-
-
 ELMAN_AGREEMENT = Claim(
     name="elman-agreement",
     sentence="a simple recurrent network learns number agreement across embedded clauses; so do GRU and LSTM",
-    source="Elman 1991, section 4", arms=(_arm(SRN, "srn"), _arm(GRU, "gru"), _arm(LSTM, "lstm")), measure=AGREEMENT,
+    source="Elman 1991, section 4",
+    arms=tuple(
+        Arm(cell, (source := Source(f"grammar/{cell.lower()}.toml", quick=QUICK)), source) for cell in (SRN, GRU, LSTM)
+    ),
+    measure=AGREEMENT,
     comparisons=tuple(Bound("accuracy, 2 levels", cell, 0.95, exceeds=True) for cell in (SRN, GRU, LSTM)),
     notes="Holds if the correct form is more probable than the wrong one for 95 % of the verbs across two levels of"
     " embedding. All cells are trained on the final mixture of sentences from the first epoch.",
 )  # fmt: skip
 
-WAYS = "complexity", "memory"
-STARTING = tuple(f"SRN, by {way}" for way in WAYS)
+STARTING = {f"SRN, by {way}": f"-by-{way}" for way in ("complexity", "memory")}
+"""By which the network starts small, and the ends of the names of the recipes."""
 
 RATES = rates(0.25, 0.5, 1.0, 2.0)
 
@@ -119,8 +115,8 @@ STARTING_SMALL = Claim(
     sentence="a simple recurrent network gets closer to the grammar when it starts small, by sentences or by memory",
     source="Elman 1991, section 3; Elman 1993, sections 2 and 3",
     arms=tuple(
-        Arm(label, Source(f"reproduce/{recipe}.toml", grid=RATES), Source(f"reproduce/{recipe}.toml", MORE, grid=RATES))
-        for label, recipe in ((SRN, "small-grammar"), *((f"SRN, by {way}", f"small-grammar-by-{way}") for way in WAYS))
+        Arm(label, (source := Source(f"reproduce/small-grammar{end}.toml", grid=RATES)), source._replace(settings=MORE))
+        for label, end in {SRN: "", **STARTING}.items()
     ),
     measure=AGREEMENT, comparisons=tuple(lower("divergence", arm, SRN) for arm in STARTING),
     metric="accuracy, 2 levels", seeds=Power(effect=0.1, deviation=0.11),
@@ -135,8 +131,8 @@ STARTING_LARGE = Claim(
     sentence="a simple recurrent network gets closer to the grammar when it reads whole texts from the beginning",
     source="Rohde & Plaut 1999",
     arms=tuple(
-        Arm(label, Source(f"grammar/{recipe}.toml", MORE, FEWER), Source(f"grammar/{recipe}.toml"))
-        for label, recipe in ((SRN, "srn"), *((f"SRN, by {way}", f"srn-by-{way}") for way in WAYS))
+        Arm(label, Source(f"grammar/srn{end}.toml", MORE, FEWER), Source(f"grammar/srn{end}.toml"))
+        for label, end in {SRN: "", **STARTING}.items()
     ),
     measure=AGREEMENT, comparisons=tuple(lower("divergence", SRN, arm) for arm in STARTING),
     metric="accuracy, 2 levels", seeds=5,

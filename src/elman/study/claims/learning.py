@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -43,16 +42,13 @@ class RtrlAndBptt:
     rows: int = 3
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
-        """Time the steps, then compare the gradients."""
         torch.manual_seed(seed)
         milliseconds = [1e3 * seconds_per_step(self.cell, n, self.repetitions, self.symbols) for n in self.sizes]
         products = [cost(symbol_model(self.cell, n, self.symbols), 1).multiply_adds for n in self.sizes]
-        figures = {"exponent": self._last_exponent(milliseconds), "theory": self._last_exponent(products)}
-        return Measurement({"difference": self._gradient_difference(), **figures}, {"milliseconds": milliseconds})
-
-    def _last_exponent(self, costs: Sequence[float]) -> float:
-        """The k of costs that grow as n^k between the last two sizes."""
-        return math.log(costs[-1] / costs[-2]) / math.log(self.sizes[-1] / self.sizes[-2])
+        figures, growth = {"difference": self._gradient_difference()}, math.log(self.sizes[-1] / self.sizes[-2])
+        for name, costs in (("exponent", milliseconds), ("theory", products)):  # the k of costs that grow as n^k
+            figures[name] = math.log(costs[-1] / costs[-2]) / growth
+        return Measurement(figures, {"milliseconds": milliseconds})
 
     def _gradient_difference(self) -> float:
         """||RTRL - BPTT|| / ||BPTT|| over a sequence, in float64; RTRL reads it in windows of one step."""
@@ -87,7 +83,6 @@ def seconds_per_step(cell: config.Cell, units: int, repetitions: int, symbols: i
 
 
 def symbol_model(cell: config.Cell, units: int, symbols: int = SYMBOLS) -> LanguageModel:
-    """One layer over symbols."""
     core = Stack(sizes=(units,), cell=cell)
     return build_model(config.Model(encoder=Lookup(size=4), core=core), symbols)
 
@@ -113,7 +108,6 @@ class Prediction:
     every: int = 50
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
-        """Fit and run every reservoir."""
         values = torch.from_numpy(mackey_glass(self.heard, seed=seed))
         errors = [self._nrmse(values, self.reservoirs * seed + index) for index in range(self.reservoirs)]
         figures = {"NRMSE": sum(errors) / self.reservoirs, "worst": max(errors)}

@@ -13,7 +13,7 @@ from elman.network.model import LanguageModel
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound, lower, times
 from elman.study.lab.networks import build_network, learning_rule
-from elman.study.lab.trial import Trial, error_flow, fresh_step, run_trial
+from elman.study.lab.trial import Trial, error_flow, fresh_step, train_trial
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,11 @@ class ErrorFlow:
     columns: int = 50
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
-        """Propagate the error of one batch."""
         torch.manual_seed(seed)
         model = build_network(RECALL, self.cell, self.units)
         if self.gain is not None:
             _scale(model, self.gain)
-        batch = RECALL.draw(np.random.default_rng(seed), self.columns, self.lag).batch
-        flow = error_flow(model, batch)
+        flow = error_flow(model, RECALL.draw(np.random.default_rng(seed), self.columns, self.lag).batch)
         figures = {"left": flow[self.lag] / flow[0], "bound": (self.gain or 1.0) ** self.lag}
         return Measurement(figures, {"error": [norm / flow[0] for norm in flow]})
 
@@ -49,9 +47,8 @@ class LearntError:
     trial: Trial
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
-        """Run the trial."""
         threads = torch.get_num_threads()
-        outcome = run_trial(msgspec.structs.replace(self.trial, seed=seed))
+        outcome = train_trial(msgspec.structs.replace(self.trial, seed=seed))[0]
         torch.set_num_threads(threads)
         figures = {"error": outcome.error, "steps": float(outcome.steps)}
         return Measurement(figures, {"error": [error for _, error in outcome.curve]})
@@ -76,12 +73,10 @@ class Preserved:
     columns: int = 50
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
-        """Train, then propagate the error of new sequences."""
         torch.manual_seed(seed)
-        model, learner = build_network(RECALL, "elman", self.units), learning_rule(self.rule)
+        model, draw = build_network(RECALL, "elman", self.units), np.random.default_rng(seed)
         _scale(model, self.gain)
-        draw = np.random.default_rng(seed)
-        step = fresh_step(model, learner, lr=self.lr, clip=self.clip)
+        step = fresh_step(model, learning_rule(self.rule), lr=self.lr, clip=self.clip)
         for _step in range(self.steps):
             step(RECALL.draw(draw, self.batch_size, self.lag).batch, self.lr)
         flow = error_flow(model, RECALL.draw(draw, self.columns, self.lag).batch)
@@ -97,6 +92,7 @@ def _scale(model: LanguageModel, gain: float) -> None:
             layer.weight_hh.mul_(gain)
 
 
+_BACK = CurveAxes("error", "steps back", relative=False)
 _FADING, _GROWING, _CAROUSEL = "elman, sigma_1 = 0.9", "relu, sigma_1 = 1.1", "lstm without forget gate"
 
 VANISHING_GRADIENT = Claim(
@@ -108,8 +104,7 @@ VANISHING_GRADIENT = Claim(
         for label, cell, gain in ((_FADING, "elman", 0.9), (_GROWING, "irnn", 1.1), (_CAROUSEL, "lstm-1997", None))
     ),
     measure=ClaimMeasure(
-        "vanishing", {"left": "error norm 50 steps back, over the last", "bound": "sigma_1^50"},
-        curve=CurveAxes("error", "steps back", relative=False),
+        "vanishing", {"left": "error norm 50 steps back, over the last", "bound": "sigma_1^50"}, curve=_BACK
     ),
     comparisons=(
         Bound("left", _FADING, "bound"), Bound("left", _GROWING, 1.0, exceeds=True),
@@ -120,9 +115,8 @@ VANISHING_GRADIENT = Claim(
 
 
 def _learner(cell: str) -> Arm:
-    trials = (Trial(task="adding", cell=cell, span=span, budget=budget) for span, budget in ((100, 60.0), (64, 30.0)))
-    small, quick = map(LearntError, trials)
-    return Arm(cell, Computation(small, 1.2, Computation(quick, 0.6)))
+    small, quick = (Trial(task="adding", cell=cell, span=n, budget=b) for n, b in ((100, 60.0), (64, 30.0)))
+    return Arm(cell, Computation(LearntError(small), 1.2, Computation(LearntError(quick), 0.6)))
 
 
 LSTM_LONG_LAG = Claim(
@@ -145,8 +139,7 @@ GRADIENT_REGULARISER = Claim(
     source="Pascanu, Mikolov & Bengio 2013, eq. 9 and section 4",
     arms=(Arm(_PLAIN, Computation(Preserved("bptt"), 0.1)), Arm(_REGULARISED, Computation(Preserved("bptt+0.1"), 0.3))),
     measure=ClaimMeasure(
-        "preserved", {"decades": "|log10| of the error norm 20 steps back over the last"},
-        curve=CurveAxes("error", "steps back", relative=False),
+        "preserved", {"decades": "|log10| of the error norm 20 steps back over the last"}, curve=_BACK
     ),
     comparisons=(lower("decades", _REGULARISED, _PLAIN),), seeds=8,
     notes="Elman's network of 32 units and small weights after 150 training steps on recall over 20. The paper"

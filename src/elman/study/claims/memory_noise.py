@@ -44,7 +44,7 @@ class MemoryAndNoise:
     noise_steps: int = 20
 
     def __call__(self, seed: int, data: str | None) -> Measurement:  # noqa: ARG002
-        """Train a network for every delay; the remnant of noise is that in the network of the first."""
+        """The remnant of noise is that in the network of the first delay."""
         errors = []
         for delay in self.delays:
             net = Recaller(self, seed)
@@ -79,12 +79,10 @@ class Recaller:
         self.constraint.project()
 
     def train(self, delay: int) -> None:
-        """Train on clean sequences."""
         parameters = [*self.core.parameters(), self.readout]
         optimiser = torch.optim.Adam(parameters, lr=self.chosen.lr)
         for _ in range(self.chosen.steps):
-            signs = self._signs(self.chosen.batch_size)
-            loss = functional.softplus(-signs * self._answer(self._sequence(signs, delay))).mean()
+            loss = functional.softplus(-self._answers(self.chosen.batch_size, delay)).mean()
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, self.chosen.clip)
@@ -94,8 +92,7 @@ class Recaller:
     @torch.no_grad()
     def error(self, delay: int) -> float:
         """Share of wrong signs; 0 counts as wrong."""
-        signs = self._signs(self.chosen.trials)
-        return (signs * self._answer(self._sequence(signs, delay)) <= 0).double().mean().item()
+        return (self._answers(self.chosen.trials, delay) <= 0).double().mean().item()
 
     @torch.no_grad()
     def remnant(self) -> float:
@@ -106,21 +103,15 @@ class Recaller:
         states = trace.levels[-1]
         return (states[-1].norm() / states[chosen.noise_steps - 1].norm()).item()
 
-    def _answer(self, xs: Tensor) -> Tensor:
-        """In units of the signal."""
-        chosen = self.chosen
-        trace, _ = self.core(xs, self.core.begin(xs.shape[1]))
+    def _answers(self, count: int, delay: int) -> Tensor:
+        """To new sequences, in units of the signal, times their signs: those above 0 are right."""
+        chosen, signs = self.chosen, torch.randint(0, 2, (count,), generator=self.generator) * 2.0 - 1.0
+        xs = torch.zeros(delay + 1, count, 1)
+        xs[0, :, 0] = chosen.signal * signs
+        trace, _ = self.core(xs, self.core.begin(count))
         state = trace.levels[-1][-1]
         seen = state + chosen.observation * torch.randn(state.shape, generator=self.generator)
-        return seen @ self.readout / chosen.signal
-
-    def _signs(self, count: int) -> Tensor:
-        return torch.randint(0, 2, (count,), generator=self.generator) * 2.0 - 1.0
-
-    def _sequence(self, signs: Tensor, delay: int) -> Tensor:
-        xs = torch.zeros(delay + 1, len(signs), 1)
-        xs[0, :, 0] = self.chosen.signal * signs
-        return xs
+        return signs * (seen @ self.readout / chosen.signal)
 
 
 DELTAS = (0.2, 0.8, 1.4)

@@ -20,8 +20,8 @@ from elman.network.build import build_model
 from elman.network.cores.stack import StackCore
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
-from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source
-from elman.study.claims.output import DOC, MIXTURES, SINGLE, SINGLES, heads, words
+from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
+from elman.study.claims.output import DOC, MIXTURES, SINGLE, SINGLES, WORDS, heads
 from elman.study.comparison import Steadier, lower, no_higher, times
 from elman.study.measures import METRIC as TEST
 from elman.study.measures import PERPLEXITY
@@ -46,7 +46,6 @@ class LayerGradients:
     windows: int = 5
 
     def __call__(self, seed: int, data: str | None) -> Measurement:
-        """Train on --data, or on the corpus of the recipe."""
         recipe = load_recipe(find(self.recipe), [*self.settings, self.heads, f"seed={seed}"])
         assert isinstance(recipe.data, TextData)
         corpus = open_corpus(data or str(recipe.data.corpus), recipe.data.options)
@@ -84,15 +83,13 @@ def layer_norms(model: LanguageModel, batches: list[Batch]) -> list[float]:
 
 def components(label: str, paper: str, *counts: tuple[int, int], more: tuple[str, ...] = ()) -> Arm:
     """A mixture with components by level, about a third as many at small scale as in the paper."""
-    return Arm(label, words(heads(*counts), *more), Source(f"ptb/{paper}.toml"))
+    return WORDS.arm(label, heads(*counts), *more, paper=f"ptb/{paper}.toml")
 
 
 SOFTMAX, MOS = SINGLES["softmax"], MIXTURES["MoS"]
 MOS_FEWER = components("MoS, 4 components", "awd-lstm-mos", (3, 4))
-WIDER = Arm(
-    "softmax, as long a step", words(SINGLE[0], "model.core.sizes=[220, 220, 90]", "model.encoder.size=90"),
-    SOFTMAX.paper,
-)  # fmt: skip
+_WIDE = SINGLE[0], "model.core.sizes=[220, 220, 90]", "model.encoder.size=90"
+WIDER = WORDS.arm("softmax, as long a step", *_WIDE, paper="ptb/awd-lstm-softmax.toml")
 DOC_SHALLOW = components("DOC, 2 of the vector", "awd-lstm-doc-15-0-0-5", (3, 4), (0, 2))
 DOC_LOWEST = components("DOC, 2 of layer 1", "awd-lstm-doc-15-0-5-0", (3, 4), (1, 2))
 DOC_BALANCED = components("DOC, balanced", "awd-lstm-doc", (3, 4), (2, 2), more=("training.penalties.balance=0.003",))

@@ -1,6 +1,6 @@
 """Sequences given a source: headlines, translation, parsing."""
 
-from elman.study.claim import Arm, Claim, ClaimMeasure, Power, Source, rates
+from elman.study.claim import Claim, ClaimMeasure, Power, Source, rates
 from elman.study.comparison import Bound, lower, times
 from elman.study.measures import BLOCKS, METRIC, with_test_text
 
@@ -11,31 +11,27 @@ def of_output(name: str, baseline: str, *measures: str) -> ClaimMeasure:
     return ClaimMeasure(name, metrics | {METRIC: "perplexity of the targets, test"}, with_test_text, BLOCKS)
 
 
-RATES = rates(1e-3, 3e-3, 6e-3, shortened=("training.epochs=4",))
+_HEADLINES = Source(
+    "reproduce/small-headlines.toml",
+    quick=("data.train_pairs=2000", "training.epochs=4", "data.test=300", "data.valid=300"),
+    grid=rates(1e-3, 3e-3, 6e-3, shortened=("training.epochs=4",)),
+)
 
 
-def headlines(label: str, paper: Source, *settings: str) -> Arm:
-    """An arm of `headlines`: the small decoder with settings laid over it, and a recipe of the paper's size."""
-    quick = ("data.train_pairs=2000", "training.epochs=4", "data.test=300", "data.valid=300")
-    return Arm(label, Source("reproduce/small-headlines.toml", settings, quick, RATES), paper)
-
-
-def mixed(heads: str) -> tuple[str, ...]:
+def _mixed(heads: str) -> tuple[str, ...]:
     """Settings: a mixture whose components are on the levels `heads`, above an attention layer wider than they are."""
     contexts = f'{{kind = "mixture", heads = {{{heads}}}, size = 48, dropout = 0.2}}'
     return "model.core.size=128", f"model.output.contexts={contexts}"
 
 
-ENCDEC = headlines("EncDec", Source("headlines/encdec.toml"))
-ENCDEC_EQUAL = headlines(
-    "EncDec, as many weights",
-    Source("headlines/encdec.toml", ("model.core.size=486",)),
-    "model.encoder.size=62",
-    "model.core.size=62",
-)
+ENCDEC = _HEADLINES.arm("EncDec", paper="headlines/encdec.toml")
+ENCDEC_EQUAL = _HEADLINES.arm(
+    "EncDec, as many weights", "model.encoder.size=62", "model.core.size=62",
+    paper=Source("headlines/encdec.toml", ("model.core.size=486",)),
+)  # fmt: skip
 """As many as with DOC; at paper scale with a vocabulary of 5,000."""
-ENCDEC_MOS = headlines("EncDec + MoS", Source("headlines/encdec-mos.toml"), *mixed("3 = 2"))
-ENCDEC_DOC = headlines("EncDec + DOC", Source("headlines/encdec-doc.toml"), *mixed("3 = 2, 2 = 2"))
+ENCDEC_MOS = _HEADLINES.arm("EncDec + MoS", *_mixed("3 = 2"), paper="headlines/encdec-mos.toml")
+ENCDEC_DOC = _HEADLINES.arm("EncDec + DOC", *_mixed("3 = 2, 2 = 2"), paper="headlines/encdec-doc.toml")
 
 HEADLINES = Claim(
     name="headlines", sentence="DOC predicts headlines better than an attention encoder-decoder, and than one with MoS",
@@ -57,24 +53,14 @@ HEADLINES = Claim(
     " has no encoder-decoder of as many weights.",
 )  # fmt: skip
 
-
-def translation(label: str, *, attention: bool, reverse: bool) -> Arm:
-    """An arm of the claims on translation: the order of the source, and what the decoder knows of it."""
-    core = (
-        'model.core={kind = "attentive", score = "general", size = 128, output_dropout = 0.1,'
-        " stack = {sizes = [128], output_dropout = 0.1}}"
-    )
-    settings = [core] if attention else []
-    if reverse:
-        settings.append("data.reverse_source=true")
-    quick = ("data.train_pairs=2500", "training.epochs=3")
-    return Arm(label, Source("reproduce/small-translation.toml", tuple(settings), quick))
-
-
-FORWARD = translation("forward", attention=False, reverse=False)
-REVERSED = translation("reversed", attention=False, reverse=True)
-FORWARD_ATTENTION = translation("forward, attention", attention=True, reverse=False)
-REVERSED_ATTENTION = translation("reversed, attention", attention=True, reverse=True)
+_FORWARD = Source("reproduce/small-translation.toml", quick=("data.train_pairs=2500", "training.epochs=3"))
+_REVERSED = _FORWARD._replace(settings=("data.reverse_source=true",))
+_ATTENTIVE = (
+    'model.core={kind = "attentive", score = "general", size = 128, output_dropout = 0.1,'
+    " stack = {sizes = [128], output_dropout = 0.1}}"
+)
+FORWARD, FORWARD_ATTENTION = _FORWARD.arm("forward"), _FORWARD.arm("forward, attention", _ATTENTIVE)
+REVERSED, REVERSED_ATTENTION = _REVERSED.arm("reversed"), _REVERSED.arm("reversed, attention", _ATTENTIVE)
 
 TRANSLATION = of_output("translation", "the source itself", "BLEU", "chrF")
 PARALLEL = "the prefix of parallel files: PREFIX.train.ja, PREFIX.train.en, dev, test (docs/pairs.md)"
@@ -109,14 +95,9 @@ ATTENTION_TRANSLATION = Claim(
     notes=f"{SMALLER} BLEU in the paper: 14.0 against 16.8. The runs are those of the two claims on reversed sources.",
 )  # fmt: skip
 
-
-def parsing(label: str, *settings: str) -> Arm:
-    """An arm of the claims on parsing."""
-    return Arm(label, Source("reproduce/small-parsing.toml", settings, ("training.epochs=6", "data.test=150")))
-
-
-ATTENTION = parsing("attention")
-NO_ATTENTION = parsing("no attention", 'model.core={kind = "stack", sizes = [128], output_dropout = 0.2}')
+_PARSING = Source("reproduce/small-parsing.toml", quick=("training.epochs=6", "data.test=150"))
+ATTENTION = _PARSING.arm("attention")
+NO_ATTENTION = _PARSING.arm("no attention", 'model.core={kind = "stack", sizes = [128], output_dropout = 0.2}')
 TREES = of_output("parsing", "right-branching", "bracket F1", "unlabelled F1", "well-formed")
 TREEBANK = "a bracketed treebank (docs/pairs.md)"
 

@@ -2,10 +2,8 @@
 
 import itertools
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from statistics import mean
-from typing import Literal
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 import torch
 
@@ -16,7 +14,7 @@ from elman.data.windows import TrainingWindows
 from elman.learning import schedules
 from elman.learning.bptt import WholeWindow
 from elman.learning.constraint import spectral_projector
-from elman.learning.projections.projector import BySVD, Projector
+from elman.learning.projections.projector import BySVD
 from elman.learning.update import Update, build_optimiser
 from elman.network.build import build_model
 from elman.network.cores.stack import StackCore, candidate_hidden
@@ -25,17 +23,21 @@ from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, 
 from elman.study.claims.constraint import DELTAS
 from elman.study.comparison import Bound
 
-METHODS: tuple[Literal["subspace", "eigh", "svd", "truncated"], ...] = ("subspace", "eigh", "svd", "truncated")
+PAPER = "ptb/gru-constrained.toml"
 
 
 class TimedTraining:
-    """The training of a stack of recurrent layers on a text, without its constraint, timed in processor time."""
+    """The training of a stack of recurrent layers on a text, without its constraint, timed in processor time.
 
-    def __init__(self, recipe: config.Recipe, data: str) -> None:
+    Without `data` the text is that of the recipe.
+    """
+
+    def __init__(self, recipe: config.Recipe, data: str | None = None) -> None:
         assert isinstance(recipe.data, config.TextData)
-        corpus = open_corpus(data, recipe.data.options)
+        source, training, self.recipe = data or recipe.data.corpus, recipe.training, recipe
+        assert source is not None, "the recipe names its corpus"
+        corpus = open_corpus(source, recipe.data.options)
         torch.manual_seed(recipe.seed)
-        self.recipe, training = recipe, recipe.training
         self.model = build_model(recipe.model, len(corpus.vocabulary)).train()
         core = self.model.core
         assert isinstance(core, StackCore), "the recipe has recurrent layers"
@@ -63,48 +65,53 @@ class TimedTraining:
         return time.process_time() - start - (clipped - clipping), clipped - clipping
 
 
-def timed(projector: Projector, matrix: torch.Tensor) -> float:
-    """Project a matrix; the seconds of processor time."""
-    start = time.process_time()
-    projector.project_(matrix)
-    return time.process_time() - start
+class Timed:
+    """A way to project, the processor time of each projection and the singular values that each computed."""
+
+    def __init__(self, recipe: config.Spectral) -> None:
+        self.projector = spectral_projector(recipe, 2 - recipe.delta)
+        self.seconds, self.computed = list[float](), list[int]()
+
+    def project_(self, matrix: torch.Tensor) -> None:
+        start = time.process_time()
+        self.projector.project_(matrix)
+        self.seconds.append(time.process_time() - start)
+        self.computed.append(self.projector.computed)
 
 
 class TimedProjections:
     """Training under the default projection, while the other methods project copies of the same matrices in turn.
 
-    The others are timed at `others` steps; the constraint is sigma_1 <= 2 - delta.
+    The others are timed at `others` steps; the constraint is sigma_1 <= 2 - delta, and the first projection of each,
+    from the orthogonal initial weights, does not count.
 
-    `computed` are the singular values that the default method computed at each step, `largest` is the largest sigma_1
-    that was computed, `deviation` the largest relative distance from the projection by a whole SVD.
+    `largest` is the largest sigma_1 that was computed, `deviation` the largest relative distance from the projection by
+    a whole SVD.
     """
 
     def __init__(self, training: TimedTraining, delta: float, others: int) -> None:
         self.training, self.delta, self.others = training, delta, others
-        made: dict[str, Projector] = {
-            name: spectral_projector(config.Spectral(delta=delta, method=name), 2 - delta) for name in METHODS
-        }
-        tight = config.Spectral(delta=delta, method="truncated", step_norm="spectral")
-        made["truncated, spectral norm"] = spectral_projector(tight, 2 - delta)  # the thesis has both norms
-        self.default = made.pop("subspace")
-        self.rest: Mapping[str, Projector] = made
-        self.copies = {name: training.block.clone() for name in made}
-        self.seconds: dict[str, list[float]] = {name: [] for name in ("step", "clipping", "subspace", *made)}
-        self.computed, self.largest, self.deviation = list[int](), 0.0, 0.0
+        self.default = Timed(config.Spectral(delta=delta))
+        self.rest = {
+            "eigh": Timed(config.Spectral(delta=delta, method="eigh")),
+            "svd": Timed(config.Spectral(delta=delta, method="svd")),
+            "truncated": Timed(config.Spectral(delta=delta, method="truncated")),
+            "truncated, spectral norm": Timed(config.Spectral(delta=delta, method="truncated", step_norm="spectral")),
+        }  # the thesis has both norms
+        self.copies = {name: training.block.clone() for name in self.rest}
+        self.training_seconds: dict[str, list[float]] = {"step": [], "clipping": []}
+        self.largest, self.deviation = 0.0, 0.0
         self.default.project_(training.block)
-        for name, projector in made.items():
-            projector.project_(self.copies[name])
+        for name, one in self.rest.items():
+            one.project_(self.copies[name])
 
     def run(self, steps: int) -> None:
-        """Train for some steps."""
         for number in range(steps):
             before = self.training.block.clone()
-            step, clipping = self.training.step()
-            self.seconds["step"].append(step)
-            self.seconds["clipping"].append(clipping)
+            for name, seconds in zip(self.training_seconds, self.training.step(), strict=True):
+                self.training_seconds[name].append(seconds)
             update, exact = self.training.block - before, self.training.block.clone()
-            self.seconds["subspace"].append(timed(self.default, self.training.block))
-            self.computed.append(self.default.computed)
+            self.default.project_(self.training.block)
             if number % max(1, steps // self.others) == 0:
                 self._compare(update, exact)
 
@@ -113,14 +120,20 @@ class TimedProjections:
         self.largest = max(self.largest, torch.linalg.matrix_norm(block.double(), 2).item())
         BySVD(2 - self.delta).project_(exact)
         self.deviation = max(self.deviation, ((block - exact).norm() / exact.norm()).item())
-        for name, projector in self.rest.items():
+        for name, one in self.rest.items():
             self.copies[name] += update
-            self.seconds[name].append(timed(projector, self.copies[name]))
+            one.project_(self.copies[name])
+
+    @property
+    def seconds(self) -> dict[str, list[float]]:
+        """Of the steps, of clipping, and of each way to project, without the first projection."""
+        ways = {"subspace": self.default, **self.rest}
+        return self.training_seconds | {name: one.seconds[1:] for name, one in ways.items()}
 
     def shares(self) -> dict[str, float]:
         """Mean cost of each method and of clipping, in per cent of a training step without them."""
-        whole = mean(self.seconds["step"])
-        return {name: 100 * mean(each) / whole for name, each in self.seconds.items() if name != "step"}
+        whole = fmean(self.training_seconds["step"])
+        return {name: 100 * fmean(each) / whole for name, each in self.seconds.items() if name != "step"}
 
 
 @dataclass(frozen=True)
@@ -132,34 +145,30 @@ class ProjectionCost:
 
     delta: float
     steps: int
-    recipe: str = "ptb/gru-constrained.toml"
+    recipe: str = PAPER
     others: int = 20
 
     def __call__(self, seed: int, data: str | None) -> Measurement:
-        """Train on --data, or on the corpus of the recipe."""
-        recipe = load_recipe(find(self.recipe), [f"seed={seed}"])
-        source = data or recipe.data.corpus
-        assert source is not None, "the recipe names its corpus"
-        timed = TimedProjections(TimedTraining(recipe, source), self.delta, self.others)
+        training = TimedTraining(load_recipe(find(self.recipe), [f"seed={seed}"]), data)
+        timed = TimedProjections(training, self.delta, self.others)
         timed.run(self.steps)
         shares = timed.shares()
         figures = {"projection": shares["subspace"]} | {name: shares[name] for name in ("clipping", "svd", "truncated")}
         figures |= {"excess": timed.largest - (2 - self.delta), "deviation": timed.deviation}
-        return Measurement(figures, {"singular values computed": [float(count) for count in timed.computed]})
+        return Measurement(figures, {"singular values computed": list(map(float, timed.default.computed[1:]))})
+
+
+def _cost_of(delta: float, steps: int, minutes: float) -> Arm:
+    cost = ProjectionCost(delta, steps)
+    quick = Computation(replace(cost, steps=40, others=5), 0.4)
+    return Arm(f"delta {delta:g}", Computation(cost, minutes, quick), Computation(replace(cost, steps=1327), 12))
 
 
 PROJECTION_COST = Claim(
     name="projection-cost",
     sentence="the projection costs less than 3 % of a training step, and less than gradient clipping does",
     source="Kanai's thesis, Table 3.6",
-    arms=tuple(
-        Arm(
-            f"delta {d:g}",
-            Computation(ProjectionCost(d, n), minutes, Computation(ProjectionCost(d, 40, others=5), 0.4)),
-            Computation(ProjectionCost(d, 1327), 12),
-        )
-        for d, n, minutes in ((0.2, 1327, 12), (0.5, 200, 2), (0.8, 200, 2), (1.1, 200, 2), (1.4, 200, 2))
-    ),
+    arms=(_cost_of(0.2, 1327, 12), *(_cost_of(delta, 200, 2) for delta in DELTAS[1:])),
     measure=ClaimMeasure(
         "cost",
         {

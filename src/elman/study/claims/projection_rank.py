@@ -7,15 +7,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
-import torch
-
 from elman import config
 from elman.config.toml import find, load_recipe
-from elman.learning.constraint import spectral_projector
 from elman.report.folder import read_folder
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement, Source
 from elman.study.claims.constraint import SMALL
-from elman.study.claims.projection_cost import TimedTraining, timed
+from elman.study.claims.projection_cost import PAPER, Timed, TimedTraining
 from elman.study.comparison import Bound, Ratio, lower
 
 
@@ -54,12 +51,10 @@ QUICK = ("training.epochs=6", "data.train_tokens=15000")
 
 def _arm(delta: float) -> Arm:
     settings = (
-        f"training.constraint.delta={delta:g}",
-        "training.constraint.method=truncated",
+        f"training.constraint.delta={delta:g}", "training.constraint.method=truncated",
         "training.constraint.compare_norms=true",
-    )
-    small = Source(SMALL, (*settings, *SETTING), QUICK)
-    return Arm(f"delta {delta:g}", small, Source("ptb/gru-constrained.toml", settings))
+    )  # fmt: skip
+    return Arm(f"delta {delta:g}", Source(SMALL, (*settings, *SETTING), QUICK), Source(PAPER, settings))
 
 
 SMALLER, LARGER = _arm(0.2), _arm(0.8)
@@ -89,6 +84,8 @@ RANK_BY_NORM = Claim(
     notes=f"Both norms count in the same steps, each with bounds of its own. {SMALL_NOTES}",
 )  # fmt: skip
 
+NORMS: tuple[Literal["frobenius", "spectral"], ...] = ("frobenius", "spectral")
+
 
 @dataclass(frozen=True)
 class NormTimes:
@@ -103,41 +100,20 @@ class NormTimes:
     settings: tuple[str, ...] = LARGE
 
     def __call__(self, seed: int, data: str | None) -> Measurement:
-        """Train on --data, or on the corpus of the recipe."""
-        recipe = load_recipe(find(self.recipe), [*self.settings, f"seed={seed}"])
-        source = data or recipe.data.corpus
-        assert source is not None, "the recipe names its corpus"
-        training = TimedTraining(recipe, source)
-        both = {norm: Timed(self.delta, norm) for norm in NORMS}
+        training = TimedTraining(load_recipe(find(self.recipe), [*self.settings, f"seed={seed}"]), data)
+        both = [Timed(config.Spectral(delta=self.delta, method="truncated", step_norm=norm)) for norm in NORMS]
         copy, trained = training.block.clone(), 0.0
-        for norm, matrix in zip(NORMS, (training.block, copy), strict=True):
-            both[norm].project_(matrix)
-        for step in range(recipe.training.epochs * training.steps_per_epoch):
+        for one, matrix in zip(both, (training.block, copy), strict=True):
+            one.project_(matrix)
+        for step in range(training.recipe.training.epochs * training.steps_per_epoch):
             before = training.block.clone()
             trained += training.step(step / training.steps_per_epoch)[0]
             copy += training.block - before
-            for norm, matrix in zip(NORMS, (training.block, copy), strict=True):
-                both[norm].project_(matrix)
-        figures: dict[str, float] = {norm: each.seconds for norm, each in both.items()}
-        figures |= {f"s, {norm}": float(each.computed) for norm, each in both.items()}
+            for one, matrix in zip(both, (training.block, copy), strict=True):
+                one.project_(matrix)
+        figures: dict[str, float] = {norm: sum(one.seconds) for norm, one in zip(NORMS, both, strict=True)}
+        figures |= {f"s, {norm}": float(sum(one.computed)) for norm, one in zip(NORMS, both, strict=True)}
         return Measurement(figures | {"training": trained}, {})
-
-
-NORMS: tuple[Literal["frobenius", "spectral"], ...] = ("frobenius", "spectral")
-
-
-class Timed:
-    """The truncated projection by one norm, the processor time it has taken and the singular values it has computed."""
-
-    def __init__(self, delta: float, norm: Literal["frobenius", "spectral"]) -> None:
-        recipe = config.Spectral(delta=delta, method="truncated", step_norm=norm)
-        self.projector = spectral_projector(recipe, 2 - delta)
-        self.seconds, self.computed = 0.0, 0
-
-    def project_(self, matrix: torch.Tensor) -> None:
-        """Project a matrix."""
-        self.seconds += timed(self.projector, matrix)
-        self.computed += self.projector.computed
 
 
 PROJECTION_NORM = Claim(
@@ -149,7 +125,7 @@ PROJECTION_NORM = Claim(
         Arm(
             SMALLER.label,
             Computation(NormTimes(0.2), 0.7, Computation(NormTimes(0.2, settings=(*LARGE, *QUICK)), 0.2)),
-            Computation(NormTimes(0.2, "ptb/gru-constrained.toml", ()), 600),
+            Computation(NormTimes(0.2, PAPER, ()), 600),
         ),
     ),
     measure=ClaimMeasure(

@@ -47,12 +47,10 @@ SECONDS = "processor time of training steps, in seconds"
 
 
 def course(unit: str) -> tuple[str, str]:
-    """The curves of a measurement that show the validation while training: `SECONDS`, and its figure in the unit."""
     return SECONDS, f"{unit}, valid"
 
 
 def in_time(unit: str) -> str:
-    """The metric of what the validation reaches in a given time."""
     return f"valid {unit} in the time"
 
 
@@ -98,7 +96,8 @@ def perplexity_and_costs(
     Nats by block are those of perplexities alone, whose ratios are judged by token.
     """
     found = with_test_text(folder, block, streams) if unit == "perplexity" else results(folder)
-    model, task = _opened(folder)
+    run = open_run(folder)
+    model, task = run.model, open_task(run.recipe, recorded_source(folder, run.recipe))
     each = training_time(model, task, windows)
     read = task.windows(None)
     tokens = sum(int(Whole.of(read.batch(span)).counted) for span in read.spans(0))
@@ -114,11 +113,6 @@ def perplexity_and_costs(
     x, y = course(unit)
     curves = {x: [per_epoch * one.epoch for one in checks], y: [UNITS[unit](one.nll) for one in checks]}
     return Measurement(found.figures | figures, found.curves | curves)
-
-
-def _opened(folder: Path) -> tuple[LanguageModel, Task]:
-    run = open_run(folder)
-    return run.model, open_task(run.recipe, recorded_source(folder, run.recipe))
 
 
 def nats_after(checks: Sequence[Valid], epochs: float) -> float:

@@ -12,7 +12,7 @@ from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import Kept
 from elman.jobs.launching import Launch, Tell
-from elman.study.lab.trial import Trial, TrialResult, run_trial
+from elman.study.lab.trial import Trial, TrialResult, train_trial
 from elman.study.runner import Programme, Work, carry_out
 
 
@@ -23,7 +23,6 @@ class Chain(msgspec.Struct, frozen=True):
     longest: int
 
     def after(self, results: Sequence[TrialResult]) -> Trial | None:
-        """The next trial after those so far."""
         if not results:
             return self.first
         last, span = results[-1], 2 * results[-1].trial.span
@@ -34,22 +33,19 @@ Results = Mapping[Chain, list[TrialResult]]
 
 
 def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
-    """Where the result of a trial is kept."""
-    return Kept(folder / "trials" / f"{trial.name}.json", trial, _load, _save)
+    def load(path: Path) -> tuple[TrialResult, Trial]:
+        result = msgspec.convert(parse_json(path.read_bytes()), TrialResult)
+        return result, result.trial
+
+    def save(path: Path, result: TrialResult, _: Trial) -> None:
+        write_atomic(path, msgspec.json.encode(result))
+
+    return Kept(folder / "trials" / f"{trial.name}.json", trial, load, save)
 
 
 def run_and_keep(trial: Trial, folder: Path) -> TrialResult:
-    """Run a trial, unless its result is kept, and keep the result; raises UserError as `run_trial`."""
-    return kept_result(folder, trial).made(lambda: run_trial(trial))
-
-
-def _load(path: Path) -> tuple[TrialResult, Trial]:
-    result = msgspec.convert(parse_json(path.read_bytes()), TrialResult)
-    return result, result.trial
-
-
-def _save(path: Path, result: TrialResult, _: Trial) -> None:
-    write_atomic(path, msgspec.json.encode(result))
+    """Run a trial, unless its result is kept, and keep the result; raises UserError as `train_trial`."""
+    return kept_result(folder, trial).made(lambda: train_trial(trial)[0])
 
 
 class Climb(Programme[Trial]):
@@ -73,23 +69,21 @@ class Climb(Programme[Trial]):
             self.found[chain].append(result)
 
     def work(self, trial: Trial) -> Work[Trial]:
-        """A trial as a job."""
+        def outcome(_: float) -> str:
+            result = self._results[trial]
+            learnt = "learnt" if result.solved else "not learnt"
+            return f"{learnt}, error {result.error:.3g}, {result.seconds:.0f} s"
+
         return Work(
             trial, trial.name, kept_result(self.folder, trial).path, trial.name, (run_and_keep, trial, self.folder),
-            is_open=lambda: trial not in self._results, take=partial(self._results.__setitem__, trial),
-            ends=lambda _: _outcome(self._results[trial]),
+            is_open=lambda: trial not in self._results, take=partial(self._results.__setitem__, trial), ends=outcome,
         )  # fmt: skip
 
     def ended(self, trial: Trial, failure: str | None) -> None:
-        """Note the result, and continue the chains that waited for it."""
         assert failure is None
         for chain in self._chains_of.pop(trial):
             self.found[chain].append(self._results[trial])
             self._advance(chain)
-
-
-def _outcome(result: TrialResult) -> str:
-    return f"{'learnt' if result.solved else 'not learnt'}, error {result.error:.3g}, {result.seconds:.0f} s"
 
 
 def conduct(chains: Sequence[Chain], folder: Path, launch: Launch, tell: Tell) -> dict[Chain, list[TrialResult]]:
@@ -105,7 +99,6 @@ def conduct(chains: Sequence[Chain], folder: Path, launch: Launch, tell: Tell) -
 
 
 def reach(results: Sequence[TrialResult]) -> int:
-    """The longest span that was learnt, 0 for none."""
     return max((result.trial.span for result in results if result.solved), default=0)
 
 
@@ -129,30 +122,24 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def summarise(results: Results) -> list[Summary]:
-    """One summary per task, cell and rule, in the order of the chains."""
     groups: dict[tuple[str, str, str], list[list[TrialResult]]] = {}
     for chain, outcomes in results.items():
-        first = chain.first
-        groups.setdefault((first.task, first.cell, first.rule), []).append(outcomes)
-    return [
-        Summary(
-            task=task,
-            cell=cell,
-            rule=rule,
-            first=chains[0][0].trial.span,
-            spans=(spans := [reach(trials) for trials in chains]),
-            median=median(spans),
-            steps=median(learnt) if (learnt := [first.steps for first, *_ in chains if first.solved]) else None,
-            error=median(first.error for first, *_ in chains),
-            parameters=chains[0][0].parameters,
-            seconds=round(sum(trial.seconds for trials in chains for trial in trials), 1),
-        )
-        for (task, cell, rule), chains in groups.items()
-    ]
+        groups.setdefault((chain.first.task, chain.first.cell, chain.first.rule), []).append(outcomes)
+    found = list[Summary]()
+    for names, chains in groups.items():
+        firsts, spans = [trials[0] for trials in chains], list(map(reach, chains))
+        steps = [first.steps for first in firsts if first.solved]
+        seconds = round(sum(trial.seconds for trials in chains for trial in trials), 1)
+        found.append(
+            Summary(
+                *names, firsts[0].trial.span, spans, median(spans), median(steps) if steps else None,
+                median(first.error for first in firsts), firsts[0].parameters, seconds,
+            )
+        )  # fmt: skip
+    return found
 
 
 def to_builtins(results: Results) -> dict[str, Any]:
-    """The summaries, and every trial without its curves, for --json."""
     trials = [
         msgspec.to_builtins(found.trial)
         | {"solved": found.solved, "error": found.error, "steps": found.steps, "seconds": found.seconds}
@@ -172,36 +159,31 @@ class Rung(NamedTuple):
 
 LADDER = (
     Rung(
-        "elman",
-        "h' = tanh(W x + U h + b)",
+        "elman", "h' = tanh(W x + U h + b)",
         "The state is computed afresh at every step. An error propagated back is multiplied by U' and tanh' each time,"
         " so it fades or grows with distance, and the network does not learn what it read long ago.",
     ),
     Rung(
-        "rung-forget",
-        "f = sigm(...);  c' = f c + tanh(W x + U y + b);  y' = tanh(c')",
+        "rung-forget", "f = sigm(...);  c' = f c + tanh(W x + U y + b);  y' = tanh(c')",
         "The forget gate preserves the state: where f is near 1 the error passes unchanged. But every step is added to"
         " the state, relevant or not.",
     ),
     Rung(
-        "rung-input",
-        "i, f = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = tanh(c')",
+        "rung-input", "i, f = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = tanh(c')",
         "The input gate selects what is stored: distractors stay outside.",
     ),
     Rung(
-        "lstm",
-        "i, f, o = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = o tanh(c')",
+        "lstm", "i, f, o = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = o tanh(c')",
         "The output gate hides the state until it is needed, so that it disturbs neither the output nor the gates."
         " This is the LSTM.",
     ),
-)
+)  # fmt: skip
 
 TASKS = (("recall", 32), ("adding", 32))
 """The tasks of the lesson, one symbol among distractors and two values among others, with their first spans."""
 
 
 def chains(seeds: int, budget: float, longest: int) -> list[Chain]:
-    """The lesson: every rung of the ladder on both tasks."""
     return [
         Chain(Trial(task=task, cell=rung.cell, span=span, seed=seed, budget=budget), longest)
         for task, span in TASKS

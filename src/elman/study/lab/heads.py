@@ -18,11 +18,8 @@ from elman.network.cores.ntm import TuringMachineCore, weights_over_time
 from elman.network.model import LanguageModel
 from elman.study.lab.trial import CHECKED, error_of
 
-STEP, TALLEST = 9, 384
-"""CSS pixels of a step's width, and the most of a memory's height."""
-
-LEAST = 0.05
-"""Of a weight that is drawn wherever it is."""
+STEP, TALLEST = 9, 384  # CSS pixels of a step's width, and the most of a memory's height
+LEAST = 0.05  # of a weight that is drawn wherever it is
 
 
 class Looks(NamedTuple):
@@ -91,20 +88,18 @@ def look(model: LanguageModel, core: TuringMachineCore, task: ClassicTask, span:
 
 
 def write_heads(out: Path, looks: Looks, *, title: str, text: list[str]) -> Path:
-    """Write the page; raises UserError if `out` cannot be written."""
-    vectors = [("read", looks.inputs), ("due", looks.targets), ("answered", looks.answers)]
     shown = [
-        Figure(name, draw_over_time(_rows(values), f"the vectors that were {name}, by step", STEP))
-        for name, values in vectors
+        Figure(name, draw_over_time(values.t().tolist(), f"the vectors that were {name}, by step", STEP))
+        for name, values in (("read", looks.inputs), ("due", looks.targets), ("answered", looks.answers))
         if values is not None and values.ndim == 2
     ]
-    used = used_rows(looks.weights)
+    used, heads = used_rows(looks.weights), list[Figure]()
     height = min(float(STEP), TALLEST / len(used))
-    heads = []
     for number, weights in enumerate(looks.weights[..., used].unbind(1)):
         kind, place = ("reads", number) if number < looks.readers else ("writes", number - looks.readers)
         name = f"head {place + 1} that {kind}"
-        heads.append(Figure(name, draw_over_time(_rows(weights), f"the weights of {name}, by step", STEP, height)))
+        drawing = draw_over_time(weights.t().tolist(), f"the weights of {name}, by step", STEP, height)
+        heads.append(Figure(name, drawing))
     note = (
         f"Time runs from left to right, and from top to bottom rows {used[0]} to {used[-1]} of the memory, which is a"
         f" ring of {looks.weights.shape[-1]}; others have no weight above {LEAST:.0%}. The darker a cell, the larger"
@@ -129,15 +124,8 @@ def used_rows(weights: Tensor) -> list[int]:
 
 
 def verdict(looks: Looks) -> str:
-    """How sharply the heads look, and whether what is read had been written."""
     return (
         f"Error {looks.error:.3g} over {len(looks.due)} steps. The largest weight of a head is {looks.largest:.2f} in"
         f" the mean; in {100 * looks.found:.0f} % of the steps at which something is due, the row that is read most is"
         " one that had been written most."
     )
-
-
-def _rows(values: Tensor) -> list[list[float]]:
-    """[T, R] as R rows of T numbers."""
-    rows: list[list[float]] = values.t().tolist()
-    return rows

@@ -117,21 +117,15 @@ NETWORKS: dict[str, Network] = {
 }  # fmt: skip
 
 
-def network(name: str) -> Network:
-    """The network called `name`; raises UserError if there is none."""
-    if name not in NETWORKS:
-        raise UserError(f"there is no cell {name}; `elman lab cells` shows them: {', '.join(NETWORKS)}")
-    return NETWORKS[name]
-
-
 def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
     """A network of `size` units for a task, initialised from torch's global random state.
 
     Symbols have vectors and a softmax; real values and bits are read unchanged, and have a linear output or independent
     logistic ones. Raises UserError where there is no such network, or it does not fit the task.
     """
-    chosen = network(name)
-    core, rules = chosen.core(size), chosen.initialisation
+    if name not in NETWORKS:
+        raise UserError(f"there is no cell {name}; `elman lab cells` shows them: {', '.join(NETWORKS)}")
+    core, rules = NETWORKS[name].core(size), NETWORKS[name].initialisation
     if task.kind == "symbols":
         recipe = config.Model(encoder=Lookup(size=min(task.inputs, 16)), core=core, initialisation=rules)
         return build_model(recipe, task.inputs)
@@ -140,9 +134,9 @@ def build_network(task: ClassicTask, name: str, size: int) -> LanguageModel:
         raise UserError(f"the cell {name} reads its own symbols, but the task {task.name} has {has}")
     built = build_core(core, task.inputs, locked=True)
     assert not isinstance(built, JordanCore)
-    surroundings = Surroundings(built.dims[-1], task.outputs)
     choice = Bernoulli() if task.kind == "bits" else Gaussian(variance="unit")
-    output = OutputLayer(build_contexts(config.Output(), built.dims), choice.build(surroundings))
+    contexts = build_contexts(config.Output(), built.dims)
+    output = OutputLayer(contexts, choice.build(Surroundings(built.dims[-1], task.outputs)))
     model = LanguageModel(Values().build(Inputs(task.inputs)), built, output)
     model.initialise(rules)
     return model
@@ -160,15 +154,12 @@ RULES = {
 
 def learning_rule(name: str) -> Learner:
     """The rule called `name`; raises UserError if there is none."""
-    if name == "bptt":
-        return WholeWindow()
-    if name == "rtrl":
-        return RTRL()
-    if name == "forced":
-        return FedBackTruth()
+    plain = {"bptt": WholeWindow, "rtrl": RTRL, "forced": FedBackTruth}
+    if name in plain:
+        return plain[name]()
     if found := re.fullmatch(r"bptt-([1-9]\d*)", name):
         return Lookback(int(found[1]))
-    if (found := re.fullmatch(r"bptt@(0?\.\d+|0|1)", name)) is not None:
+    if found := re.fullmatch(r"bptt@(0?\.\d+|0|1)", name):
         return Attenuated(float(found[1]))
     if (found := re.fullmatch(r"bptt\+(\d*\.?\d+)", name)) and float(found[1]) > 0:
         return GradientNorm(WholeWindow(), float(found[1]))
@@ -177,8 +168,7 @@ def learning_rule(name: str) -> Learner:
     )
 
 
-PENALTY = 1e-6
-"""Of the ridge regression, on the sum of squares over all windows."""
+PENALTY = 1e-6  # of the ridge regression, on the sum of squares over all windows
 
 
 class RidgeReadout(Learner):
@@ -192,7 +182,6 @@ class RidgeReadout(Learner):
 
     @torch.no_grad()
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Fit the readout to one more window; the loss is that of the new readout."""
         choice = model.output.choice
         assert isinstance(choice, GaussianChoice)
         assert batch.mask is not None

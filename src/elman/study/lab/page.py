@@ -12,56 +12,43 @@ from elman.drawing.style import MUTED, SERIES, canvas, colour, legend, svg
 from elman.study.lab.conduct import Results, Summary, reach, summarise
 from elman.study.lab.trial import TrialResult
 
-Line = tuple[Sequence[float], Sequence[float], int]
-"""x, y, and the colour."""
+Line = tuple[Sequence[float], Sequence[float], int]  # x, y, and the colour
+
+LEARNING = (
+    "The error at the shortest span of each task, by steps; one line per seed. Below the dotted line the task"
+    " counts as learnt; errors below 0.0001 are drawn as 0.0001."
+)
+FLOWS = (
+    "The norm of the gradient of the last step's loss with respect to the state k steps back, averaged over"
+    " sequences and divided by that at k = 0: falling lines vanish, rising ones explode. First seed and"
+    " longest span: untrained, and after training."
+)
 
 
 def write_laboratory(out: Path, results: Results, *, title: str, text: Sequence[str] = ()) -> Path:
-    """Write the page; raises UserError if `out` cannot be written."""
     rows = summarise(results)
-    header, body = table(rows)
     names = list(dict.fromkeys(_name(row.cell, row.rule) for row in rows))
     tasks = list(dict.fromkeys(row.task for row in rows))
-    learning = (
-        "The error at the shortest span of each task, by steps; one line per seed. Below the dotted line the task"
-        " counts as learnt; errors below 0.0001 are drawn as 0.0001."
-    )
-    flows = (
-        "The norm of the gradient of the last step's loss with respect to the state k steps back, averaged over"
-        " sequences and divided by that at k = 0: falling lines vanish, rising ones explode. First seed and"
-        " longest span: untrained, and after training."
-    )
     back = [figure for task in tasks for figure in _flows(task, results, names)]
     sections = [
-        Section("The longest span learnt", tables=[Table("", header, body)], figures=[_spans(t, rows) for t in tasks]),
-        Section("Learning", [learning], legend(names), [_learning(task, results, names) for task in tasks]),
-        Section("Errors propagated back in time", [flows], legend(names), back),
+        Section("The longest span learnt", tables=[Table("", *table(rows))], figures=[_spans(t, rows) for t in tasks]),
+        Section("Learning", [LEARNING], legend(names), [_learning(task, results, names) for task in tasks]),
+        Section("Errors propagated back in time", [FLOWS], legend(names), back),
     ]
     return write_page(out, kind="Laboratory", title=title, verdict=verdict(rows), sections=sections, text=text)
 
 
 def table(rows: list[Summary]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows."""
     header = ["task", "cell", "rule", "span learnt", "by seed", "steps at first", "error at first", "weights", "CPU s"]
-    body = [
-        [
-            row.task,
-            row.cell,
-            row.rule,
-            f"{row.median:g}" if row.median else "none",
-            ", ".join(str(span) if span else "none" for span in row.spans),
-            "" if row.steps is None else f"{row.steps:g}",
-            f"{row.error:.3g}",
-            f"{row.parameters:,}",
-            f"{row.seconds:,.0f}",
-        ]
+    return header, [
+        [row.task, row.cell, row.rule, _span(row.median), ", ".join(str(span or "none") for span in row.spans),
+         "" if row.steps is None else f"{row.steps:g}", f"{row.error:.3g}", f"{row.parameters:,}",
+         f"{row.seconds:,.0f}"]
         for row in rows
-    ]
-    return header, body
+    ]  # fmt: skip
 
 
 def verdict(rows: Sequence[Summary]) -> str:
-    """Which networks learn the longest span of each task."""
     parts = []
     for task in dict.fromkeys(row.task for row in rows):
         best = max(row.median for row in rows if row.task == task)
@@ -80,7 +67,6 @@ def _span(span: float) -> str:
 
 
 def _chains(task: str, results: Results) -> list[tuple[str, int, list[TrialResult]]]:
-    """(name, seed, outcomes) of the chains of a task."""
     chains = ((chain.first, outcomes) for chain, outcomes in results.items())
     return [(_name(t.cell, t.rule), t.seed, outcomes) for t, outcomes in chains if t.task == task]
 
@@ -116,18 +102,18 @@ def _learning(task: str, results: Results, names: Sequence[str]) -> Figure:
 
 def _flows(task: str, results: Results, names: Sequence[str]) -> list[Figure]:
     first = min(seed for _, seed, _ in _chains(task, results))
-    chains = [chain for chain in _chains(task, results) if chain[1] == first]
+    chains = [(name, outcomes) for name, seed, outcomes in _chains(task, results) if seed == first]
+    farthest = ", ".join(f"{name}: {_span(reach(outcomes))}" for name, outcomes in chains)
     figures = []
-    for when, pick in (("untrained", 0), ("after training", 1)):
+    for pick, (when, note) in enumerate((("untrained", ""), ("after training", f"Longest span learnt by {farthest}."))):
         lines: list[Line] = []
-        for name, _, outcomes in chains:
+        for name, outcomes in chains:
             flow = (outcomes[-1].flow_before, outcomes[-1].flow_after)[pick]
             if flow and flow[0] > 0:
                 y = [max(value / flow[0], 1e-12) for value in flow if math.isfinite(value)]
                 lines.append(([float(k) for k in range(len(y))], y, names.index(name)))
         drawing = _drawn(f"flow-{task}-{pick}", f"Error by distance, {task}, {when}", "steps back, k", lines)
-        farthest = ", ".join(f"{name}: {_span(reach(outcomes))}" for name, _, outcomes in chains)
-        figures.append(Figure(f"{task}, {when}", drawing, f"Longest span learnt by {farthest}." if pick else ""))
+        figures.append(Figure(f"{task}, {when}", drawing, note))
     return figures
 
 

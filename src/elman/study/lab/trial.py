@@ -22,8 +22,7 @@ from elman.network.output.gaussian import GaussianChoice
 from elman.objective.loss import Objective
 from elman.study.lab.networks import build_network, learner_of
 
-CHECKED = 200
-"""Sequences on which the error is measured, the same throughout a trial."""
+CHECKED = 200  # sequences on which the error is measured, the same throughout a trial
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,17 +71,11 @@ class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     flow_after: list[float]
 
 
-def run_trial(trial: Trial) -> TrialResult:
-    """The result of a trial; raises UserError for an unknown name, or parts that do not fit together."""
-    result, _ = train_trial(trial)
-    return result
-
-
 def train_trial(trial: Trial, tell: Callable[[int, float], None] | None = None) -> tuple[TrialResult, LanguageModel]:
     """Train on new sequences at every step, on one thread, until the error is below the threshold or the time is over.
 
     An error that is not finite ends the trial unsolved. `tell` is called with every (step, error). Returns the result
-    and the trained network; raises UserError as `run_trial`.
+    and the trained network; raises UserError for an unknown name, or parts that do not fit.
     """
     torch.set_num_threads(1)
     torch.manual_seed(trial.seed)
@@ -155,20 +148,15 @@ def error_flow(model: LanguageModel, batch: Batch, farthest: int = 128) -> list[
 @torch.no_grad()
 def error_of(model: LanguageModel, task: ClassicTask, sample: Sample) -> float:
     """The mean squared error of real values, or the error rate of the judged symbols or bits."""
-    batch, allowed = sample
+    (batch, allowed), choice = sample, model.output.choice
+    state = model.begin(batch.inputs.shape[1])
+    if task.kind == "symbols":
+        assert allowed is not None
+        predicted = model.log_probs(batch.inputs, state)[0].argmax(-1, keepdim=True)
+        return 1 - allowed.gather(-1, predicted).squeeze(-1)[allowed.any(-1)].float().mean().item()
+    assert batch.mask is not None
+    trace, _ = model.trace(batch.inputs, state)
     if task.kind == "bits":
-        assert batch.mask is not None
-        trace, _ = model.trace(batch.inputs, model.begin(batch.inputs.shape[1]))
-        likelier = model.output.sample(trace, temperature=0.0)
-        return (likelier != batch.targets)[batch.mask].float().mean().item()
-    if task.kind == "values":
-        choice = model.output.choice
-        assert isinstance(choice, GaussianChoice)
-        assert batch.mask is not None
-        trace, _ = model.trace(batch.inputs, model.begin(batch.inputs.shape[1]))
-        return (choice.mean(trace.top) - batch.targets)[batch.mask].square().mean().item()
-    assert allowed is not None
-    log_probs, _ = model.log_probs(batch.inputs, model.begin(batch.inputs.shape[1]))
-    judged = allowed.any(-1)
-    predicted = log_probs.argmax(-1, keepdim=True)
-    return 1 - allowed.gather(-1, predicted).squeeze(-1)[judged].float().mean().item()
+        return (model.output.sample(trace, temperature=0.0) != batch.targets)[batch.mask].float().mean().item()
+    assert isinstance(choice, GaussianChoice)
+    return (choice.mean(trace.top) - batch.targets)[batch.mask].square().mean().item()

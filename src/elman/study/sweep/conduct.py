@@ -1,11 +1,9 @@
 """A sweep from its question to its best recipe: check, train what is missing, compare, write."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-import msgspec
 
 from elman.config.record import TOKENS
 from elman.config.toml import dump_recipe
@@ -20,20 +18,18 @@ from elman.study.sweep.found import Found, Tried, ranked, with_tests
 from elman.study.sweep.page import BEST, write_sweep_page
 from elman.study.sweep.proposals import Proposals
 from elman.study.sweep.question import Sweep, left_out, write_question
-from elman.study.sweep.space import Setting
 from elman.tasks.experiment import Experiment
 
 Advance = Callable[[int, int], None]
 
 
 class Everything(Programme[PlannedRun]):
-    """All runs of a list of settings: the first seed of each, then the second, and so on."""
+    """All runs of the settings that are known: the first seed of each, then the second, and so on."""
 
     lenient = True
 
-    def __init__(self, sweep: Sweep, settings: list[Setting]) -> None:
-        """Raise UserError where a setting gives no recipe, or two give the same."""
-        self.tried = [Tried(setting, sweep.runs(setting)) for setting in settings]
+    def __init__(self, sweep: Sweep) -> None:
+        self.tried = [Tried(setting, sweep.runs(setting)) for setting in sweep.question.settings()]
         super().__init__(run for each in zip(*(one.runs for one in self.tried), strict=True) for run in each)
         places = dict[Path, str]()
         for first in (one.runs[0] for one in self.tried):
@@ -42,7 +38,6 @@ class Everything(Programme[PlannedRun]):
             places[first.folder] = first.label
 
     def ended(self, run: PlannedRun, failure: str | None) -> None:
-        """Note a failure, which ends no other run."""
         if failure is not None:
             next(one for one in self.tried if run.folder in one.folders).failures[run.recipe.seed] = failure
 
@@ -58,13 +53,19 @@ class Result(NamedTuple):
 def conduct(sweep: Sweep, machine: Machine, tell: Tell, watch: Watch, advance: Advance) -> Result:
     """Train what is not trained yet, choose the best setting, and write `sweep.json`, `best.toml` and the page.
 
-    One process at a time owns the folder. What is found so far is written too where a signal stops the sweep. Raises
-    Stopped then; UserError where a setting cannot be trained, before any is, or the folder is in use.
+    Every setting whose runs have not begun is built on its data first. One process at a time owns the folder. What is
+    found so far is written too where a signal stops the sweep. Raises Stopped then; UserError where a setting cannot be
+    trained, which it names, before any is, or the folder is in use.
     """
     with FolderLock(sweep.out):
-        optuna = sweep.question.search == "optuna"
-        search = Proposals(sweep, tell) if optuna else Everything(sweep, sweep.question.settings())
-        check(sweep, machine, advance)
+        search = Proposals(sweep, tell) if sweep.question.search == "optuna" else Everything(sweep)
+        device = choose_device(machine.device)
+        for run in _first_runs(sweep, advance):
+            if run.is_open and not (run.folder / "recipe.toml").exists():
+                try:
+                    Experiment(run.recipe, run.folder, device=device)
+                except UserError as error:
+                    raise UserError(f"{run.label}: {error}") from None
         if gone := left_out(sweep):
             notice(f"{sweep.out}: this sweep had {', '.join(gone)} too, left out now; their runs are kept")
         write_question(sweep, {})
@@ -76,26 +77,18 @@ def conduct(sweep: Sweep, machine: Machine, tell: Tell, watch: Watch, advance: A
         return write(sweep, search, advance, over=True)
 
 
-def check(sweep: Sweep, machine: Machine, advance: Advance) -> None:
-    """Build every setting whose runs have not begun, on its data; of Optuna's, those at the ends of all ranges.
-
-    Raises UserError, which names the setting, where one cannot be trained.
-    """
-    settings, device = known_settings(sweep), choose_device(machine.device)
+def _first_runs(sweep: Sweep, advance: Advance) -> Iterator[PlannedRun]:
+    """The run with the first seed of every setting that is known before training."""
+    settings = sweep.question.settings()
     for place, setting in enumerate(settings):
         advance(place, len(settings))
-        run = sweep.run(setting, sweep.question.seeds[0])
-        if run.is_open and not (run.folder / "recipe.toml").exists():
-            try:
-                Experiment(run.recipe, run.folder, device=device)
-            except UserError as error:
-                raise UserError(f"{run.label}: {error}") from None
+        yield sweep.run(setting, sweep.question.seeds[0])
 
 
-def known_settings(sweep: Sweep) -> list[Setting]:
-    """The settings that are known before training: all, or of Optuna's those at the ends of all ranges."""
-    question = sweep.question
-    return question.space.extremes() if question.search == "optuna" else question.settings()
+def minutes_of(sweep: Sweep, machine: Machine, advance: Advance) -> dict[str, float]:
+    """Minutes of one run of every setting that is known before training, from a few timed steps, by its label."""
+    device = choose_device(machine.device)
+    return {run.label: sweep.store.minutes_of(run, device) for run in _first_runs(sweep, advance)}
 
 
 def write(sweep: Sweep, search: Everything | Proposals, advance: Advance, *, over: bool) -> Result:
@@ -104,39 +97,15 @@ def write(sweep: Sweep, search: Everything | Proposals, advance: Advance, *, ove
     rows = with_tests(pairs, advance) if over else [row for row, _ in pairs]
     runs = {row.label: one.runs for row, one in pairs}
     best = rows[0] if rows and rows[0].mean is not None and math.isfinite(rows[0].mean) else None
+    tested = runs[best.label] if over and best is not None else None
     found = Found(
-        rows=rows,
-        best=best,
-        best_test=[float(rows_by_split(run.folder)["test"]["nll"]) for run in runs[best.label]]
-        if over and best is not None
-        else None,
+        rows=rows, best=best,
+        best_test=None if tested is None else [float(rows_by_split(run.folder)["test"]["nll"]) for run in tested],
         scale=search.tried[0].runs[0].recipe.data.reporting if search.tried else TOKENS,
-    )
+    )  # fmt: skip
     page, path = write_sweep_page(sweep, found, runs), None
     if best is not None:  # with its first seed and its data, for `elman train`
         path = sweep.out / BEST
         write_atomic(path, dump_recipe(runs[best.label][0].recipe))
     write_question(sweep, {**found.facts(), "over": over})
     return Result(found, page, path)
-
-
-def minutes_of(sweep: Sweep, machine: Machine, advance: Advance) -> list[tuple[str, float]]:
-    """Minutes of one run of every setting that is known before training, from a few timed steps, by its label."""
-    device, found = choose_device(machine.device), list[tuple[str, float]]()
-    settings = known_settings(sweep)
-    for place, setting in enumerate(settings):
-        advance(place, len(settings))
-        run = sweep.run(setting, sweep.question.seeds[0])
-        found.append((run.label, sweep.store.minutes_of(run, device)))
-    return found
-
-
-def with_more(sweep: Sweep, seeds: tuple[int, ...] | None, trials: int | None) -> Sweep:
-    """The sweep with other seeds or another number of trials."""
-    question = sweep.question
-    if trials is not None and question.search == "grid":
-        raise UserError("--trials belongs to --search random or optuna; a grid tries every combination")
-    if seeds is not None and question.search == "optuna" and seeds != question.seeds:
-        raise UserError("--seeds: the trials of Optuna have the seeds with which the sweep began; leave it out")
-    changed = msgspec.structs.replace(question, seeds=seeds or question.seeds, trials=trials or question.trials)
-    return Sweep(sweep.out, sweep.tables, changed, sweep.name)

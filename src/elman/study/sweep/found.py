@@ -41,8 +41,15 @@ class Tried:
 
     @property
     def folders(self) -> set[Path]:
-        """Of the runs."""
         return {run.folder for run in self.runs}
+
+    def state_of(self, run: PlannedRun, nll: float | None) -> State:
+        """How far a run is, given its validation figure."""
+        if nll is not None:
+            return "done" if math.isfinite(nll) else "diverged"
+        if run.recipe.seed in self.failures:
+            return "failed"
+        return "pruned" if self.pruned else "unfinished"
 
 
 class Paired(msgspec.Struct, frozen=True):
@@ -75,44 +82,29 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     failures: dict[int, str] = {}
     test: Paired | None = None
 
-
-def row_of(sweep: Sweep, tried: Tried) -> Row:
-    """What is known of a setting."""
-    nll = [None if run.is_open else run.valid_nll for run in tried.runs]
-    states = [_state(tried, run, value) for run, value in zip(tried.runs, nll, strict=True)]
-    known = [value for value in nll if value is not None]
-    state: State = "unfinished"
-    if tried.pruned:
-        state = "pruned"
-    elif len(known) == len(nll):
-        state = "diverged" if "diverged" in states else "done"
-    elif tried.failures:
-        state = "failed"
-    return Row(
-        label=sweep.label(tried.setting),
-        settings=dict(tried.setting.values),
-        state=state,
-        seeds=[run.recipe.seed for run in tried.runs],
-        states=states,
-        nll=nll,
-        mean=statistics.fmean(known) if state in ("done", "diverged") else None,
-        folders=[str(run.folder) for run in tried.runs],
-        failures=tried.failures,
-    )
-
-
-def _state(tried: Tried, run: PlannedRun, nll: float | None) -> State:
-    """How far a run of a setting is, given its validation figure."""
-    if nll is not None:
-        return "done" if math.isfinite(nll) else "diverged"
-    if run.recipe.seed in tried.failures:
-        return "failed"
-    return "pruned" if tried.pruned else "unfinished"
+    @property
+    def known(self) -> list[float]:
+        return [value for value in self.nll if value is not None]
 
 
 def ranked(sweep: Sweep, tried: Sequence[Tried]) -> list[tuple[Row, Tried]]:
     """The settings, the lowest mean first; those without one at the end."""
-    rows = [(row_of(sweep, one), one) for one in tried]
+    rows = list[tuple[Row, Tried]]()
+    for one in tried:
+        nll = [None if run.is_open else run.valid_nll for run in one.runs]
+        states, known = list(map(one.state_of, one.runs, nll)), [value for value in nll if value is not None]
+        state: State = "failed" if one.failures else "unfinished"
+        if one.pruned:
+            state = "pruned"
+        elif len(known) == len(nll):
+            state = "diverged" if "diverged" in states else "done"
+        row = Row(
+            label=sweep.label(one.setting), settings=dict(one.setting.values), state=state,
+            seeds=[run.recipe.seed for run in one.runs], states=states, nll=nll,
+            mean=statistics.fmean(known) if state in ("done", "diverged") else None,
+            folders=[str(run.folder) for run in one.runs], failures=one.failures,
+        )  # fmt: skip
+        rows.append((row, one))
     return sorted(rows, key=lambda pair: (pair[0].mean is None, pair[0].mean or 0.0))
 
 
@@ -124,38 +116,28 @@ def with_tests(rows: Sequence[tuple[Row, Tried]], advance: Callable[[int, int], 
     finished = [pair for pair in rows if pair[0].state == "done"]
     if len(finished) < 2:
         return [row for row, _ in rows]
-    if not are_comparable([run for _, one in finished for run in one.runs]):
+    if len({_predicted(run.folder) for _, one in finished for run in one.runs}) > 1:
         notice("settings read other texts or vocabularies, so that their losses do not measure the same; no tests")
         return [row for row, _ in rows]
     texts = list[list[Measurement]]()
     for place, (_, one) in enumerate(finished):
         advance(place, len(finished))
         texts.append([measured(run, VALID) for run in one.runs])
-    best, *others = finished
-    tests = [_test(best[0], row, texts[0], text) for (row, _), text in zip(others, texts[1:], strict=True)]
-    known = [test.by_seed.p_value for test in tests if not math.isnan(test.by_seed.p_value)]
-    if len(known) == len(tests):
-        adjusted = holm(known)
-        tests = [msgspec.structs.replace(test, p_holm=p) for test, p in zip(tests, adjusted, strict=True)]
-    found = {row.label: test for (row, _), test in zip(others, tests, strict=True)}
+    best, found = finished[0][0], dict[str, Paired]()
+    for (row, _), text in zip(finished[1:], texts[1:], strict=True):
+        differences = [a - b for a, b in zip(best.known, row.known, strict=True)]
+        lower = Ratio("", measures.METRIC, best.label, row.label, high=1.0)
+        found[row.label] = Paired(judge(differences, high=0.0), measures.compare(lower, texts[0], text))
+    known = [test.by_seed.p_value for test in found.values()]
+    if not any(map(math.isnan, known)):
+        pairs = zip(found.items(), holm(known), strict=True)
+        found = {label: msgspec.structs.replace(test, p_holm=p) for (label, test), p in pairs}
     return [msgspec.structs.replace(row, test=found.get(row.label)) for row, _ in rows]
 
 
-def _test(best: Row, other: Row, best_text: Sequence[Measurement], text: Sequence[Measurement]) -> Paired:
-    pairs = zip(best.nll, other.nll, strict=True)
-    differences = [a - b for a, b in pairs if a is not None and b is not None]
-    lower = Ratio("", measures.METRIC, best.label, other.label, high=1.0)
-    return Paired(judge(differences, high=0.0), measures.compare(lower, best_text, text))
-
-
-def are_comparable(runs: Sequence[PlannedRun]) -> bool:
-    """Whether all runs predict the same text with the same vocabulary, so that their nats measure the same."""
-    return len({_predicted(run.folder) for run in runs}) == 1
-
-
 def _predicted(folder: Path) -> tuple[str, ...]:
-    vocabularies = sorted(folder.glob("*vocabulary*.tsv"))
-    return str(data_facts(folder)["digest"]), *map(sha256_file, vocabularies)
+    """Equal where runs predict the same text with the same vocabulary, so that their nats measure the same."""
+    return str(data_facts(folder)["digest"]), *map(sha256_file, sorted(folder.glob("*vocabulary*.tsv")))
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,8 +157,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         """Runs that failed for the last time; of a failed trial of Optuna the one that ended it."""
         return sum(len(row.failures) for row in self.rows)
 
+    @property
+    def is_tested(self) -> bool:
+        return any(row.test is not None for row in self.rows)
+
     def line(self) -> str:
-        """The result in a sentence."""
         if self.best is None:
             diverged = sum(row.state == "diverged" for row in self.rows)
             return f"No setting has a finite loss; {diverged} diverged." if diverged else "No setting is finished."
@@ -188,34 +173,25 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         """Of the table: a column for every key that is varied, the figure, the tests."""
         names = [*short_names([*self.rows[0].settings]).values()] if self.rows else []
         ratio = "ratio" if self.scale.in_perplexity else "difference"
-        tests = [ratio, "95 % interval", "p", "p, Holm", "p by token"] if self._is_tested else []
+        tests = [ratio, "95 % interval", "p", "p, Holm", "p by token"] if self.is_tested else []
         return [*(names or ["setting"]), "seeds", f"valid {self.scale.name}", *tests, "state"]
 
     def table(self) -> list[list[str]]:
         """A row for each setting: mean ± sample standard deviation over seeds, and the tests against the best."""
-        return [self._line(row) for row in self.rows]
-
-    @property
-    def _is_tested(self) -> bool:
-        return any(row.test is not None for row in self.rows)
-
-    def _line(self, row: Row) -> list[str]:
-        known = [value for value in row.nll if value is not None]
-        tests = _tests(self.scale, row) if self._is_tested else []
-        done = f"{len(known)} of {len(row.seeds)}" if len(known) < len(row.seeds) else str(len(known))
-        values = [*row.settings.values()] or [row.label]
-        return [*values, done, reported(self.scale, row.nll), *tests, row.state]
+        lines = list[list[str]]()
+        for row in self.rows:
+            known, values = len(row.known), [*row.settings.values()] or [row.label]
+            done = f"{known} of {len(row.seeds)}" if known < len(row.seeds) else str(known)
+            tests = _tests(self.scale, row.test) if self.is_tested else []
+            lines.append([*values, done, reported(self.scale, row.nll), *tests, row.state])
+        return lines
 
     def facts(self) -> dict[str, Any]:
-        """As JSON."""
         best = None if self.best is None else {"label": self.best.label, "settings": self.best.settings}
         return {
-            "figure": f"nats per {self.scale.unit}, validation",
-            "rows": msgspec.to_builtins(self.rows, str_keys=True),
-            "best": best,
-            "best_test_nll": self.best_test,
-            "failed": self.failed,
-        }
+            "figure": f"nats per {self.scale.unit}, validation", "rows": msgspec.to_builtins(self.rows, str_keys=True),
+            "best": best, "best_test_nll": self.best_test, "failed": self.failed,
+        }  # fmt: skip
 
 
 def reported(scale: Reporting, nll: Sequence[float | None]) -> str:
@@ -226,20 +202,18 @@ def reported(scale: Reporting, nll: Sequence[float | None]) -> str:
     return spread_text([scale.of(value) for value in known]) if known else ""
 
 
-def _tests(scale: Reporting, row: Row) -> list[str]:
+def _tests(scale: Reporting, test: Paired | None) -> list[str]:
     """The ratio of perplexities of the best and this setting, or the difference of nats; its interval, and p-values.
 
     Densities have nats that may be negative, and exp of them is no perplexity.
     """
-    if row.test is None:
+    if test is None:
         return [""] * 5
-    judged, words = row.test.by_seed, row.test.by_token
-
-    def shown(difference: float) -> str:
-        return f"{math.exp(difference):.3f}" if scale.in_perplexity else f"{difference:.4f}"
-
-    interval = f"{shown(judged.low)} to {shown(judged.high)}" if math.isfinite(judged.low) else ""
-    by_seed = "" if math.isnan(judged.p_value) else f"{judged.p_value:.2g}"
-    adjusted = "" if row.test.p_holm is None else f"{row.test.p_holm:.2g}"
-    by_token = "" if words is None else f"{words.judgement.p_value:.2g}"
-    return [shown(judged.mean), interval, by_seed, adjusted, by_token]
+    judged, by_token = test.by_seed, None if test.by_token is None else test.by_token.judgement.p_value
+    mean, low, high = (
+        f"{math.exp(each):.3f}" if scale.in_perplexity and math.isfinite(each) else f"{each:.4f}"
+        for each in (judged.mean, judged.low, judged.high)
+    )
+    by_seed = None if math.isnan(judged.p_value) else judged.p_value
+    p_values = ("" if p is None else f"{p:.2g}" for p in (by_seed, test.p_holm, by_token))
+    return [mean, f"{low} to {high}" if math.isfinite(judged.low) else "", *p_values]

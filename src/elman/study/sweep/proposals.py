@@ -16,11 +16,8 @@ from elman.study.sweep.found import Tried
 from elman.study.sweep.question import TRIALS, Sweep
 from elman.study.sweep.space import Axis, Range, Setting
 
-STUDY = "study.journal"
-"""In the folder of a sweep: Optuna's record, JSON by line."""
-
-FAILURES = "failures"
-"""What Optuna's record holds of a failed trial: the failure by seed."""
+STUDY = "study.journal"  # in the folder of a sweep: Optuna's record, JSON by line
+FAILURES = "failures"  # what Optuna's record holds of a failed trial: the failure by seed
 
 UNPRUNED, FIRST_CHECKS = 4, 1
 """Trials that run to their end before any is pruned, and validations of each run that are not judged."""
@@ -30,7 +27,6 @@ class Unlocked:
     """The lock of a journal with a single writer: one process owns the folder of a sweep."""
 
     def acquire(self) -> bool:
-        """Nothing."""
         return True
 
     def release(self) -> None:
@@ -77,17 +73,15 @@ class Proposals(Programme[PlannedRun]):
         return new
 
     def _following(self) -> list[PlannedRun]:
-        """Runs of an open trial that have not been given yet."""
-        for number, one in enumerate(self.tried):
-            wanted = one.runs[:1] if one.runs[0].is_open else one.runs
-            new = [run for run in wanted if (number, run.folder) not in self._handed]
-            if new and number in self._open:
+        for number in sorted(self._open):
+            runs = self.tried[number].runs
+            wanted = runs[:1] if runs[0].is_open else runs
+            if new := [run for run in wanted if (number, run.folder) not in self._handed]:
                 self._handed |= {(number, run.folder) for run in new}
                 return new
         return []
 
     def ended(self, run: PlannedRun, failure: str | None) -> None:
-        """Record a trial that has ended: by its value, as pruned, or as failed."""
         for number in sorted(self._open):
             one = self.tried[number]
             if run.folder not in one.folders:
@@ -98,7 +92,6 @@ class Proposals(Programme[PlannedRun]):
                 self._end(number)
 
     def _end(self, number: int) -> None:
-        """Tell Optuna of a trial: that it failed or was pruned, else its value."""
         one, states = self.tried[number], self.optuna.trial.TrialState
         if one.failures:
             self._trials[number].set_user_attr(FAILURES, {str(seed): text for seed, text in one.failures.items()})
@@ -147,10 +140,17 @@ class Proposals(Programme[PlannedRun]):
     def _take(self, trial: Any) -> None:
         """Note a trial, which ends at once where an earlier one of the same runs was pruned or failed."""
         states, frozen = self.optuna.trial.TrialState, self.study.get_trials(deepcopy=False)[trial.number]
-        setting = self._setting(trial.params)
+        setting = Setting(
+            tuple(
+                (key, axis.text(trial.params[key]) if isinstance(axis, Range) else trial.params[key])
+                for key, axis in self.sweep.question.space.axes.items()
+            )
+        )
         one = Tried(setting, self.sweep.runs(setting), pruned=frozen.state == states.PRUNED)
-        if frozen.state == states.FAIL:
-            one.failures = _failures_of(frozen, one)
+        if frozen.state == states.FAIL:  # which seed failed and is untrained; by older versions the first of these
+            untrained = [run.recipe.seed for run in one.runs if run.is_open]
+            known = frozen.user_attrs.get(FAILURES, dict.fromkeys(untrained[:1], "failed before"))
+            one.failures = {int(seed): failure for seed, failure in known.items() if int(seed) in untrained}
         same = [each for each in self.tried if each.folders == one.folders and (each.pruned or each.failures)]
         self._trials.append(trial)
         self.tried.append(one)
@@ -160,15 +160,6 @@ class Proposals(Programme[PlannedRun]):
         if same:
             one.pruned, one.failures = same[0].pruned, dict(same[0].failures)
             self._end(trial.number)
-
-    def _setting(self, parameters: dict[str, Any]) -> Setting:
-        axes = self.sweep.question.space.axes
-        return Setting(
-            tuple(
-                (key, axis.text(parameters[key]) if isinstance(axis, Range) else parameters[key])
-                for key, axis in axes.items()
-            )
-        )
 
     def _distribution(self, axis: Axis) -> Any:
         distributions = self.optuna.distributions
@@ -216,13 +207,6 @@ def _refused_if_damaged(path: Path) -> Iterator[None]:
         yield
     except (ValueError, KeyError, OSError) as error:
         raise UserError(f"{path}: not a study of Optuna ({error}); restore it, or choose another --out") from None
-
-
-def _failures_of(frozen: Any, one: Tried) -> dict[int, str]:
-    """Which seed of a failed trial failed and is still untrained; by journals of older versions the first of these."""
-    untrained = [run.recipe.seed for run in one.runs if run.is_open]
-    known = frozen.user_attrs.get(FAILURES, dict.fromkeys(untrained[:1], "failed before"))
-    return {int(seed): failure for seed, failure in known.items() if int(seed) in untrained}
 
 
 def _cut_half_line(path: Path) -> None:

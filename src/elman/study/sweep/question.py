@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -25,8 +24,7 @@ SearchName: TypeAlias = Literal["grid", "random", "optuna"]
 BASE, RECORD = "base.toml", "sweep.json"
 """In the folder of a sweep: the recipe with nothing set, and the question with what has been found so far."""
 
-TRIALS = 20
-"""Settings that are tried at random or by Optuna."""
+TRIALS = 20  # settings that are tried at random or by Optuna
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,28 +47,24 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     data: str | None = None
 
     def settings(self) -> list[Setting]:
-        """The settings of a grid or a random search; raises UserError where a grid has a range."""
-        if self.search == "grid":
-            return self.space.grid()
-        return self.space.drawn(self.sampler_seed, self.trials or TRIALS)
+        """All that are known before training: of Optuna's those at the ends of all ranges."""
+        if self.search == "random":
+            return self.space.drawn(self.sampler_seed, self.trials or TRIALS)
+        return self.space.grid() if self.search == "grid" else self.space.extremes()
 
 
 class Sweep:
-    """A sweep in its folder: which run belongs to a setting and a seed."""
-
     def __init__(self, out: Path, tables: dict[str, Any], question: Question, name: str) -> None:
         self.out, self.tables, self.question, self.name = out, tables, question, name
         self.store = Store(out, question.data)
 
     def recipe(self, setting: Setting, seed: int) -> Recipe:
-        """The recipe of a run; raises UserError, which names the setting, where it cannot be one."""
         settings = [*self.question.space.fixed, *setting.settings, f"seed={seed}"]
         settings.sort(key=lambda one: one.partition("=")[0].count("."))  # so that no table replaces a key set within it
         source = self.name if not setting.values else f"{self.name}, {self.label(setting)}"
         return entitled(set_recipe(self.tables, settings, source), self.question.data, settings)
 
     def label(self, setting: Setting) -> str:
-        """A setting in short."""
         return self.question.space.label(setting)
 
     def run(self, setting: Setting, seed: int) -> PlannedRun:
@@ -80,17 +74,14 @@ class Sweep:
         return dataclasses.replace(self.store.place(short, self.recipe(setting, seed)), label=label)
 
     def runs(self, setting: Setting) -> list[PlannedRun]:
-        """Its runs, in the order of the seeds."""
         return [self.run(setting, seed) for seed in self.question.seeds]
 
 
 def open_sweep(out: Path, recipe: Path, question: Question) -> Sweep:
     """The sweep of a question; raises UserError where the folder holds another, or the recipe cannot be read."""
-    tables = read_tables(recipe)
-    sweep = Sweep(out, tables, question, str(recipe))
+    sweep = Sweep(out, read_tables(recipe), question, str(recipe))
     if (out / RECORD).is_file():
-        known = reopen_sweep(out)
-        _require_same(out, known, sweep)
+        _require_same(reopen_sweep(out), sweep)
     elif (out / "recipe.toml").is_file():
         raise UserError(f"{out} is a run folder; choose another --out for the sweep")
     return sweep
@@ -128,36 +119,44 @@ def left_out(sweep: Sweep) -> list[str]:
     return found
 
 
-def _require_same(out: Path, known: Sweep, asked: Sweep) -> None:
+def _require_same(known: Sweep, asked: Sweep) -> None:
     """Raise UserError where a question is not that of the folder; more seeds, values and trials are the same one."""
-    changed = _changed_tables(known.tables, asked.tables)
+    before, now = (
+        dict(flatten({key: part for key, part in one.tables.items() if key not in DESCRIPTIVE}))
+        for one in (known, asked)
+    )
+    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     old, new = known.question, asked.question
-    fixed = {*old.space.fixed} ^ {*new.space.fixed}
+    axes = ", ".join(old.space.axes)
     differences = {
         "the recipe": ", ".join(changed[:3]),
-        "--set": ", ".join(sorted(fixed)),
-        "the keys that are varied": "" if {*old.space.axes} == {*new.space.axes} else ", ".join(old.space.axes),
+        "--set": ", ".join(sorted({*old.space.fixed} ^ {*new.space.fixed})),
+        "the keys that are varied": "" if {*old.space.axes} == {*new.space.axes} else axes,
         "--search": "" if old.search == new.search else old.search,
         "--data": "" if old.data == new.data else str(old.data),
     }
     if old.search != "grid":
-        differences["the ranges"] = "" if old.space.axes == new.space.axes else ", ".join(old.space.axes)
+        differences["the ranges"] = "" if old.space.axes == new.space.axes else axes
         differences["--seed"] = "" if old.sampler_seed == new.sampler_seed else str(old.sampler_seed)
     if old.search == "optuna":
         differences["--seeds"] = "" if old.seeds == new.seeds else ",".join(map(str, old.seeds))
-    for what, before in differences.items():
-        if before:
+    for what, found in differences.items():
+        if found:
             raise UserError(
-                f"{out} holds another sweep: {what} differ ({before}); choose another --out, or continue that one with"
-                f" {resuming('sweep', out)}"
+                f"{asked.out} holds another sweep: {what} differ ({found}); choose another --out, or continue that one"
+                f" with {resuming('sweep', asked.out)}"
             )
 
 
-def _changed_tables(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    a, b = (
-        dict(flatten({key: part for key, part in tables.items() if key not in DESCRIPTIVE})) for tables in (old, new)
-    )
-    return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
+def with_more(sweep: Sweep, seeds: tuple[int, ...] | None, trials: int | None) -> Sweep:
+    """The sweep with other seeds or another number of trials."""
+    question = sweep.question
+    if trials is not None and question.search == "grid":
+        raise UserError("--trials belongs to --search random or optuna; a grid tries every combination")
+    if seeds is not None and question.search == "optuna" and seeds != question.seeds:
+        raise UserError("--seeds: the trials of Optuna have the seeds with which the sweep began; leave it out")
+    changed = msgspec.structs.replace(question, seeds=seeds or question.seeds, trials=trials or question.trials)
+    return Sweep(sweep.out, sweep.tables, changed, sweep.name)
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -179,14 +178,3 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
         raise UserError(f"--seeds {text}: a seed is there twice")
     return tuple(seeds)
-
-
-def numbers_of(sweep: Sweep, key: str, settings: Sequence[Setting]) -> list[float] | None:
-    """The values of a key as numbers, in the order of the settings; None where one is not, or only two are listed."""
-    axis = sweep.question.space.axes[key]
-    if isinstance(axis, Values) and len(axis.texts) < 3:
-        return None
-    try:
-        return [float(dict(setting.values)[key]) for setting in settings]
-    except ValueError:
-        return None

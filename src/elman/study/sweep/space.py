@@ -23,6 +23,14 @@ class Values(msgspec.Struct, frozen=True, tag_field="kind", tag="values"):
 
     texts: tuple[str, ...]
 
+    def at(self, share: float) -> str:
+        """The value at a share, 0 to 1, of the list."""
+        return self.texts[min(len(self.texts) - 1, int(share * len(self.texts)))]
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        return self.texts
+
 
 class Range(msgspec.Struct, frozen=True, tag_field="kind", tag="range"):
     """Numbers from `low` to `high`, both included: evenly, evenly in their logarithm, or whole ones in steps."""
@@ -47,10 +55,11 @@ class Range(msgspec.Struct, frozen=True, tag_field="kind", tag="range"):
         return self.text(self.low + share * (self.high - self.low))
 
     def text(self, value: float) -> str:
-        """A number of the range as TOML."""
-        if self.scale == "int":
-            return str(int(value))
-        return repr(min(self.high, max(self.low, float(f"{value:.4g}"))))
+        return str(int(value)) if self.scale == "int" else repr(min(self.high, max(self.low, float(f"{value:.4g}"))))
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        return self.at(0.0), self.at(1.0)
 
 
 Axis: TypeAlias = Values | Range
@@ -63,7 +72,6 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def settings(self) -> list[str]:
-        """As `--set` of `elman train` takes them."""
         return [f"{key}={text}" for key, text in self.values]
 
 
@@ -75,37 +83,24 @@ class Space(msgspec.Struct, frozen=True):
 
     def grid(self) -> list[Setting]:
         """Every combination of values; raises UserError where an axis is a range."""
-        for key, axis in self.axes.items():
-            if isinstance(axis, Range):
-                raise UserError(f"--set {key}: a range is for --search random or optuna; list values for a grid")
-        texts = [axis.texts for axis in self.axes.values() if isinstance(axis, Values)]
-        return [self._setting(choice) for choice in itertools.product(*texts)]
+        for key in (key for key, axis in self.axes.items() if isinstance(axis, Range)):
+            raise UserError(f"--set {key}: a range is for --search random or optuna; list values for a grid")
+        return list(map(self._setting, itertools.product(*(axis.ends for axis in self.axes.values()))))
 
     def drawn(self, seed: int, count: int) -> list[Setting]:
         """`count` different settings at random, or all there are; the first ones do not depend on the count."""
         found = dict[Setting, None]()
         for number in range(20 * count):
-            shares = np.random.default_rng([seed, number]).random(len(self.axes))
-            found[self.at(shares.tolist())] = None
+            shares = np.random.default_rng([seed, number]).random(len(self.axes)).tolist()
+            found[self._setting(axis.at(share) for axis, share in zip(self.axes.values(), shares, strict=True))] = None
             if len(found) == count:
                 break
         return list(found)
 
-    def at(self, shares: Iterable[float]) -> Setting:
-        """The setting at a share, 0 to 1, of every axis."""
-        return self._setting(
-            axis.at(share)
-            if isinstance(axis, Range)
-            else axis.texts[min(len(axis.texts) - 1, int(share * len(axis.texts)))]
-            for axis, share in zip(self.axes.values(), shares, strict=True)
-        )
-
     def extremes(self) -> list[Setting]:
         """Settings in which every value of a list and both ends of every range occur."""
-        longest = max((len(axis.texts) if isinstance(axis, Values) else 2 for axis in self.axes.values()), default=1)
-        ends = [
-            [*axis.texts] if isinstance(axis, Values) else [axis.at(0.0), axis.at(1.0)] for axis in self.axes.values()
-        ]
+        ends = [axis.ends for axis in self.axes.values()]
+        longest = max(map(len, ends), default=1)
         return list(dict.fromkeys(self._setting(end[place % len(end)] for end in ends) for place in range(longest)))
 
     def label(self, setting: Setting) -> str:
@@ -164,8 +159,20 @@ def parse_settings(settings: Sequence[str]) -> Space:
 
 
 def _axis(setting: str, text: str) -> Axis:
+    """What is written after a key; a range begins with its scale."""
     if _BEGINS_RANGE.match(text.strip()):
-        return _range(setting, text.strip())
+        found = _RANGE.fullmatch(text.strip())
+        if found is None:
+            raise UserError(
+                f"--set {setting}: write a range as float:0.1..0.5, log:1e-4..1e-1, int:100..800, or int:100..800/50 in"
+                ' steps of 50; put a text that begins so in quotation marks: "log:"'
+            )
+        scale, low, high, step = found[1], float(found[2]), float(found[3]), int(found[4] or 1)
+        whole = scale != "int" or (low.is_integer() and high.is_integer() and step >= 1)
+        if not (low < high < math.inf and (low > 0 or scale != "log") and whole and (scale == "int" or not found[4])):
+            rule = {"int": ", both whole numbers", "log": ", both above 0", "float": ""}[scale]
+            raise UserError(f"--set {setting}: a range is from the lower to the higher number{rule}; steps are for int")
+        return Range(scale, low, high, step)  # type: ignore[arg-type]
     try:
         texts = split_values(text)
     except ValueError as error:
@@ -176,21 +183,6 @@ def _axis(setting: str, text: str) -> Axis:
         twice = next(one for one in texts if texts.count(one) > 1)
         raise UserError(f"--set {setting}: {twice} is there twice")
     return Values(tuple(texts))
-
-
-def _range(setting: str, text: str) -> Range:
-    found = _RANGE.fullmatch(text)
-    if found is None:
-        raise UserError(
-            f"--set {setting}: write a range as float:0.1..0.5, log:1e-4..1e-1, int:100..800, or int:100..800/50 in"
-            ' steps of 50; put a text that begins so in quotation marks: "log:"'
-        )
-    scale, low, high, step = found[1], float(found[2]), float(found[3]), int(found[4] or 1)
-    whole = scale != "int" or (low.is_integer() and high.is_integer() and step >= 1)
-    if not (low < high < math.inf and (low > 0 or scale != "log") and whole and (scale == "int" or not found[4])):
-        rule = {"int": ", both whole numbers", "log": ", both above 0", "float": ""}[scale]
-        raise UserError(f"--set {setting}: a range is from the lower to the higher number{rule}; steps are for int")
-    return Range(scale, low, high, step)  # type: ignore[arg-type]
 
 
 def split_values(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The neural Turing machine learns to copy where an LSTM does not, and copies longer sequences than it has seen."""
+"""Tasks of bits: the neural Turing machine copies, also beyond what it has seen; who tracks the parity of bits."""
 
 import math
 import time
@@ -9,15 +9,18 @@ import torch
 
 from elman.data.classic.bits import COPY, copy, some_length
 from elman.data.classic.task import Sample
+from elman.data.classic.tracking import PARITY
 from elman.learning.bptt import WholeWindow
-from elman.network.model import LanguageModel
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound, lower
 from elman.study.lab.networks import build_network
 from elman.study.lab.trial import error_of, fresh_step
 
 LEARNT = 0.01
-"""Copying is learnt at the first check at which a smaller share of the bits is wrong, over all trained lengths."""
+"""Copying is learnt at the first check at which a smaller share of the bits is wrong, over all trained lengths.
+
+Parity is tracked if fewer of the answers are wrong; a guess is wrong at every second bit.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,18 +44,22 @@ class Copying:
     checked: int = 20
 
     def __call__(self, seed: int, _: str | None) -> Measurement:
-        """Train, and measure the share of wrong bits."""
         torch.manual_seed(seed)
         model, draw = build_network(COPY, self.cell, self.units), np.random.default_rng(seed)
         learn = fresh_step(model, WholeWindow(), lr=self.lr, clip=self.clip)
         samples = [self._sample(seed, length) for length in range(1, self.trained + 1)]
+
+        def error() -> float:
+            """The share of wrong bits, the mean over lengths."""
+            return sum(error_of(model, COPY, sample) for sample in samples) / len(samples)
+
         steps, interval = self.sequences // self.columns, self.check_every // self.columns
-        errors, needed, seconds, began = [self._error(model, samples)], math.nan, math.nan, time.process_time()
+        errors, needed, seconds, began = [error()], math.nan, math.nan, time.process_time()
         for step in range(1, steps + 1):
             batch = copy(draw, self.columns, some_length(draw, self.trained)).batch
             learn(batch, self.lr * (1 - (step - 1) / steps))
             if step % interval == 0 or step == steps:
-                errors.append(self._error(model, samples))
+                errors.append(error())
                 if math.isnan(needed) and errors[-1] < LEARNT:
                     needed, seconds = float(step * self.columns), time.process_time() - began
         if math.isnan(needed):
@@ -67,10 +74,6 @@ class Copying:
 
     def _sample(self, seed: int, length: int) -> Sample:
         return copy(np.random.default_rng([seed, length]), self.checked, length)
-
-    def _error(self, model: LanguageModel, samples: list[Sample]) -> float:
-        """The share of wrong bits, the mean over lengths."""
-        return sum(error_of(model, COPY, sample) for sample in samples) / len(samples)
 
 
 NTM_COPY = Claim(
@@ -103,4 +106,65 @@ NTM_COPY = Claim(
     " times the rate, with half as many sequences, one machine in three then copied 5 % of the bits of length 40"
     " wrong. The quick version reads a quarter of them: in one seed of two the machine copied 5 % of the bits of"
     " length 40 wrong.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """How a network of the laboratory tracks parity after `updates` by Adam, at a rate that falls linearly to 0.
+
+    Each update reads `columns` new sequences of 1 to `trained` bits, of one length. A check, every `check_every`
+    updates, reads `checked` sequences of `trained` bits; the last one also those of `beyond` bits.
+    """
+
+    cell: str
+    updates: int
+    units: int = 32
+    columns: int = 32
+    lr: float = 0.01
+    clip: float = 1.0
+    trained: int = 40
+    beyond: int = 256
+    check_every: int = 50
+    checked: int = 100
+
+    def __call__(self, seed: int, _: str | None) -> Measurement:
+        torch.manual_seed(seed)
+        model, draw = build_network(PARITY, self.cell, self.units), np.random.default_rng(seed)
+        learn = fresh_step(model, WholeWindow(), lr=self.lr, clip=self.clip)
+
+        def error(length: int) -> float:
+            return error_of(model, PARITY, PARITY.draw(np.random.default_rng([seed, length]), self.checked, length))
+
+        errors = [error(self.trained)]
+        for update in range(1, self.updates + 1):
+            batch = PARITY.draw(draw, self.columns, some_length(draw, self.trained)).batch
+            learn(batch, self.lr * (1 - (update - 1) / self.updates))
+            if update % self.check_every == 0 or update == self.updates:
+                errors.append(error(self.trained))
+        return Measurement({"error": errors[-1], "beyond": error(self.beyond)}, {"error": errors})
+
+
+LINEAR, NONLINEAR = ("min-gru", "lru", "mamba2"), ("lstm", "slstm")
+
+PARITY_OF_LINEAR = Claim(
+    name="linear-parity",
+    sentence="linear recurrences do not track parity beyond the lengths they were trained on; LSTM and sLSTM do",
+    source="Merrill, Petty & Sabharwal 2024; Sarrof, Veitsman & Hahn 2024; Beck et al. 2024, section 4.1",
+    arms=tuple(Arm(cell, Computation(Tracking(cell, 400), 0.2)) for cell in (*NONLINEAR, *LINEAR)),
+    measure=ClaimMeasure(
+        "parity",
+        {
+            "error": "share of wrong answers at 40 bits, the longest trained (guessing: 0.5)",
+            "beyond": "the same at 256 bits, which are not trained",
+        },
+        curve=CurveAxes("error", "checks, every 50 updates", relative=False),
+    ),
+    comparisons=(
+        *(Bound("beyond", cell, LEARNT) for cell in NONLINEAR),
+        *(Bound("beyond", cell, 0.25, exceeds=True) for cell in LINEAR),
+    ),
+    notes="32 units, Adam at .01, falling to 0, 32 new sequences of 1 to 40 bits per update. LRU and Mamba-2 are in a"
+    " residual block. The theorems are about what can be represented at any length and with limited precision; the"
+    " claim is about what is learnt.",
 )  # fmt: skip
