@@ -9,7 +9,7 @@ once per span. Greedy search (Socher et al. 2010, section 3.2) joins the best pa
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import torch
@@ -40,7 +40,7 @@ class Augmentation(NamedTuple):
 
     @classmethod
     def of(cls, trees: Trees, labels: Tensor, kappa: float) -> "Augmentation":
-        """That of trees with the labels [N] of their nodes."""
+        """What marks the nodes of trees, with labels [N], as right."""
         length = int(trees.lengths.max())
         right = labels.new_full((len(trees.lengths), length, length + 1), -1)
         right[trees.sentence, trees.start, trees.end] = labels
@@ -69,11 +69,9 @@ def from_splits(
             spans.append((start, end))
             waiting += [(start, splits[start, end]), (splits[start, end], end)]
     heights = {(word, word + 1): 0 for word in range(num_words)}
-    below = {}
-    for start, end in sorted(spans, key=lambda span: span[1] - span[0]):
-        middle = splits[start, end]
-        below[start, end] = ((start, middle), (middle, end))
-        heights[start, end] = 1 + max(heights[child] for child in below[start, end])
+    below = {(start, end): ((start, splits[start, end]), (splits[start, end], end)) for start, end in spans}
+    for span in sorted(spans, key=lambda span: span[1] - span[0]):
+        heights[span] = 1 + max(heights[child] for child in below[span])
     spans.sort(key=lambda span: (heights[span], span[0]))
     every = [*((word, word + 1) for word in range(num_words)), *spans]
     numbers = {span: number for number, span in enumerate(every)}
@@ -132,37 +130,19 @@ def chart_search(
 def _divided(model: TreeModel, levels: list[_Spans], longest: int, length: int) -> tuple[Tensor, Tensor, NodeState]:
     """The best division of every span of a length: scores [B, S], words before it [B, S], states [B, S, ...]."""
     spans = longest - length + 1
-
-    def side(name: str) -> Iterator[Tensor]:
-        """A part of all left or right halves, [B, S, length - 1, ...]."""
-        for place in range(len(getattr(levels[0], name))):
-            halves = (
-                getattr(levels[words - 1], name)[place][:, :spans]
-                if name == "left"
-                else getattr(levels[length - words - 1], name)[place][:, words : words + spans]
-                for words in range(1, length)
-            )
-            yield torch.stack(list(halves), 2)
-
-    below = torch.stack(
-        [
-            levels[words - 1].score[:, :spans] + levels[length - words - 1].score[:, words : words + spans]
-            for words in range(1, length)
-        ],
-        2,
-    )
-    states = model.core.composition.join(tuple(side("left")), tuple(side("right")))
+    halves = [(levels[at - 1], levels[length - at - 1], slice(at, at + spans)) for at in range(1, length)]
+    below = torch.stack([one.score[:, :spans] + other.score[:, there] for one, other, there in halves], 2)
+    left = zip(*([leaf[:, :spans] for leaf in one.left] for one, *_ in halves), strict=True)
+    right = zip(*([leaf[:, there] for leaf in other.right] for _, other, there in halves), strict=True)
+    states = model.core.composition.join(*(tuple(torch.stack(leaf, 2) for leaf in side) for side in (left, right)))
     score, place = (below + model.scores(states[0])).max(2)
-    chosen = tuple(
-        leaf.take_along_dim(place.view(*place.shape, *[1] * (leaf.ndim - 2)), 2).squeeze(2) for leaf in states
-    )
+    chosen = tuple(leaf.take_along_dim(_over(place, leaf), 2).squeeze(2) for leaf in states)
     return score, place + 1, chosen
 
 
 def _backtrack(row: int, length: int, splits: list[list[list[int]]], labels: list[list[list[int]]]) -> Bracketing:
     """The tree of one sentence; tables by length, sentence and first word."""
-    found, waiting = dict[tuple[int, int], int](), [(0, length)]
-    named = {}
+    found, named, waiting = dict[tuple[int, int], int](), {}, [(0, length)]
     while waiting:
         start, end = waiting.pop()
         named[start, end] = labels[end - start - 1][row][start]
@@ -199,12 +179,14 @@ def greedy_search(
             del edges[row][place + 1]
         moved = pairs + (pairs > torch.where(active, best, width).unsqueeze(1))
         here = (pairs == best.unsqueeze(1)) & active.unsqueeze(1)
-        state = tuple(_merged(leaf, new, moved, here) for leaf, new in zip(state, above, strict=True))
+        state = tuple(
+            torch.where(_over(here, leaf), new, leaf.take_along_dim(_over(moved, leaf), 1))
+            for leaf, new in zip(state, above, strict=True)
+        )
         left_to_do = (left_to_do - 1).clamp_min(1)
-    shapes = [
-        from_splits(length, split, defaultdict(int)).shape
-        for length, split in zip(lengths.tolist(), splits, strict=True)
-    ]
+    unlabelled: dict[tuple[int, int], int] = defaultdict(int)
+    lengths_and_splits = zip(lengths.tolist(), splits, strict=True)
+    shapes = [from_splits(length, split, unlabelled).shape for length, split in lengths_and_splits]
     trees, rows = side_by_side(shapes)
     log_probs = model.label_log_probs(model.nodes(leaves, trees.to(lengths.device))[0])
     log_probs[..., list(forbidden)] = -torch.inf
@@ -212,8 +194,6 @@ def greedy_search(
     return [Bracketing(shape, [labels[row] for row in places]) for shape, places in zip(shapes, rows, strict=True)]
 
 
-def _merged(leaf: Tensor, new: Tensor, moved: Tensor, here: Tensor) -> Tensor:
-    """The nodes of the next step, [B, width - 1, ...]: those `moved` to the left, and a new one where it is `here`."""
-    axes = [1] * (leaf.ndim - 2)
-    kept = leaf.take_along_dim(moved.view(*moved.shape, *axes), 1)
-    return torch.where(here.view(*here.shape, *axes), new, kept)
+def _over(places: Tensor, leaf: Tensor) -> Tensor:
+    """Places [B, W] with axes of size one for those that a leaf [B, W, ...] has beyond them."""
+    return places.view(*places.shape, *[1] * (leaf.ndim - 2))
