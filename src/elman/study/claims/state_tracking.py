@@ -5,14 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from elman.data.classic import TASKS
 from elman.data.classic.bits import some_length
-from elman.data.classic.tracking import PARITY
 from elman.learning.bptt import WholeWindow
 from elman.network.model import LanguageModel
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound
 from elman.study.lab.networks import build_network
 from elman.study.lab.trial import error_of, fresh_step
+
+PARITY = TASKS["parity"]
 
 LEARNT = 0.01
 """Parity is tracked if fewer of the answers are wrong; a guess is wrong at every second bit."""

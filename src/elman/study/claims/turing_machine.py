@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from elman.data.classic.bits import COPY, copy, some_length
+from elman.data.classic import TASKS
+from elman.data.classic.bits import copy, some_length
 from elman.data.classic.task import Sample
 from elman.learning.bptt import WholeWindow
 from elman.network.model import LanguageModel
@@ -15,6 +16,8 @@ from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, 
 from elman.study.comparison import Bound, lower
 from elman.study.lab.networks import build_network
 from elman.study.lab.trial import error_of, fresh_step
+
+COPY = TASKS["copy"]
 
 LEARNT = 0.01
 """Copying is learnt at the first check at which a smaller share of the bits is wrong, over all trained lengths."""
