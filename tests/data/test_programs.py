@@ -73,7 +73,7 @@ def test_every_operation_and_number_is_drawn_within_its_range():
         "print((0 if 0<0 else 0))",
     }
     assert all(abs(count - 4000 / len(OPERATIONS)) < 120 for count in counts.values())
-    assert {times for one in programs for times in re.findall(r"range\((.*)\)", one)} == {"1", "2", "3", "4"}
+    assert {times for one in programs for times in re.findall(r"range\(([0-9]+)\)", one)} == {"1", "2", "3", "4"}
     assert {int(number) for one in programs for number in re.findall("[0-9]+", one)} == set(range(1, 11))
 
 
