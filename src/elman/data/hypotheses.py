@@ -128,7 +128,6 @@ def read_references(lines: Sequence[str], name: str) -> dict[str, str]:
 
 
 def by_utterance(hypotheses: Sequence[Hypothesis]) -> dict[str, list[int]]:
-    """The numbers of each utterance's hypotheses, in the order of first appearance."""
     groups: dict[str, list[int]] = {}
     for index, hypothesis in enumerate(hypotheses):
         groups.setdefault(hypothesis.utterance, []).append(index)

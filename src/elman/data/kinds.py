@@ -64,13 +64,10 @@ class Look(NamedTuple):
 
 
 def looks(kind: str, what: str, *others: str, **facts: Any) -> Look:
-    """The look of a kind of data, which `others` can read too."""
     return Look(kind, what, frozenset((kind, *others)), **facts)
 
 
 class Seen:
-    """The beginning of a file."""
-
     def __init__(self, path: Path, head: bytes) -> None:
         self.path, self.head, self.suffix = path, head, path.suffix.lower()
 
@@ -97,12 +94,10 @@ class Seen:
 
     @functools.cached_property
     def rows(self) -> list[str]:
-        """The lines that are not blank."""
         return [line for line in self.lines if line.strip()]
 
     @property
     def in_two_columns(self) -> bool:
-        """Whether every line that is not blank has one tab."""
         return bool(self.rows) and all(row.count("\t") == 1 for row in self.rows)
 
 
@@ -133,7 +128,6 @@ def _modules() -> list[tuple[str, Any]]:
 
 
 def _look_at_shards(files: Sequence[Path]) -> Look | None:
-    """What many files look like that are read as one text."""
     return looks("text", f"a text in {len(files)} files") if files else None
 
 

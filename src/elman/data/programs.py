@@ -89,7 +89,6 @@ class _Writer:
         return self.draw.randint(1, 4 * self.length)
 
     def assign(self, value: Expression) -> Expression:
-        """Set an unused variable."""
         name = next(self._names)
         self.lines.append(f"{name}={value.text}")
         return Expression(name, value.value)

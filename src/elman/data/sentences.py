@@ -52,17 +52,14 @@ class LabelledSymbols:
     options: Folding
 
     def __len__(self) -> int:
-        """The number of labels."""
         return len(self.labels)
 
     @property
     def unknown_label(self) -> int:
-        """The id of labels that are too rare."""
         return self.labels.ids[UNK]
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of both vocabularies."""
         return sha256_lines(self.words.digest, self.labels.digest)
 
     def folded(self, words: Sequence[str]) -> list[str]:
@@ -101,7 +98,6 @@ class LabelledSymbols:
         return ids
 
     def save(self, folder: Path) -> None:
-        """Write both vocabularies into a run folder."""
         self.words.save(folder / self.WORDS_FILE)
         self.labels.save(folder / self.LABELS_FILE)
 
@@ -125,11 +121,9 @@ class LabelledCorpus(Corpus[OptionsT, SplitT]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the vocabularies, the files and the options."""
         return sha256_lines(self.symbols.digest, canonical_json(self.options), *map(" ".join, self.sha256.items()))
 
     def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabularies and the counts of each split."""
         sizes = {"words": self.symbols.words, Path(self.symbols.LABELS_FILE).stem: self.symbols.labels}
         return {
             "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},

@@ -51,7 +51,6 @@ class ForgetfulWindows:
         return spans
 
     def batch(self, span: Span) -> Batch:
-        """The window of a span, every column fresh."""
         return self.windows.batch(span)._replace(fresh=torch.ones(self.windows.batch_size, dtype=torch.bool))
 
 

@@ -52,7 +52,6 @@ def read_table(text: str, name: str, column: str) -> list[Stimulus]:
 
 
 def lines_as_stimuli(lines: Iterable[str]) -> list[Stimulus]:
-    """Every line that is not blank as a sentence."""
     numbered = enumerate(lines, start=1)
     return [Stimulus(number, line.rstrip("\r\n"), {}) for number, line in numbered if line.strip()]
 

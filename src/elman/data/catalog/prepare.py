@@ -46,7 +46,6 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
 
 
 def is_known(name: str) -> bool:
-    """Whether a known corpus has this name."""
     return any(entry.name == name for entry in KNOWN)
 
 
@@ -101,7 +100,6 @@ def _fetch(
     *,
     keep: bool,
 ) -> None:
-    """Fetch the downloads of a corpus and write its files."""
     files, records = [], []
     for item in downloads:
         path = folder / "downloads" / item.filename

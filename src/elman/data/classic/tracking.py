@@ -53,7 +53,6 @@ def composed() -> np.ndarray:
     span=4,
 )
 def word_problem(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """Each element is applied after those before."""
     return _products(rng.integers(0, len(PERMUTATIONS), (span, columns)))
 
 

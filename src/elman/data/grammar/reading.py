@@ -19,7 +19,6 @@ _HEADS = ("start", "number", "nouns", "verbs", "embedding")
 
 
 def shipped() -> list[str]:
-    """The names of the grammars that come with elman."""
     return sorted(path.stem for path in FOLDER.glob("*.grammar"))
 
 

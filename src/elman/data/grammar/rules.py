@@ -59,7 +59,6 @@ class Grammar:
 
     @functools.cached_property
     def vocabulary(self) -> tuple[str, ...]:
-        """All words, each once, in the order of the file."""
         return tuple(dict.fromkeys(word for words in self.words.values() for word in words))
 
     def verb_forms(self, number: str) -> tuple[str, ...]:
@@ -69,7 +68,6 @@ class Grammar:
         return tuple(dict.fromkeys(word for word, own in forms if own == number and word not in others))
 
     def embeds(self, alternative: Alternative) -> bool:
-        """Whether an alternative opens a clause."""
         return any(part.symbol in self.embedding for part in alternative.parts)
 
     def alternatives(self, symbol: str, depth: int, max_depth: int | None) -> tuple[Alternative, ...]:

@@ -70,7 +70,6 @@ class Sentence(NamedTuple):
 
 
 def annotate(grammar: Grammar, leaves: Sequence[Leaf]) -> Sentence:
-    """The sentence of a parse."""
     nouns, links = {leaf.bond: at for at, leaf in enumerate(leaves) if leaf.symbol in grammar.nouns}, []
     for verb, target in enumerate(leaves):
         if target.symbol not in grammar.verbs or target.bond not in nouns:
@@ -218,5 +217,4 @@ def grammar_folder(options: GrammarOptions, cache: Path | None = None) -> Path:
 
 
 def stage_tokens(folder: Path) -> list[int]:
-    """The number of tokens of every stage of the training text."""
     return list(read_json(folder / "grammar.json")["stage_tokens"])

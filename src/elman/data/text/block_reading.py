@@ -55,7 +55,6 @@ class Block(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """The offset of the byte after them."""
         return self.start + len(self.data)
 
     def lines(self, section: Section, options: TextOptions) -> Iterator[Line]:
@@ -151,7 +150,6 @@ class BlockReader:
         return Numbered(words, np.fromiter(map(places.__getitem__, tokens), np.int32, len(tokens)), counts)
 
     def passages(self, block: Block) -> Iterator[Passage]:
-        """The passages of a block."""
         return passages(block.lines(self.section, self.options), self.options, self.subwords, ends=block.ends)
 
     def tokens(self, block: Block) -> tuple[list[str], dict[str, int]]:

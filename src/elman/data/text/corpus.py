@@ -67,8 +67,6 @@ _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 @dataclasses.dataclass(frozen=True)
 class TextCorpus(Corpus[TextOptions, Split]):
-    """A text as a model reads it."""
-
     vocabulary: Vocabulary
     subwords: Subwords | None = None
 
@@ -78,7 +76,6 @@ class TextCorpus(Corpus[TextOptions, Split]):
 
     @property
     def tokeniser(self) -> Tokeniser:
-        """From lines to tokens and back."""
         return Tokeniser(self.options, self.subwords)
 
     @property
@@ -89,7 +86,6 @@ class TextCorpus(Corpus[TextOptions, Split]):
         return sha256_lines(*parts, *(f"{name} {split.sha256}" for name, split in self.splits.items()))
 
     def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabulary and the counts of each split."""
         return {
             "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
             "splits": {

@@ -37,7 +37,6 @@ class Measure(NamedTuple):
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether the name of a file says that it is compressed."""
     return path.suffix.lower() in COMPRESSED
 
 
@@ -89,7 +88,6 @@ class Files:
 
     @classmethod
     def of(cls, source: "Files | Path", *, exact: bool = False) -> "Files":
-        """A path as the only file."""
         return source if isinstance(source, Files) else cls((source,), exact)
 
     @property
@@ -104,7 +102,6 @@ class Files:
 
     @property
     def short_name(self) -> str:
-        """As `name`, without the folder."""
         return self._called(self.paths[0].name)
 
     def _called(self, first: str) -> str:
@@ -183,8 +180,6 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Stream(io.RawIOBase):
-    """Blocks of bytes as a file."""
-
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks, self._held = blocks, memoryview(b"")
 

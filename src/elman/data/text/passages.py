@@ -116,7 +116,6 @@ def first_token(found: Iterable[Passage], options: TextOptions, vocabulary: Voca
 
 
 def only_blank_lines(files: Files, start: int, stop: int | None) -> UserError:
-    """The error for a text, or a range of its bytes, without words."""
     part = "" if stop is None else f" between bytes {start} and {stop}"
     return UserError(f"{files.name}: only blank lines{part}; give a text of at least two different words")
 
@@ -173,7 +172,6 @@ def unseparated(text: str) -> int:
 
 
 def is_unspaced(character: str) -> bool:
-    """Whether it is a letter of a script without spaces between words."""
     return _UNSPACED.match(character) is not None
 
 

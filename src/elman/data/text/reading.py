@@ -77,7 +77,6 @@ class Sentence(NamedTuple):
         return self._read_of(self.unknown)
 
     def _read_of(self, values: list[ValueT]) -> list[ValueT]:
-        """The values of the pieces that are read."""
         if not self.left_out:
             return values
         return [value for index, value in enumerate(values) if index not in self.left_out]
@@ -183,7 +182,6 @@ class TextReader:
         return passages(_numbered(lines, number), self._written, self.tokeniser.subwords)
 
     def _read(self, passage: Passage, draft: "_Draft") -> None:
-        """Add the words of a passage to a sentence."""
         number = passage.line.number
         if self._options.spelt:
             for token in passage.words:
@@ -221,7 +219,6 @@ class TextReader:
 
 
 def with_last_break(text: str) -> str:
-    """A text whose last line has its line feed."""
     return text if text.endswith("\n") else f"{text}\n"
 
 
@@ -229,8 +226,6 @@ _END = Piece(EOS, EOS)
 
 
 class _Draft:
-    """A sentence that grows piece by piece."""
-
     def __init__(self) -> None:
         self.pieces, self.read = list[str](), list[str]()
         self._starts, self._unknown, self._left_out = list[bool](), list[bool](), set[int]()

@@ -37,7 +37,6 @@ class Corpus(ABC, Generic[Options, Found]):
     splits: dict[str, Found]
 
     def split(self, name: str) -> Found:
-        """The split of this name; raises UserError where the corpus does not have it."""
         return named(self.splits, name, self.source)
 
     @property
@@ -65,7 +64,6 @@ class Section:
 
     @property
     def end(self) -> int:
-        """The offset of the byte after the section."""
         return self.files.size if self.stop is None else self.stop
 
 
@@ -146,7 +144,6 @@ def require_all(sections: dict[str, Section], source: Path, options: TextOptions
 
 
 def _shares(options: TextOptions) -> dict[str, float]:
-    """The share of each split in a text that is cut."""
     valid, test = options.valid_fraction, options.test_fraction
     return {"train": round(1 - valid - test, 9), "valid": valid, "test": test}
 
@@ -204,7 +201,6 @@ def _find(folder: Path, split: str) -> list[Path]:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """The files of a folder by name; none where there is no such folder."""
     if not folder.is_dir():
         return []
     return [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]

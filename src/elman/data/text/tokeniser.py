@@ -61,7 +61,6 @@ class Tokeniser:
 
 
 def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) -> list[str]:
-    """The tokens of one line of text, without `<eos>`."""
     match options.tokenisation:
         case "words":
             words = text.split()
@@ -78,7 +77,6 @@ def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) 
 
 
 def fold(words: Iterable[str]) -> list[str]:
-    """The words in lower case."""
     return [word.lower() for word in words]
 
 
@@ -251,7 +249,6 @@ def is_space(token: str, options: TextOptions) -> bool:
 
 
 def _text_of(token: str, options: TextOptions) -> str:
-    """What a token spells."""
     return token if options.tokenisation == "characters" else from_bytes(piece_bytes(token))
 
 

@@ -38,17 +38,14 @@ class Numbered:
 
     @functools.cached_property
     def ids(self) -> dict[str, int]:
-        """The id of every word."""
         return {word: index for index, word in enumerate(self.words)}
 
     @property
     def unk(self) -> int | None:
-        """The id of `<unk>`, if it is there."""
         return self.ids.get(UNK)
 
     @property
     def eos(self) -> int | None:
-        """The id of `<eos>`, if it is there."""
         return self.ids.get(EOS)
 
 
@@ -121,7 +118,6 @@ class Vocabulary(Numbered):
             ) from None
 
     def decode(self, ids: Iterable[int] | npt.NDArray[Any]) -> list[str]:
-        """The words of `ids`."""
         return [self.words[index] for index in ids]
 
     @classmethod
@@ -195,7 +191,6 @@ def escaped(word: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The inverse of `escaped`."""
     return _ESCAPED.sub(lambda match: _UNESCAPES[match[0]], text) if "\\" in text else text
 
 

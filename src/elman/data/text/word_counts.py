@@ -28,7 +28,6 @@ class WordCounts:
         self._held: Counter[str] = Counter()
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add the counts of a piece of text, which follows the others."""
         self._held.update(counts)
         if len(self._held) >= self._most:
             self._write()
