@@ -10,10 +10,10 @@ from elman.data.text import block_reading, preparation
 from elman.data.text.block_reading import BlockReader, blocks
 from elman.data.text.files import Files
 from elman.data.text.passages import passages
+from elman.data.text.preparation import WordCounts
 from elman.data.text.sources import Section
 from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS
-from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
 
 LINES = ["a b", "", "", " ", "《よみ》", "x", "\r", "c  d\u3000é", "Ünicode ΑΣ", f"{EOS} <unk>", "\u3000", "\x1c"]

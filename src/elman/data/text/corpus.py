@@ -12,10 +12,10 @@ import numpy.typing as npt
 from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text.block_reading import Progress
-from elman.data.text.cache import Counts, place
+from elman.data.text.cache import Counts, Made, kept
 from elman.data.text.files import plain_name
-from elman.data.text.passages import TokenCounts, stop_after
-from elman.data.text.preparation import encoded, vocabulary_of
+from elman.data.text.passages import stop_after
+from elman.data.text.preparation import encode, vocabulary_of
 from elman.data.text.sources import Corpus, Found, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
@@ -25,9 +25,9 @@ from elman.errors import UserError
 from elman.files import cache_folder, sha256_lines
 
 
-@dataclasses.dataclass(frozen=True)
-class Split:
-    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `cache.Counts`.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Split(Counts):
+    """One split of a corpus, its ids [N] int32 memory-mapped.
 
     A model that reads spelling reads `inputs` [N] int32 instead of `tokens`, where that was asked for: there unknown
     words have numbers from V on, in the order of `unknown_words` (`elman.data.text.sentences.spelled_split`).
@@ -35,14 +35,6 @@ class Split:
 
     name: str
     tokens: npt.NDArray[np.int32]
-    unknown: int
-    characters: int
-    num_bytes: int
-    num_words: int
-    unseparated: int
-    lines: int
-    first: TokenCounts
-    sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
 
@@ -125,19 +117,30 @@ def open_corpus(
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
     if vocabulary is None:
-        kept = cache / "vocabularies" / _key(parts, [identity(options)])
+        folder = cache / "vocabularies" / _key(parts, [identity(options)])
         sections = {name: section for name, (section, _) in parts.items()}
-        vocabulary, subwords = vocabulary_of(path, sections, options, kept, progress)
+        vocabulary, subwords = vocabulary_of(path, sections, options, folder, progress)
     reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
     reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
-    folder = place(cache / "encoded" / _key(parts, reading))
-    records = encoded(parts, vocabulary, options, folder, progress, subwords)
+
+    def make(folder: Path) -> Made:
+        counts = {
+            name: encode(section, sha256, vocabulary, options, folder / f"{name}.int32", progress, subwords)
+            for name, (section, sha256) in parts.items()
+        }
+        return [f"{name}.int32" for name in counts], counts
+
+    folder, found = kept(cache / "encoded" / _key(parts, reading), make)
+    splits = {}
+    for name, counts in found.items():
+        tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(counts.tokens,))
+        splits[name] = Split(**(vars(counts) | {"name": name, "tokens": tokens}))
     return TextCorpus(
         name=Path(plain_name(path)).stem if path.is_file() else path.resolve().name,
         source=str(source),
         options=options,
         vocabulary=vocabulary,
-        splits={name: _open_split(name, record, folder) for name, record in records.items()},
+        splits=splits,
         subwords=subwords,
     )
 
@@ -160,18 +163,12 @@ def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: 
     return {name: (section, section.files.measure.sha256) for name, section in sections.items()}
 
 
-def _open_split(name: str, counts: Counts, folder: Path) -> Split:
-    facts = msgspec.structs.asdict(counts)
-    tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(facts.pop("tokens"),))
-    return Split(name, tokens, **facts)
-
-
 def _joined(splits: Sequence[Split]) -> Split:
     """Splits one after another."""
     summed = ("unknown", "characters", "num_bytes", "num_words", "unseparated", "lines")
     return Split(
-        ALL,
-        np.concatenate([split.tokens for split in splits]),
+        name=ALL,
+        tokens=np.concatenate([split.tokens for split in splits]),
         **{name: sum(getattr(split, name) for split in splits) for name in summed},
         first=splits[0].first,
         sha256=sha256_lines(*(split.sha256 for split in splits)),
