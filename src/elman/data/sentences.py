@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from elman.config.record import Record
 from elman.data.text.fitting import Piece
+from elman.data.text.lacking import Tally
 from elman.data.text.sources import Corpus
-from elman.data.text.tally import Tally
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.files import canonical_json, sha256_lines
 

@@ -49,7 +49,9 @@ def section_of(path, options):
 
 def found_in(cut, section, options):
     reader = BlockReader(section, options)
-    return [tuple(one)[:6] for block in cut for one in reader.passages(block)]
+    return [
+        tuple(one)[:6] for block in cut for one in passages(block.lines(section, options), options, ends=block.ends)
+    ]
 
 
 def found_at_once(path, options):

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from elman.config.text import TextOptions
 from elman.data.lines import with_breaks
 from elman.data.text.fitting import Fitting, Piece
-from elman.data.text.lacking import refusal, unit_of
+from elman.data.text.lacking import Tally, refusal, unit_of
 from elman.data.text.passages import Passage, passages
-from elman.data.text.tally import Tally
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
 from elman.data.text.utf8 import Line
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
