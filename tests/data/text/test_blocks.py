@@ -48,10 +48,8 @@ def section_of(path, options):
 
 
 def found_in(cut, section, options):
-    reader = BlockReader(section, options)
-    return [
-        tuple(one)[:6] for block in cut for one in passages(block.lines(section, options), options, ends=block.ends)
-    ]
+    found = (passages(block.lines(section, options), options, ends=block.ends) for block in cut)
+    return [tuple(one)[:6] for some in found for one in some]
 
 
 def found_at_once(path, options):
