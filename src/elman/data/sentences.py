@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,27 +21,11 @@ PARENTHESES = {"(": "-LRB-", ")": "-RRB-"}
 """How the Penn Treebank writes parentheses among words, since those of a tree are its brackets."""
 
 
-class Folding(Protocol):
-    """Options which state whether capitals of words are folded."""
-
-    @property
-    def lowercase(self) -> bool:
-        """Whether they are."""
-
-
-class HasFacts(Protocol):
-    """A split with its counts."""
-
-    @property
-    def facts(self) -> dict[str, int]:
-        """The counts by their names."""
-
-
 @dataclasses.dataclass(frozen=True)
 class LabelledSymbols:
     """The words that a model reads and the labels that it chooses from, `<unk>` among both.
 
-    `WORDS_FILE` and `LABELS_FILE` hold them in a run folder.
+    `options` state whether capitals of words are folded (`lowercase`). `WORDS_FILE` and `LABELS_FILE` hold them in a run folder.
     """
 
     WORDS_FILE: ClassVar[str] = "vocabulary.tsv"
@@ -49,7 +33,7 @@ class LabelledSymbols:
 
     words: Vocabulary
     labels: Vocabulary
-    options: Folding
+    options: Any
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -109,7 +93,7 @@ class LabelledSymbols:
 
 
 OptionsT = TypeVar("OptionsT", bound=Record)
-SplitT = TypeVar("SplitT", bound=HasFacts)
+SplitT = TypeVar("SplitT")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +111,6 @@ class LabelledCorpus(Corpus[OptionsT, SplitT]):
         sizes = {"words": self.symbols.words, Path(self.symbols.LABELS_FILE).stem: self.symbols.labels}
         return {
             "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},
-            "splits": {name: split.facts for name, split in self.splits.items()},
+            "splits": {name: cast("Any", split).facts for name, split in self.splits.items()},
             "files": self.sha256,
         }

@@ -118,8 +118,8 @@ def ptb_characters(sources: list[Path], folder: Path) -> None:
     A space between words stays a space; published files write it `_`, which changes no figure.
     """
     for source, split in zip(sources, SPLITS, strict=True):
-        with source.open("rb") as file, replacing(folder / f"{split}.txt") as temporary, temporary.open("wb") as out:
-            out.writelines(line.strip() + b"\n" for line in file)
+        with source.open("rb") as file:
+            _write(folder / f"{split}.txt", (line.strip() + b"\n" for line in file))
 
 
 def in_three(path: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
