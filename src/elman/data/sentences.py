@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,21 @@ PARENTHESES = {"(": "-LRB-", ")": "-RRB-"}
 """How the Penn Treebank writes parentheses among words, since those of a tree are its brackets."""
 
 
+class Folding(Protocol):
+    @property
+    def lowercase(self) -> bool: ...
+
+
+class HasFacts(Protocol):
+    @property
+    def facts(self) -> dict[str, int]: ...
+
+
 @dataclasses.dataclass(frozen=True)
 class LabelledSymbols:
     """The words that a model reads and the labels that it chooses from, `<unk>` among both.
 
-    `options` state whether capitals of words are folded (`lowercase`). `WORDS_FILE` and `LABELS_FILE` hold them in a run folder.
+    `WORDS_FILE` and `LABELS_FILE` hold them in a run folder.
     """
 
     WORDS_FILE: ClassVar[str] = "vocabulary.tsv"
@@ -33,7 +43,7 @@ class LabelledSymbols:
 
     words: Vocabulary
     labels: Vocabulary
-    options: Any
+    options: Folding
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -72,13 +82,11 @@ class LabelledSymbols:
 
     def encode(self, words: Sequence[str], more: dict[str, int] | None = None) -> npt.NDArray[np.int32]:
         """The ids of the words of a sentence; `more` are those of words that the vocabulary lacks."""
-        folded = self.folded(words)
+        folded, known = self.folded(words), self.words.ids
         ids = self.words.encode(folded)
         if more:
-            known = self.words.ids
-            ids = np.array(
-                [one if word in known else more.get(word, one) for word, one in zip(folded, ids, strict=True)]
-            )
+            pairs = zip(folded, ids, strict=True)
+            ids = np.array([one if word in known else more.get(word, one) for word, one in pairs])
         return ids
 
     def save(self, folder: Path) -> None:
@@ -93,7 +101,7 @@ class LabelledSymbols:
 
 
 OptionsT = TypeVar("OptionsT", bound=Record)
-SplitT = TypeVar("SplitT")
+SplitT = TypeVar("SplitT", bound=HasFacts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +119,6 @@ class LabelledCorpus(Corpus[OptionsT, SplitT]):
         sizes = {"words": self.symbols.words, Path(self.symbols.LABELS_FILE).stem: self.symbols.labels}
         return {
             "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},
-            "splits": {name: cast("Any", split).facts for name, split in self.splits.items()},
+            "splits": {name: split.facts for name, split in self.splits.items()},
             "files": self.sha256,
         }

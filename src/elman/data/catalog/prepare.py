@@ -29,9 +29,7 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "cmudict": lambda files, folder: pronunciations.write_pronunciations(files[0], folder),
     "cmudict-unstressed": lambda files, folder: pronunciations.write_pronunciations(files[0], folder, stress=False),
     "bach-chorales": lambda _, folder: resolve_name(f"{_ROLLS}:write_chorales")(folder / "rolls.npz"),
-    "mackey-glass": lambda _, folder: resolve_name("elman.data.classic.mackey_glass:write_series")(
-        folder / "series.csv"
-    ),
+    "mackey-glass": lambda _, folder: resolve_name(f"{_SERIES}:write_series")(folder / "series.csv"),
     **dict.fromkeys(
         (entry.name for entry in PIANO_ROLLS),
         lambda files, folder: resolve_name(f"{_ROLLS}:convert_pickle")(files[0], folder / "rolls.npz"),
