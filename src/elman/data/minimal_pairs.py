@@ -30,28 +30,26 @@ def read_pairs(names: Iterable[str]) -> list[Pair]:
 
     Raises UserError where a file cannot be read or has a line that is no pair.
     """
-    return [pair for name in names for path in _files(name) for pair in _read(path)]
+    return [pair for name in names for pair in _read(name)]
 
 
-def _files(name: str) -> list[Path]:
+def _read(name: str) -> Iterator[Pair]:
     path = locate_minimal_pairs(name) if is_known(name) and info(name).kind == "minimal pairs" else Path(name)
-    if not path.is_dir():
-        return [path]
-    found = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv", ".csv")]
-    if not found:
+    files = [path]
+    if path.is_dir():
+        files = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv", ".csv")]
+    if not files:
         raise UserError(
             f"{path}: no file of minimal pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen), .tsv or"
             " .csv"
         )
-    return found
-
-
-def _read(path: Path) -> Iterable[Pair]:
-    if path.suffix == ".jsonl":
-        return _blimp(path)
-    if path.suffix in (".gold", ".text"):
-        return _linzen(path.with_suffix(".text"), path.with_suffix(".gold"))
-    return read_pair_table(path)
+    for file in files:
+        if file.suffix == ".jsonl":
+            yield from _blimp(file)
+        elif file.suffix in (".gold", ".text"):
+            yield from _linzen(file.with_suffix(".text"), file.with_suffix(".gold"))
+        else:
+            yield from read_pair_table(file)
 
 
 def _blimp(path: Path) -> Iterator[Pair]:
@@ -97,14 +95,10 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
         if index >= len(words) or words[index].lower() != right.lower():
             found = repr(words[index]) if index < len(words) else f"only {len(words)} words"
             raise UserError(f"{gold}:{number}: word {index} of the sentence should be {right!r}, found {found}")
-        if words[index] != right:
-            right, wrong = words[index], _in_the_case_of(words[index], wrong)
+        if (verb := words[index]) != right:  # both forms in lower or upper case, or with a capital
+            other = wrong.lower() if verb.islower() else wrong.upper() if verb.isupper() else wrong.capitalize()
+            right, wrong = verb, other
         before = " ".join(words[:index])
         kind = counted(attractors, "attractor")
         good, bad, field = f"{before} {right}", f"{before} {wrong}", "subject-verb agreement"
         yield Pair(good, bad, kind, field, whole=False, tokenised=True, item=str(number))
-
-
-def _in_the_case_of(word: str, other: str) -> str:
-    """A form in lower or upper case, or with a capital, as `word` is."""
-    return other.lower() if word.islower() else other.upper() if word.isupper() else other.capitalize()

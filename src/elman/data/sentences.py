@@ -61,7 +61,11 @@ class LabelledSymbols:
 
         A parenthesis that the vocabulary lacks is the token of the Penn Treebank for it (`-LRB-`), if it has that.
         """
-        return [self._read(word) for word in self._cased(words)]
+        known, found = self.words.ids, []
+        for word in self._cased(words):
+            token = self._cased([PARENTHESES[word]])[0] if word in PARENTHESES and word not in known else word
+            found.append(token if token in known else word)
+        return found
 
     def tally(self, sentences: Iterable[Sequence[str]]) -> Tally:
         """What the vocabulary lacks of the words of sentences, and what is read otherwise than it stands."""
@@ -73,12 +77,6 @@ class LabelledSymbols:
 
     def _cased(self, words: Sequence[str]) -> list[str]:
         return [word.lower() for word in words] if self.options.lowercase else list(words)
-
-    def _read(self, word: str) -> str:
-        if word not in PARENTHESES or word in self.words.ids:
-            return word
-        (token,) = self._cased([PARENTHESES[word]])
-        return token if token in self.words.ids else word
 
     def encode(self, words: Sequence[str], more: dict[str, int] | None = None) -> npt.NDArray[np.int32]:
         """The ids of the words of a sentence; `more` are those of words that the vocabulary lacks."""

@@ -1,7 +1,7 @@
 """A corpus of text: a vocabulary and the splits as memory-mapped ids."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,17 @@ class TextCorpus(Corpus[TextOptions, Split]):
 
     def split(self, name: str) -> Split:
         """As `Corpus.split`; `all` is the splits one after another, a whole file that was cut."""
-        return _joined(list(self.splits.values())) if name == ALL else split_named(self.splits, name, self.source)
+        if name != ALL:
+            return split_named(self.splits, name, self.source)
+        splits = list(self.splits.values())
+        summed = ("unknown", "characters", "num_bytes", "num_words", "unseparated", "lines")
+        return Split(
+            name=ALL,
+            tokens=np.concatenate([split.tokens for split in splits]),
+            **{name: sum(getattr(split, name) for split in splits) for name in summed},
+            first=splits[0].first,
+            sha256=sha256_lines(*(split.sha256 for split in splits)),
+        )
 
     @property
     def tokeniser(self) -> Tokeniser:
@@ -161,18 +171,6 @@ def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: 
         stop = stop_after(options.train_tokens, train.files, options, train.start, train.stop)
         sections["train"] = dataclasses.replace(train, stop=stop)
     return {name: (section, section.files.measure.sha256) for name, section in sections.items()}
-
-
-def _joined(splits: Sequence[Split]) -> Split:
-    """Splits one after another."""
-    summed = ("unknown", "characters", "num_bytes", "num_words", "unseparated", "lines")
-    return Split(
-        name=ALL,
-        tokens=np.concatenate([split.tokens for split in splits]),
-        **{name: sum(getattr(split, name) for split in splits) for name in summed},
-        first=splits[0].first,
-        sha256=sha256_lines(*(split.sha256 for split in splits)),
-    )
 
 
 def _key(parts: Parts, more: list[str]) -> str:

@@ -78,16 +78,28 @@ def passages(
     `exact`: `<eos>` is a line feed, and a carriage return before it is a character like any other.
     """
     cleaned = (line._replace(text=clean(line.text, options)) for line in lines)
-    match options.eos:
-        case "paragraph":
-            return _by_paragraph(cleaned, options, subwords, ends=ends)
-        case "exact":
-            return (
-                _spelt(line, line.text.removesuffix("\n"), options, subwords, closes=line.text.endswith("\n"))
-                for line in cleaned
-            )
-        case _:
-            return _by_line(cleaned, options, subwords)
+    if options.eos == "exact":
+        for line in cleaned:
+            text = line.text.removesuffix("\n")
+            yield _spelt(line, text, options, subwords, closes=text != line.text)
+    elif options.eos == "paragraph":
+        held: Line | None = None
+        for line in cleaned:
+            blank = not line.text.strip()
+            if held is not None:
+                yield _passage(held, options, subwords, closes=blank)
+            held = None if blank else line
+        if held is not None:
+            yield _passage(held, options, subwords, closes=ends)
+    else:
+        keep_every_blank = options.eos == "line" and options.tokenisation != "raw"
+        keep_blank, whole = keep_every_blank, True
+        for line in cleaned:
+            blank = whole and line.ended and not line.text.strip()
+            if not blank or keep_blank:
+                yield _passage(line, options, subwords, closes=options.eos == "line" and line.ended)
+            keep_blank = keep_every_blank or (options.eos == "line" and not blank)
+            whole = line.ended
 
 
 class TokenCounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -178,30 +190,6 @@ def is_unspaced(character: str) -> bool:
 def has_words(unseparated: int, characters: int) -> bool:
     """Whether the spaces of a text separate words, so that figures per word are meaningful."""
     return unseparated <= LARGEST_SHARE * characters
-
-
-def _by_line(lines: Iterable[Line], options: TextOptions, subwords: Subwords | None) -> Iterator[Passage]:
-    keep_every_blank = options.eos == "line" and options.tokenisation != "raw"
-    keep_blank, whole = keep_every_blank, True
-    for line in lines:
-        blank = whole and line.ended and not line.text.strip()
-        if not blank or keep_blank:
-            yield _passage(line, options, subwords, closes=options.eos == "line" and line.ended)
-        keep_blank = keep_every_blank or (options.eos == "line" and not blank)
-        whole = line.ended
-
-
-def _by_paragraph(
-    lines: Iterable[Line], options: TextOptions, subwords: Subwords | None, *, ends: bool
-) -> Iterator[Passage]:
-    held: Line | None = None
-    for line in lines:
-        blank = not line.text.strip()
-        if held is not None:
-            yield _passage(held, options, subwords, closes=blank)
-        held = None if blank else line
-    if held is not None:
-        yield _passage(held, options, subwords, closes=ends)
 
 
 def _passage(line: Line, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:

@@ -58,8 +58,13 @@ class WordCounts:
         self._write()
         kept, rare, tokens, counted = dict[str, int](), 0, 0, (1 << _COUNT) - 1
         for part in range(PARTS):
-            added = self._added(part)
-            below = [word for word, place in added.items() if place & counted < min_count and word not in (EOS, UNK)]
+            added = dict[str, int]()  # the counts of the words of a file, each under the first place of its word
+            with (self._folder / f"{part}.tsv").open(encoding="utf-8", newline="\n") as file:
+                for row in file:
+                    place, count, word = row.removesuffix("\n").split("\t")
+                    word = unescaped(word)
+                    added[word] = added.get(word, int(place) << _COUNT) + int(count)
+            below = [word for word, held in added.items() if held & counted < min_count and word not in (EOS, UNK)]
             tokens += sum(added.pop(word) & counted for word in below)
             rare += len(below)
             kept |= added
@@ -81,16 +86,6 @@ class WordCounts:
                 file.write("".join(some).encode())
         self._written += len(self._held)
         self._held.clear()
-
-    def _added(self, part: int) -> dict[str, int]:
-        """The counts of the words of a file, each under the first place of its word."""
-        found = dict[str, int]()
-        with (self._folder / f"{part}.tsv").open(encoding="utf-8", newline="\n") as file:
-            for row in file:
-                place, count, word = row.removesuffix("\n").split("\t")
-                word = unescaped(word)
-                found[word] = found.get(word, int(place) << _COUNT) + int(count)
-        return found
 
 
 def vocabulary_of(

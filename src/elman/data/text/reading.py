@@ -178,7 +178,14 @@ class TextReader:
         return self.tally.lines(unit_of(self._options), "left out" if self.vocabulary.unk is None else f"read as {UNK}")
 
     def _passages(self, lines: Iterable[str], number: int) -> Iterator[Passage]:
-        return passages(_numbered(lines, number), self._written, self.tokeniser.subwords)
+        """The passages of lines with their numbers, long ones in parts."""
+        numbered = (
+            Line(part, place == len(parts), at)
+            for at, text in enumerate(lines, start=number)
+            for parts in [_PART.findall(text) if len(text) > LONGEST_PART else [text]]
+            for place, part in enumerate(parts, start=1)
+        )
+        return passages(numbered, self._written, self.tokeniser.subwords)
 
     def _read(self, passage: Passage, draft: "_Draft") -> None:
         number = passage.line.number
@@ -242,12 +249,3 @@ class _Draft:
         starts = word_starts(self.pieces, options) if options.spelt else self._starts
         ids, left_out = vocabulary.encode(self.read), frozenset(self._left_out)
         return Sentence(self.pieces, starts, self._unknown, left_out, self.read, ids, line)
-
-
-def _numbered(lines: Iterable[str], number: int) -> Iterator[Line]:
-    """Lines with their numbers, long ones in parts."""
-    for at, text in enumerate(lines, start=number):
-        parts = _PART.findall(text) if len(text) > LONGEST_PART else [text]
-        for part in parts[:-1]:
-            yield Line(part, False, at)
-        yield Line(parts[-1], True, at)
