@@ -26,11 +26,15 @@ class Table(NamedTuple):
     rows: list[Row]
 
 
+def _usual_delimiter(row: str) -> str:
+    return next((mark for mark in "\t,;" if mark in row), "\t")
+
+
 def rows_of(
     text: str,
     name: str | Path,
     advice: str = "give a table with a header",
-    delimiter_of: Callable[[str], str | None] = lambda row: next((mark for mark in "\t,;" if mark in row), "\t"),
+    delimiter_of: Callable[[str], str | None] = _usual_delimiter,
 ) -> list[Row]:
     """The rows that are not blank; `delimiter_of` gives the delimiter by the first row, None is white space.
 

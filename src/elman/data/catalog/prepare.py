@@ -6,7 +6,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from urllib.parse import quote
 
-from elman.data.catalog import pronunciations, unpack
+from elman.data.catalog import unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.block_reading import Progress
@@ -26,8 +26,8 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "enwik8": lambda files, folder: unpack.in_three(files[0], "enwik8", folder),
     "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
-    "cmudict": lambda files, folder: pronunciations.write_pronunciations(files[0], folder),
-    "cmudict-unstressed": lambda files, folder: pronunciations.write_pronunciations(files[0], folder, stress=False),
+    "cmudict": lambda files, folder: unpack.write_pronunciations(files[0], folder),
+    "cmudict-unstressed": lambda files, folder: unpack.write_pronunciations(files[0], folder, stress=False),
     "bach-chorales": lambda _, folder: resolve_name(f"{_ROLLS}:write_chorales")(folder / "rolls.npz"),
     "mackey-glass": lambda _, folder: resolve_name(f"{_SERIES}:write_series")(folder / "series.csv"),
     **dict.fromkeys(

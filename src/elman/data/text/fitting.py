@@ -24,11 +24,13 @@ class Piece(NamedTuple):
         text: together the pieces of a word are the word.
         token: None where it is left out.
         unknown: whether the vocabulary lacks it, marks that are left out apart.
+        begins: whether it is known to begin a word of a sentence.
     """
 
     text: str
     token: str | None
     unknown: bool = False
+    begins: bool = False
 
 
 class Fitting:

@@ -2,14 +2,13 @@
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from elman.config.text import TextOptions
 from elman.data.lines import with_breaks
 from elman.data.text.fitting import Fitting, Piece
 from elman.data.text.lacking import Tally, refusal, unit_of
@@ -138,21 +137,18 @@ class TextReader:
         With `eos = "exact"` a line has its `<eos>` only where it has its line feed. Raises UserError where a word or a
         character is not known, the vocabulary has no `<unk>`, and it is not left out.
         """
-        every_line = self._options.eos in ("none", "exact")
-        draft = _Draft()
+        every_line, found = self._options.eos in ("none", "exact"), list[Piece]()
         for passage in self._passages(lines, number):
-            self._read(passage, draft)
+            found += self._read(passage)
             if passage.closed or (every_line and passage.line.ended):
-                if draft.read:
-                    yield draft.sentence(self.vocabulary, self._options, passage.line.number)
-                draft = _Draft()
+                if any(piece.token is not None for piece in found):
+                    yield self._sentence(found, passage.line.number)
+                found = []
 
     def one(self, text: str, number: int = 1) -> Sentence:
         """A text as one sentence, whatever ends within it."""
-        draft = _Draft()
-        for passage in self._passages(with_breaks(text, exact=self._options.eos == "exact"), number):
-            self._read(passage, draft)
-        return draft.sentence(self.vocabulary, self._options, number)
+        lines = with_breaks(text, exact=self._options.eos == "exact")
+        return self._sentence([piece for one in self._passages(lines, number) for piece in self._read(one)], number)
 
     def complete(self, text: str, number: int = 1) -> Sentence:
         """As `one`, with the end of its last line: `<eos>` where the training text has it.
@@ -160,11 +156,7 @@ class TextReader:
         Where nothing else of the text is read the sentence is `<eos>` alone, or empty without `<eos>`.
         """
         sentence = self.one(with_last_break(text), number)
-        if len(sentence.ids) or self._options.eos == "none":
-            return sentence
-        draft = _Draft()
-        draft.add(_END, begins=True)
-        return draft.sentence(self.vocabulary, self._options, number)
+        return sentence if len(sentence.ids) or self._options.eos == "none" else self._sentence([_END], number)
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text without `<eos>`, as the vocabulary has them or would have them."""
@@ -187,14 +179,14 @@ class TextReader:
         )
         return passages(numbered, self._written, self.tokeniser.subwords)
 
-    def _read(self, passage: Passage, draft: "_Draft") -> None:
+    def _read(self, passage: Passage) -> Iterator[Piece]:
         number = passage.line.number
         if self._options.spelt:
             for token in passage.words:
                 (piece,) = self._settled(self._cut(token), number)
                 if token != EOS:
                     self.tally.add(token, (piece,), fitted=False)
-                draft.add(piece)
+                yield piece
             return
         words = passage.line.text.split()
         cut = map(self._cut, words) if self._fitting is None else self._fitting.line(words)
@@ -202,9 +194,22 @@ class TextReader:
             settled = self._settled(pieces, number)
             self.tally.add(word.lower() if self._options.lowercase else word, settled, fitted=self._fitting is not None)
             for place, piece in enumerate(settled):
-                draft.add(piece, begins=not place)
+                yield piece if place else piece._replace(begins=True)
         if passage.closed:
-            draft.add(_END, begins=True)
+            yield _END
+
+    def _sentence(self, pieces: Sequence[Piece], line: int) -> Sentence:
+        texts = [piece.text for piece in pieces]
+        starts = [piece.begins for piece in pieces]
+        return Sentence(
+            pieces=texts,
+            starts=word_starts(texts, self._options) if self._options.spelt else starts,
+            unknown=[piece.unknown for piece in pieces],
+            left_out=frozenset(place for place, piece in enumerate(pieces) if piece.token is None),
+            read=(read := [piece.token for piece in pieces if piece.token is not None]),
+            ids=self.vocabulary.encode(read),
+            line=line,
+        )
 
     def _cut_word(self, word: str) -> tuple[Piece, ...]:
         """The pieces of a word by the rule of the training text; characters, bytes and subwords are one each."""
@@ -228,24 +233,4 @@ def with_last_break(text: str) -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
-_END = Piece(EOS, EOS)
-
-
-class _Draft:
-    def __init__(self) -> None:
-        self.pieces, self.read = list[str](), list[str]()
-        self._starts, self._unknown, self._left_out = list[bool](), list[bool](), set[int]()
-
-    def add(self, piece: Piece, *, begins: bool = False) -> None:
-        if piece.token is None:
-            self._left_out.add(len(self.pieces))
-        else:
-            self.read.append(piece.token)
-        self.pieces.append(piece.text)
-        self._starts.append(begins)
-        self._unknown.append(piece.unknown)
-
-    def sentence(self, vocabulary: Vocabulary, options: TextOptions, line: int) -> Sentence:
-        starts = word_starts(self.pieces, options) if options.spelt else self._starts
-        ids, left_out = vocabulary.encode(self.read), frozenset(self._left_out)
-        return Sentence(self.pieces, starts, self._unknown, left_out, self.read, ids, line)
+_END = Piece(EOS, EOS, begins=True)
