@@ -114,20 +114,6 @@ def _pieces(file: BinaryIO, left: int, most: int) -> Iterator[_Piece]:
                 break
 
 
-class Numbered(NamedTuple):
-    """The tokens of a block, numbered apart from any vocabulary, which one process alone needs to hold.
-
-    Attributes:
-        words: its different tokens in order of first appearance.
-        numbers: the place of each token in `words`, [n], int32.
-        counts: sums over its passages, by name.
-    """
-
-    words: list[str]
-    numbers: npt.NDArray[np.int32]
-    counts: dict[str, int]
-
-
 class BlockReader:
     """Counts and numbers the tokens in the blocks of a section."""
 
@@ -140,12 +126,16 @@ class BlockReader:
         """How often each token occurs, in order of first appearance."""
         return dict(Counter(self.tokens(block)[0]))
 
-    def number(self, block: Block) -> Numbered:
-        """The tokens of a block as places among its own words."""
+    def number(self, block: Block) -> tuple[list[str], npt.NDArray[np.int32], dict[str, int]]:
+        """The tokens of a block apart from any vocabulary, which one process alone needs to hold.
+
+        Its different tokens in order of first appearance, the place of each token among them [n], and the sums of its
+        passages, by name.
+        """
         tokens, counts = self.tokens(block)
         words = list(dict.fromkeys(tokens))
         places = {word: place for place, word in enumerate(words)}
-        return Numbered(words, np.fromiter(map(places.__getitem__, tokens), np.int32, len(tokens)), counts)
+        return words, np.fromiter(map(places.__getitem__, tokens), np.int32, len(tokens)), counts
 
     def tokens(self, block: Block) -> tuple[list[str], dict[str, int]]:
         """The tokens of a block and the sums of its passages, by name."""

@@ -47,9 +47,6 @@ class Split(Counts):
         return dataclasses.replace(self, tokens=self.tokens[1:], inputs=inputs, **left)
 
 
-Parts = dict[str, tuple[Section, str]]
-"""The section of each split, and the digest of its file."""
-
 ALL = "all"
 """The name of all splits together, in the order of the text."""
 
@@ -123,24 +120,28 @@ def open_corpus(
     known = isinstance(source, str) and prepare.is_known(source)
     path = prepare.locate(str(source), cache) if known else Path(source)
     try:
-        parts = _find_parts(path, cache / "utf-8", options, all_three=vocabulary is None and not partial)
+        sections = _find(path, cache / "utf-8", options, all_three=vocabulary is None and not partial)
+        digests = [f"{name} {one.sha256} {one.start} {one.stop}" for name, one in sections.items()]
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
+
+    def kept_in(name: str, *facts: str) -> Path:
+        return cache / name / sha256_lines(f"format {_FORMAT}", *facts, *digests)[:32]
+
     if vocabulary is None:
-        folder = cache / "vocabularies" / _key(parts, [identity(options)])
-        sections = {name: section for name, (section, _) in parts.items()}
+        folder = kept_in("vocabularies", identity(options))
         vocabulary, subwords = vocabulary_of(path, sections, options, folder, progress)
     reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
     reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
 
     def make(folder: Path) -> Made:
         counts = {
-            name: encode(section, sha256, vocabulary, options, folder / f"{name}.int32", progress, subwords)
-            for name, (section, sha256) in parts.items()
+            name: encode(section, vocabulary, options, folder / f"{name}.int32", progress, subwords)
+            for name, section in sections.items()
         }
         return [f"{name}.int32" for name in counts], counts
 
-    folder, found = kept(cache / "encoded" / _key(parts, reading), make)
+    folder, found = kept(kept_in("encoded", *reading), make)
     splits = {}
     for name, counts in found.items():
         tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(counts.tokens,))
@@ -160,7 +161,7 @@ def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> F
     return named(splits, name, source, f"; {ALL} is the whole text" if one_text(Path(source)) else "")
 
 
-def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> Parts:
+def _find(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> dict[str, Section]:
     bytewise = options.tokenisation == "bytes"
     sections = find_sections(source, options, lambda path: path if bytewise else as_utf8(path, copies))
     if all_three:
@@ -170,9 +171,4 @@ def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: 
     if options.train_tokens is not None and (train := sections.get("train")) is not None:
         stop = stop_after(options.train_tokens, train.files, options, train.start, train.stop)
         sections["train"] = dataclasses.replace(train, stop=stop)
-    return {name: (section, section.files.measure.sha256) for name, section in sections.items()}
-
-
-def _key(parts: Parts, more: list[str]) -> str:
-    lines = (f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items())
-    return sha256_lines(f"format {_FORMAT}", *more, *lines)[:32]
+    return sections

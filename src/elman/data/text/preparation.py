@@ -153,7 +153,6 @@ def count_words(
 
 def encode(
     section: Section,
-    sha256: str,
     vocabulary: Vocabulary,
     options: TextOptions,
     path: Path,
@@ -178,7 +177,8 @@ def encode(
             raise only_blank_lines(section.files, section.start, section.stop)
     lines = read_lines(section.files, section.start, section.stop, options)
     first = first_token(passages(lines, options, subwords), options, vocabulary)
-    return Encoded(**{name: counts[name] for name in ("tokens", "unknown", *SUMS, "lines")}, first=first, sha256=sha256)
+    found = {name: counts[name] for name in ("tokens", "unknown", *SUMS, "lines")}
+    return Encoded(**found, first=first, sha256=section.sha256)
 
 
 def _has_words(tokens: Collection[str]) -> bool:

@@ -66,6 +66,11 @@ class Section:
     def end(self) -> int:
         return self.files.size if self.stop is None else self.stop
 
+    @property
+    def sha256(self) -> str:
+        """The digest of the whole text that it is a part of."""
+        return self.files.measure.sha256
+
 
 _SHUFFLED = "monolingual.tokenized.shuffled"
 ONE_BILLION_WORD = {
