@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from elman.data.batches import Batch
-from elman.data.classic.task import Sample, determined, task
+from elman.data.classic.task import EVERYWHERE, Sample, determined, task
 
 ITEMS, LETTERS = 5, 4
 """Of `copying`, which a small network learns in a minute; `copying-10`, as in the paper, has 10 items of 8 letters."""
@@ -64,10 +64,7 @@ def copying(rng: np.random.Generator, columns: int, span: int, items: int = ITEM
     inputs[:items], inputs[items + span - 1] = shown, sign
     targets = np.full_like(inputs, blank)
     targets[items + span :] = shown
-    sample = determined(inputs, targets, None, letters + 2)
-    assert sample.allowed is not None
-    sample.allowed[: items + span] = False
-    return sample
+    return determined(inputs, targets, letters + 2, slice(items + span, None), EVERYWHERE)
 
 
 task(
@@ -91,9 +88,7 @@ def recall(rng: np.random.Generator, columns: int, span: int, letters: int = LET
     shown = rng.integers(0, letters, columns)
     inputs = rng.integers(letters, 2 * letters, (span + 2, columns))
     inputs[0], inputs[-1] = shown, 2 * letters
-    judged = np.zeros(inputs.shape, dtype=bool)
-    judged[-1] = True
-    return determined(inputs, np.broadcast_to(shown, inputs.shape).copy(), judged, 2 * letters + 1)
+    return determined(inputs, np.broadcast_to(shown, inputs.shape).copy(), 2 * letters + 1, slice(-1, None))
 
 
 @task(
@@ -108,10 +103,7 @@ def temporal_xor(rng: np.random.Generator, columns: int, span: int) -> Sample:
     bits = rng.integers(0, 2, (span + 1, 3, columns))
     bits[:, 2] = bits[:, 0] ^ bits[:, 1]
     stream = bits.reshape(-1, columns)[: 3 * span + 1]
-    sample = determined(stream[:-1], stream[1:], None, 2)
-    assert sample.allowed is not None
-    sample.allowed[np.arange(3 * span) % 3 != 1] = False
-    return sample
+    return determined(stream[:-1], stream[1:], 2, slice(1, None, 3), EVERYWHERE)
 
 
 def plan_sequences(span: int, plans: int = PLANS, letters: int = LETTERS) -> np.ndarray:
@@ -130,7 +122,7 @@ def plans(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """The plan is read at every step, so the place in it must be remembered. Symbols: the letters, then the plans."""
     chosen = rng.integers(0, PLANS, columns)
     inputs = np.broadcast_to(LETTERS + chosen, (span, columns)).copy()
-    return determined(inputs, plan_sequences(span)[:, chosen], None, LETTERS + PLANS)
+    return determined(inputs, plan_sequences(span)[:, chosen], LETTERS + PLANS)
 
 
 @task(
@@ -162,4 +154,4 @@ def movement(rng: np.random.Generator, columns: int, span: int) -> Sample:
     chosen = rng.integers(0, len(SPEEDS), columns)
     inputs = np.broadcast_to(PLACES + chosen, (span, columns)).copy()
     targets = np.arange(1, span + 1)[:, None] * np.array(SPEEDS)[chosen] % PLACES
-    return determined(inputs, targets, None, PLACES + len(SPEEDS))
+    return determined(inputs, targets, PLACES + len(SPEEDS))

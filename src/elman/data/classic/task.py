@@ -71,9 +71,14 @@ def task(name: str, sentence: str, source: str, inputs: int, chance: str, **more
     return define
 
 
-def determined(inputs: np.ndarray, targets: np.ndarray, judged: np.ndarray | None, symbols: int) -> Sample:
-    """Symbols [T, B] that are trained and judged where `judged` (None: everywhere), each with one correct answer."""
-    judged = np.ones(inputs.shape, dtype=bool) if judged is None else judged
-    allowed = np.eye(symbols, dtype=bool)[targets] & judged[..., None]
-    mask = torch.from_numpy(judged)
+EVERYWHERE = slice(None)
+
+
+def determined(
+    inputs: np.ndarray, targets: np.ndarray, symbols: int, judged: slice = EVERYWHERE, trained: slice | None = None
+) -> Sample:
+    """Symbols [T, B], each with one correct answer, judged at some steps; trained there, or at the steps `trained`."""
+    of_judged, mask = np.zeros(inputs.shape, dtype=bool), torch.zeros(inputs.shape, dtype=torch.bool)
+    of_judged[judged], mask[judged if trained is None else trained] = True, True
+    allowed = np.eye(symbols, dtype=bool)[targets] & of_judged[..., None]
     return Sample(Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask), torch.from_numpy(allowed))

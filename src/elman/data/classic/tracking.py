@@ -32,7 +32,7 @@ KEYS, VALUES = 64, 8
 )
 def parity(rng: np.random.Generator, columns: int, span: int) -> Sample:
     inputs = rng.integers(0, 2, (span, columns))
-    return determined(inputs, inputs.cumsum(0) % 2, None, 2)
+    return determined(inputs, inputs.cumsum(0) % 2, 2)
 
 
 @functools.cache
@@ -74,7 +74,7 @@ def _products(inputs: np.ndarray) -> Sample:
     targets = inputs.copy()
     for step in range(1, len(inputs)):
         targets[step] = table[targets[step - 1], inputs[step]]
-    return determined(inputs, targets, None, len(table))
+    return determined(inputs, targets, len(table))
 
 
 @task(
@@ -93,9 +93,7 @@ def selective_copying(rng: np.random.Generator, columns: int, span: int) -> Samp
     inputs[places, np.arange(columns)], inputs[-ITEMS:] = shown, sign
     targets = np.full_like(inputs, blank)
     targets[-ITEMS:] = shown
-    judged = np.zeros(inputs.shape, dtype=bool)
-    judged[-ITEMS:] = True
-    return determined(inputs, targets, judged, LETTERS + 2)
+    return determined(inputs, targets, LETTERS + 2, slice(-ITEMS, None))
 
 
 @task(
@@ -117,6 +115,4 @@ def key_recall(rng: np.random.Generator, columns: int, span: int) -> Sample:
     inputs[2 * span :] = np.take_along_axis(keys, order, axis=0)
     targets = np.zeros_like(inputs)
     targets[2 * span :] = KEYS + np.take_along_axis(values, order, axis=0)
-    judged = np.zeros(inputs.shape, dtype=bool)
-    judged[2 * span :] = True
-    return determined(inputs, targets, judged, KEYS + VALUES)
+    return determined(inputs, targets, KEYS + VALUES, slice(2 * span, None))
