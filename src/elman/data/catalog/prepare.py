@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from elman.data.catalog import unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
+from elman.data.catalog.entries import KNOWN, Download, Entry
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, did_you_mean
 from elman.files import cache_folder, sha256_file, temporary_folder, write_atomic
@@ -31,7 +31,7 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "bach-chorales": lambda _, folder: resolve_name(f"{_ROLLS}:write_chorales")(folder / "rolls.npz"),
     "mackey-glass": lambda _, folder: resolve_name(f"{_SERIES}:write_series")(folder / "series.csv"),
     **dict.fromkeys(
-        (entry.name for entry in PIANO_ROLLS),
+        ("nottingham", "jsb-chorales", "musedata", "piano-midi"),
         lambda files, folder: resolve_name(f"{_ROLLS}:convert_pickle")(files[0], folder / "rolls.npz"),
     ),
 }
