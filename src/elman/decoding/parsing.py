@@ -8,8 +8,7 @@ of one length, of all sentences of a batch, are composed in one product; what de
 once per span. Greedy search (Socher et al. 2010, section 3.2) joins the best pair of neighbours until one is left.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import torch
@@ -19,6 +18,9 @@ from elman.kinds.trees.nodes import Trees, side_by_side
 from elman.kinds.trees.shape import NONE, Shape
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState, Part
+
+Span = tuple[int, int]
+"""The first word, and the word after the last."""
 
 
 class Bracketing(NamedTuple):
@@ -58,31 +60,28 @@ class Augmentation(NamedTuple):
         return log_probs + self.kappa * (right != labels)
 
 
-def from_splits(
-    num_words: int, splits: Mapping[tuple[int, int], int], labels: Mapping[tuple[int, int], int]
-) -> Bracketing:
-    """The tree in which each span of more words than one is divided before the word `splits`; labels by their spans."""
-    spans, waiting = list[tuple[int, int]](), [(0, num_words)]
+def divided(num_words: int, split: Callable[[int, int], int]) -> Shape:
+    """The tree in which each span of more words than one, from its first word to its end, is divided before `split`."""
+    below, waiting = dict[Span, tuple[Span, Span]](), [(0, num_words)]
     while waiting:
         start, end = waiting.pop()
         if end - start > 1:
-            spans.append((start, end))
-            waiting += [(start, splits[start, end]), (splits[start, end], end)]
+            middle = split(start, end)
+            below[start, end] = (start, middle), (middle, end)
+            waiting += below[start, end]
     heights = {(word, word + 1): 0 for word in range(num_words)}
-    below = {(start, end): ((start, splits[start, end]), (splits[start, end], end)) for start, end in spans}
-    for span in sorted(spans, key=lambda span: span[1] - span[0]):
+    for span in sorted(below, key=lambda span: span[1] - span[0]):
         heights[span] = 1 + max(heights[child] for child in below[span])
-    spans.sort(key=lambda span: (heights[span], span[0]))
+    spans = sorted(below, key=lambda span: (heights[span], span[0]))
     every = [*((word, word + 1) for word in range(num_words)), *spans]
     numbers = {span: number for number, span in enumerate(every)}
-    shape = Shape(
+    return Shape(
         num_words,
         tuple(tuple(numbers[child] for child in below[span]) for span in spans),
         tuple(heights[span] for span in spans),
         (NONE,) * len(every),
         tuple(every),
     )
-    return Bracketing(shape, [labels[span] for span in every])
 
 
 class _Spans(NamedTuple):
@@ -115,7 +114,7 @@ def chart_search(
     score, split = torch.zeros(batch, longest, dtype=state[0].dtype, device=lengths.device), none
     for length in range(1, longest + 1):
         if length > 1:
-            score, split, state = _divided(model, levels, longest, length)
+            score, split, state = _divide(model, levels, longest, length)
         log_probs = model.label_log_probs(state[0])
         log_probs[..., list(forbidden)] = -torch.inf
         if augmentation is not None:
@@ -124,10 +123,14 @@ def chart_search(
         composition = model.core.composition
         levels.append(_Spans(score + best, label, split, composition.left(state), composition.right(state)))
     splits, labels = ([getattr(level, name).tolist() for level in levels] for name in ("split", "label"))
-    return [_backtrack(row, length, splits, labels) for row, length in enumerate(lengths.tolist())]
+    found = []
+    for row, length in enumerate(lengths.tolist()):
+        shape = divided(length, lambda start, end, row=row: start + splits[end - start - 1][row][start])
+        found.append(Bracketing(shape, [labels[end - start - 1][row][start] for start, end in shape.spans]))
+    return found
 
 
-def _divided(model: TreeModel, levels: list[_Spans], longest: int, length: int) -> tuple[Tensor, Tensor, NodeState]:
+def _divide(model: TreeModel, levels: list[_Spans], longest: int, length: int) -> tuple[Tensor, Tensor, NodeState]:
     """The best division of every span of a length: scores [B, S], words before it [B, S], states [B, S, ...]."""
     spans = longest - length + 1
     halves = [(levels[at - 1], levels[length - at - 1], slice(at, at + spans)) for at in range(1, length)]
@@ -138,18 +141,6 @@ def _divided(model: TreeModel, levels: list[_Spans], longest: int, length: int) 
     score, place = (below + model.scores(states[0])).max(2)
     chosen = tuple(leaf.take_along_dim(_over(place, leaf), 2).squeeze(2) for leaf in states)
     return score, place + 1, chosen
-
-
-def _backtrack(row: int, length: int, splits: list[list[list[int]]], labels: list[list[list[int]]]) -> Bracketing:
-    """The tree of one sentence; tables by length, sentence and first word."""
-    found, named, waiting = dict[tuple[int, int], int](), {}, [(0, length)]
-    while waiting:
-        start, end = waiting.pop()
-        named[start, end] = labels[end - start - 1][row][start]
-        if end - start > 1:
-            found[start, end] = start + splits[end - start - 1][row][start]
-            waiting += [(start, found[start, end]), (found[start, end], end)]
-    return from_splits(length, found, named)
 
 
 @torch.no_grad()
@@ -165,7 +156,7 @@ def greedy_search(
     longest = state[0].shape[1]
     left_to_do = lengths.clone()
     edges = [list(range(length + 1)) for length in lengths.tolist()]
-    splits: list[dict[tuple[int, int], int]] = [{} for _ in edges]
+    splits: list[dict[Span, int]] = [{} for _ in edges]
     for width in range(longest, 1, -1):
         first, second = (tuple(leaf[:, rows] for leaf in state) for rows in (slice(None, -1), slice(1, None)))
         above = composition.join(composition.left(first), composition.right(second))
@@ -184,9 +175,10 @@ def greedy_search(
             for leaf, new in zip(state, above, strict=True)
         )
         left_to_do = (left_to_do - 1).clamp_min(1)
-    unlabelled: dict[tuple[int, int], int] = defaultdict(int)
-    lengths_and_splits = zip(lengths.tolist(), splits, strict=True)
-    shapes = [from_splits(length, split, unlabelled).shape for length, split in lengths_and_splits]
+    shapes = [
+        divided(length, lambda start, end, own=own: own[start, end])
+        for length, own in zip(lengths.tolist(), splits, strict=True)
+    ]
     trees, rows = side_by_side(shapes)
     log_probs = model.label_log_probs(model.nodes(leaves, trees.to(lengths.device))[0])
     log_probs[..., list(forbidden)] = -torch.inf

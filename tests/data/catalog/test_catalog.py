@@ -15,7 +15,7 @@ import pytest
 
 from elman.cli import main
 from elman.config.text import TextOptions
-from elman.data.catalog import entries, prepare, unpack
+from elman.data.catalog import prepare, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.unpack import cut_works
 from elman.data.text.corpus import open_corpus
@@ -445,7 +445,7 @@ def test_what_a_killed_preparation_left_is_removed(tmp_path, monkeypatch):
 
 
 def test_known_corpora_have_names_of_their_own_and_a_writer():
-    names = [entry.name for entry in entries.KNOWN]
+    names = [entry.name for entry in prepare.KNOWN]
     assert len(set(names)) == len(names)
     assert set(prepare.WRITERS) == set(names)
     assert prepare.info("ptb").published["vocabulary"] == 10_000

