@@ -144,16 +144,22 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
 
 def read_pair_table(path: Path) -> list[Pair]:
     """The pairs of a table; raises UserError where a line is no pair, or the columns may be meant otherwise."""
-    (_, cells), *rest = rows = rows_of(read_text(path, ADVICE), path, ADVICE)
-    roles = _roles(path, cells)
-    if roles is not None:
-        table = named(path, roles, rest)
-        return [_pair(path, number, dict(zip(table.columns, row, strict=True))) for number, row in table.rows]
-    _require_plain(path, rows)
-    return [
-        Pair(good, bad, others[0].strip() if others else path.stem, item=str(number))
-        for number, (good, bad, *others) in rows
-    ]
+    (_, header), *rest = rows = rows_of(read_text(path, ADVICE), path, ADVICE)
+    roles = [_role(cell) for cell in header]
+    if not set(roles) & {"good", "bad"} and not (len(set(roles) & set(NAMES)) > 1 and all(header)):
+        _require_plain(path, rows)
+        return [
+            Pair(good, bad, others[0].strip() if others else path.stem, item=str(number))
+            for number, (good, bad, *others) in rows
+        ]
+    for role in ("good", "bad"):
+        if roles.count(role) != 1:
+            found = f"{roles.count(role)} columns" if role in roles else "no column"
+            raise UserError(
+                f"{path}:1: the header {', '.join(header)} has {found} for the {role} sentences; call them good and bad"
+            )
+    table = named(path, roles, rest)
+    return [_pair(path, number, dict(zip(table.columns, row, strict=True))) for number, row in table.rows]
 
 
 def _role(cell: str) -> str:
@@ -162,20 +168,6 @@ def _role(cell: str) -> str:
     bare = name.removeprefix("sentence_").removesuffix("_sentence")
     found = (role for role, names in NAMES.items() if name in names or (bare in names and role in ("good", "bad")))
     return next(found, cell.strip())
-
-
-def _roles(path: Path, cells: Sequence[str]) -> list[str] | None:
-    """The role of every column if the first line is a header; None if it is a pair."""
-    roles = [_role(cell) for cell in cells]
-    if not set(roles) & {"good", "bad"} and not (len(set(roles) & set(NAMES)) > 1 and all(cells)):
-        return None
-    for role in ("good", "bad"):
-        if roles.count(role) != 1:
-            found = f"{roles.count(role)} columns" if role in roles else "no column"
-            raise UserError(
-                f"{path}:1: the header {', '.join(cells)} has {found} for the {role} sentences; call them good and bad"
-            )
-    return roles
 
 
 def _pair(path: Path, number: int, cells: dict[str, str]) -> Pair:

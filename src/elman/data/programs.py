@@ -210,10 +210,19 @@ def draw_splits(wish: Wish) -> dict[str, list[tuple[str, str]]]:
         strategy: Strategy = wish.strategy if split == "train" else "baseline"
         seen: set[str] = set()
         rows = found[split] = []
-        for difficulty in difficulties(strategy, Difficulty(wish.length, wish.nesting), count, draw):
-            rows.append(_draw_new(wish, draw, difficulty, split, seen))
+        for length, nesting in difficulties(strategy, Difficulty(wish.length, wish.nesting), count, draw):
+            for _ in range(_TRIES):
+                pair = draw_pair(wish.task, draw, Difficulty(length, nesting))
+                if split_of(pair[0]) == split and pair[0] not in seen:
+                    break
+            else:
+                raise UserError(
+                    f"of {_TRIES:,} sources of length {length} and nesting {nesting} none was a new one for the {split}"
+                    f" split, which has {len(seen):,}; ask for fewer, or raise --length or --nesting"
+                )
+            rows.append(pair)
             if split != "train":
-                seen.add(rows[-1][0])
+                seen.add(pair[0])
     return found
 
 
@@ -226,15 +235,3 @@ def write_pairs(wish: Wish, folder: Path) -> dict[str, list[tuple[str, str]]]:
         found[split] = twice
     write_atomic(folder / RECORD, json.dumps(wish._asdict(), indent=1) + "\n")
     return found
-
-
-def _draw_new(wish: Wish, draw: random.Random, difficulty: Difficulty, split: str, seen: set[str]) -> tuple[str, str]:
-    """A pair of a split that has not been seen."""
-    for _ in range(_TRIES):
-        pair = draw_pair(wish.task, draw, difficulty)
-        if split_of(pair[0]) == split and pair[0] not in seen:
-            return pair
-    raise UserError(
-        f"of {_TRIES:,} sources of length {difficulty.length} and nesting {difficulty.nesting} none was a new one for"
-        f" the {split} split, which has {len(seen):,}; ask for fewer, or raise --length or --nesting"
-    )
