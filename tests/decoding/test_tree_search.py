@@ -95,7 +95,7 @@ def test_the_chart_is_exact_for_three_words(prepared):
 
 
 def test_a_tree_from_splits():
-    shape = divided(4, lambda *span: {(0, 4): 1, (1, 4): 3, (1, 3): 2}[span])
+    shape = divided(4, {(0, 4): 1, (1, 4): 3, (1, 3): 2}.__getitem__)
     assert nested(shape) == (0, ((1, 2), 3))
     assert shape.heights == (1, 2, 3)
     assert shape.spans == ((0, 1), (1, 2), (2, 3), (3, 4), (1, 3), (1, 4), (0, 4))

@@ -34,7 +34,7 @@ def tree_model(name="binary-lstm", words=9, labels=5, *, parser=True, dtype=torc
 
 def random_shape(length, draw, labels=("a", "b", "<none>")):
     """A binary tree over words, its labels drawn."""
-    shape = divided(length, lambda start, end: int(draw.integers(start + 1, end)))
+    shape = divided(length, lambda span: int(draw.integers(span[0] + 1, span[1])))
     named = tuple(str(draw.choice(labels)) for _ in shape.labels)
     return Shape(shape.num_words, shape.children, shape.heights, named, shape.spans)
 

@@ -60,13 +60,13 @@ class Augmentation(NamedTuple):
         return log_probs + self.kappa * (right != labels)
 
 
-def divided(num_words: int, split: Callable[[int, int], int]) -> Shape:
-    """The tree in which each span of more words than one, from its first word to its end, is divided before `split`."""
+def divided(num_words: int, split: Callable[[Span], int]) -> Shape:
+    """The tree in which each span of more words than one is divided before the word `split`."""
     below, waiting = dict[Span, tuple[Span, Span]](), [(0, num_words)]
     while waiting:
         start, end = waiting.pop()
         if end - start > 1:
-            middle = split(start, end)
+            middle = split((start, end))
             below[start, end] = (start, middle), (middle, end)
             waiting += below[start, end]
     heights = {(word, word + 1): 0 for word in range(num_words)}
@@ -125,7 +125,11 @@ def chart_search(
     splits, labels = ([getattr(level, name).tolist() for level in levels] for name in ("split", "label"))
     found = []
     for row, length in enumerate(lengths.tolist()):
-        shape = divided(length, lambda start, end, row=row: start + splits[end - start - 1][row][start])
+
+        def split_at(span: Span, row: int = row) -> int:
+            return int(span[0] + splits[span[1] - span[0] - 1][row][span[0]])
+
+        shape = divided(length, split_at)
         found.append(Bracketing(shape, [labels[end - start - 1][row][start] for start, end in shape.spans]))
     return found
 
@@ -175,10 +179,7 @@ def greedy_search(
             for leaf, new in zip(state, above, strict=True)
         )
         left_to_do = (left_to_do - 1).clamp_min(1)
-    shapes = [
-        divided(length, lambda start, end, own=own: own[start, end])
-        for length, own in zip(lengths.tolist(), splits, strict=True)
-    ]
+    shapes = [divided(length, own.__getitem__) for length, own in zip(lengths.tolist(), splits, strict=True)]
     trees, rows = side_by_side(shapes)
     log_probs = model.label_log_probs(model.nodes(leaves, trees.to(lengths.device))[0])
     log_probs[..., list(forbidden)] = -torch.inf
