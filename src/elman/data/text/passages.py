@@ -11,7 +11,7 @@ import msgspec
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
 from elman.data.text.subwords import Subwords, piece_bytes
-from elman.data.text.tokeniser import tokenise
+from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import Line, from_bytes, read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
@@ -78,26 +78,26 @@ def passages(
     `exact`: `<eos>` is a line feed, and a carriage return before it is a character like any other.
     """
     cleaned = (line._replace(text=clean(line.text, options)) for line in lines)
+    tokeniser = Tokeniser(options, subwords)
     if options.eos == "exact":
         for line in cleaned:
-            text = line.text.removesuffix("\n")
-            yield _spelt(line, text, options, subwords, closes=text != line.text)
+            yield _passage(line, tokeniser, closes=line.text.endswith("\n"))
     elif options.eos == "paragraph":
         held: Line | None = None
         for line in cleaned:
             blank = not line.text.strip()
             if held is not None:
-                yield _passage(held, options, subwords, closes=blank)
+                yield _passage(held, tokeniser, closes=blank)
             held = None if blank else line
         if held is not None:
-            yield _passage(held, options, subwords, closes=ends)
+            yield _passage(held, tokeniser, closes=ends)
     else:
         keep_every_blank = options.eos == "line" and options.tokenisation != "raw"
         keep_blank, whole = keep_every_blank, True
         for line in cleaned:
             blank = whole and line.ended and not line.text.strip()
             if not blank or keep_blank:
-                yield _passage(line, options, subwords, closes=options.eos == "line" and line.ended)
+                yield _passage(line, tokeniser, closes=options.eos == "line" and line.ended)
             keep_blank = keep_every_blank or (options.eos == "line" and not blank)
             whole = line.ended
 
@@ -192,16 +192,15 @@ def has_words(unseparated: int, characters: int) -> bool:
     return unseparated <= LARGEST_SHARE * characters
 
 
-def _passage(line: Line, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
-    if options.spelt:
-        text = line.text.removesuffix("\n").removesuffix("\r")
-        return _spelt(line, text if text == line.text or closes else f"{text} ", options, subwords, closes=closes)
-    words = tokenise(line.text, options) + [EOS] * closes
-    text = " ".join(line.text.split())
-    return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes, line)
-
-
-def _spelt(line: Line, text: str, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
-    words = tokenise(text, options, subwords) + [EOS] * closes
-    num_words, num_bytes = len(text.split()) + closes, len(to_bytes(text)) + closes
+def _passage(line: Line, tokeniser: Tokeniser, *, closes: bool) -> Passage:
+    options, text = tokeniser.options, line.text
+    if not options.spelt:
+        words, text = tokeniser.encode(text) + [EOS] * closes, " ".join(text.split())
+        return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes, line)
+    text = text.removesuffix("\n")
+    if options.eos != "exact":
+        text = text.removesuffix("\r")
+        text = text if text == line.text or closes else f"{text} "
+    words, num_words = tokeniser.encode(text) + [EOS] * closes, len(text.split()) + closes
+    num_bytes = len(to_bytes(text)) + closes
     return Passage(words, len(text) + closes, num_bytes, num_words, unseparated(text), closes, line)

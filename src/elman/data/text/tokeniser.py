@@ -49,7 +49,20 @@ class Tokeniser:
 
     def encode(self, text: str) -> list[str]:
         """The tokens of one line of text without its break; no `<eos>`."""
-        return tokenise(text, self.options, self.subwords)
+        options = self.options
+        match options.tokenisation:
+            case "words":
+                words = text.split()
+            case "raw":
+                words = split_raw(text)
+            case "characters":
+                words = list(text)
+            case "bytes":
+                return spell(text.lower() if options.lowercase else text)
+            case "subwords":
+                assert self.subwords is not None, "tokenisation into subwords needs their model"
+                return self.subwords.encode(text.lower() if options.lowercase else text)
+        return fold(words) if options.lowercase else words
 
     def decode(self, tokens: Iterable[str]) -> str:
         """The text of tokens; `<eos>` is a line break. Exact where tokens spell the text."""
@@ -58,22 +71,6 @@ class Tokeniser:
     def text(self, tokens: Sequence[str]) -> str:
         """Tokens in a row: exact where they spell the text, otherwise with spaces between them."""
         return self.decode(tokens) if self.options.spelt else " ".join(tokens)
-
-
-def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) -> list[str]:
-    match options.tokenisation:
-        case "words":
-            words = text.split()
-        case "raw":
-            words = split_raw(text)
-        case "characters":
-            words = list(text)
-        case "bytes":
-            return spell(text.lower() if options.lowercase else text)
-        case "subwords":
-            assert subwords is not None, "tokenisation into subwords needs their model"
-            return subwords.encode(text.lower() if options.lowercase else text)
-    return fold(words) if options.lowercase else words
 
 
 def fold(words: Iterable[str]) -> list[str]:
