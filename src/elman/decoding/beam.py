@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.config.inference import Beam
 from elman.data.batches import Source
-from elman.decoding.constraint import TreeConstraint
+from elman.decoding.constraint import Constraint
 from elman.decoding.sampling import require_numbers
 from elman.network.device import widest
 from elman.network.seq2seq import SequenceToSequence
@@ -43,7 +43,7 @@ def beam_search(
     beam: Beam,
     end: int,
     forbidden: Sequence[int] = (),
-    constraint: TreeConstraint | None = None,
+    constraint: Constraint | None = None,
 ) -> list[list[Hypothesis]]:
     """The `nbest` hypotheses of every source, the best first.
 

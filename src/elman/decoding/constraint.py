@@ -1,5 +1,8 @@
 """Constraints on the targets of a search; where targets are trees, to linear trees over the words of the source."""
 
+import abc
+from typing import final
+
 import torch
 from torch import Tensor
 
@@ -8,17 +11,36 @@ from elman.kinds.pairs.symbols import PairSymbols
 from elman.kinds.pairs.trees import XX, bracket
 from elman.network.state import State, leaves
 
+
+class Constraint(abc.ABC):
+    """A language of targets, as an automaton over N unfinished targets; V symbols.
+
+    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...] that
+    a search reorders with its hypotheses.
+    """
+
+    @abc.abstractmethod
+    def begin(self, lengths: Tensor, limits: Tensor) -> State:
+        """The state of N targets that have not begun; sources have `lengths` symbols, targets at most `limits`, [N]."""
+
+    @abc.abstractmethod
+    def allowed(self, state: State) -> Tensor:
+        """Which symbols may come next [N, V], bool: those after which a target of the language can be finished."""
+
+    @abc.abstractmethod
+    def advance(self, state: State, symbols: Tensor) -> State:
+        """The state after one more symbol of each [N]; the symbol of a discarded target may be any."""
+
+
 OPENED = 10
 """Constituents that may open between two words; the trees of GUM have at most 6."""
 
 _NEVER, _OPENING, _CLOSING, _WORD, _END = range(5)
 
 
-class TreeConstraint:
+@final
+class TreeConstraint(Constraint):
     """The lines that `elman.kinds.pairs.trees.to_tree` reads without repair, with one word per word of the source.
-
-    An automaton over N unfinished targets, V symbols; its state is a value like that of a model
-    (`elman.network.state`): tuples of tensors [N, ...] that a search reorders with its hypotheses.
 
     While w words of the source are left, d constituents are open and n symbols may still be written,
 
@@ -59,16 +81,12 @@ class TreeConstraint:
         return bool((self.kind == _WORD).any())
 
     def begin(self, lengths: Tensor, limits: Tensor) -> State:
-        """The state of N targets that have not begun; sources have `lengths` symbols, targets at most `limits`, [N].
-
-        Labels of open constituents [N, D]; [N] each: number open, number just opened, words left, symbols left.
-        """
+        """Labels of open constituents [N, D]; [N] each: number open, number just opened, words left, symbols left."""
         most = min(self.opened * int(lengths.max()), int(limits.max()) // 2)
         nothing = torch.zeros_like(lengths)
         return lengths.new_zeros(len(lengths), most + 1), nothing, nothing, lengths, limits
 
     def allowed(self, state: State) -> Tensor:
-        """Which symbols may come next [N, V], bool: those after which a target of the language can be finished."""
         labels, depth, opened, words, room = leaves(state)
         may = torch.stack(
             [
@@ -94,7 +112,7 @@ class TreeConstraint:
         return labels, depth, (opened + 1) * opens, (words - (kind == _WORD).long()).clamp(min=0), room - 1
 
 
-def constraint_of(symbols: PairSymbols, device: torch.device | str) -> TreeConstraint | None:
+def constraint_of(symbols: PairSymbols, device: torch.device | str) -> Constraint | None:
     """The constraint on the targets of a recipe's pairs; None if there is none, or no symbol stands for a word."""
     if symbols.options.form != "trees":
         return None
