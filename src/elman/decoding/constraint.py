@@ -87,6 +87,7 @@ class TreeConstraint(Constraint):
         return lengths.new_zeros(len(lengths), most + 1), nothing, nothing, lengths, limits
 
     def allowed(self, state: State) -> Tensor:
+        """Which symbols may come next [N, V], by the rules above."""
         labels, depth, opened, words, room = leaves(state)
         may = torch.stack(
             [
