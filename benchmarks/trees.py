@@ -15,7 +15,7 @@ import timing
 from elman import config
 from elman.config.network import Composition
 from elman.data.trees.nodes import Trees, side_by_side
-from elman.decoding.parsing import chart_search, from_splits, greedy_search
+from elman.decoding.parsing import chart_search, divided, greedy_search
 from elman.network.build import build_model
 from elman.network.tree_model import TreeModel
 from elman.network.trees.traversal import by_height, one_by_one
@@ -34,16 +34,8 @@ BATCH = 16
 
 def drawn_trees(draw: np.random.Generator) -> Trees:
     """Random binary trees side by side."""
-    shapes = []
-    for length in draw.integers(SHORTEST, LONGEST + 1, BATCH).tolist():
-        splits, waiting = dict[tuple[int, int], int](), [(0, length)]
-        while waiting:
-            start, end = waiting.pop()
-            if end - start > 1:
-                splits[start, end] = int(draw.integers(start + 1, end))
-                waiting += [(start, splits[start, end]), (splits[start, end], end)]
-        labels = dict.fromkeys([*splits, *((word, word + 1) for word in range(length))], 0)
-        shapes.append(from_splits(length, splits, labels).shape)
+    lengths = draw.integers(SHORTEST, LONGEST + 1, BATCH).tolist()
+    shapes = [divided(length, lambda span: int(draw.integers(span[0] + 1, span[1]))) for length in lengths]
     return side_by_side(shapes)[0]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elman.config.text import TextOptions
-from elman.data.catalog.pronunciations import read_dictionary
+from elman.data.catalog.unpack import read_dictionary
 from elman.data.grammar.reading import parse_grammar
 from elman.data.hypotheses import read_srilm
 from elman.data.lines import lines_of, with_breaks, with_line_feeds

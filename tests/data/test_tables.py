@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from elman.data.kinds import look
-from elman.data.pair_tables import read_pair_table
+from elman.data.minimal_pairs import read_pair_table
 from elman.data.stimuli import read_table as read_stimuli
 from elman.data.tables import rows_of
 from elman.errors import UserError

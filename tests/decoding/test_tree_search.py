@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elman.data.trees.nodes import side_by_side
-from elman.decoding.parsing import Augmentation, chart_search, from_splits, greedy_search
+from elman.decoding.parsing import Augmentation, chart_search, divided, greedy_search
 from elman.objective.trees import tree_scores
 from reference import trees as reference
 from support.tree_networks import COMPOSITIONS, nested, random_trees, tree_model
@@ -95,13 +95,10 @@ def test_the_chart_is_exact_for_three_words(prepared):
 
 
 def test_a_tree_from_splits():
-    found = from_splits(
-        4, {(0, 4): 1, (1, 4): 3, (1, 3): 2}, dict.fromkeys(((a, b) for a in range(4) for b in range(5)), 2)
-    )
-    assert nested(found.shape) == (0, ((1, 2), 3))
-    assert found.shape.heights == (1, 2, 3)
-    assert found.shape.spans == ((0, 1), (1, 2), (2, 3), (3, 4), (1, 3), (1, 4), (0, 4))
-    assert found.labels == [2] * 7
+    shape = divided(4, {(0, 4): 1, (1, 4): 3, (1, 3): 2}.__getitem__)
+    assert nested(shape) == (0, ((1, 2), 3))
+    assert shape.heights == (1, 2, 3)
+    assert shape.spans == ((0, 1), (1, 2), (2, 3), (3, 4), (1, 3), (1, 4), (0, 4))
 
 
 def test_wrong_nodes_are_spans_or_labels_of_no_right_tree():

@@ -9,8 +9,7 @@ import torch
 
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import locate_minimal_pairs
-from elman.data.minimal_pairs import read_pairs
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair, read_pairs
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary

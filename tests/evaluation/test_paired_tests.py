@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair
 from elman.evaluation.paired import compare_accuracies, compare_items, holm, mcnemar
 
 

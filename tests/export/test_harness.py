@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import elman
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair
 from elman.errors import UserError
 from elman.evaluation.minimal_pairs import accuracies
 from elman.export import lm_eval as adapter

@@ -8,7 +8,7 @@ import torch
 
 import elman
 from elman.config.inference import RULES, Rule, Sampling
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair
 from elman.decoding.sampling import read
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream

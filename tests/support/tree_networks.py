@@ -6,7 +6,7 @@ import torch
 from elman import config
 from elman.data.trees.nodes import side_by_side
 from elman.data.trees.shape import Shape
-from elman.decoding.parsing import from_splits
+from elman.decoding.parsing import divided
 from elman.network.build import build_model
 
 COMPOSITIONS = {
@@ -34,14 +34,7 @@ def tree_model(name="binary-lstm", words=9, labels=5, *, parser=True, dtype=torc
 
 def random_shape(length, draw, labels=("a", "b", "<none>")):
     """A binary tree over words, its labels drawn."""
-    splits, waiting = {}, [(0, length)]
-    while waiting:
-        start, end = waiting.pop()
-        if end - start > 1:
-            splits[start, end] = int(draw.integers(start + 1, end))
-            waiting += [(start, splits[start, end]), (splits[start, end], end)]
-    spans = {**dict.fromkeys(splits, 0), **{(n, n + 1): 0 for n in range(length)}}
-    shape = from_splits(length, splits, spans).shape
+    shape = divided(length, lambda span: int(draw.integers(span[0] + 1, span[1])))
     named = tuple(str(draw.choice(labels)) for _ in shape.labels)
     return Shape(shape.num_words, shape.children, shape.heights, named, shape.spans)
 

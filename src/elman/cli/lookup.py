@@ -172,7 +172,7 @@ app.command("elman.cli.programs:programs", name="programs", help="Programs and w
 @app.command(name="list")
 def list_all(*, as_json: AsJson = False) -> None:
     """All known corpora."""
-    from elman.data.catalog.entries import KNOWN
+    from elman.data.catalog.prepare import KNOWN
 
     rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
     table = ("known corpora", ["name", "title", "kind", "download"], rows)

@@ -16,7 +16,7 @@ from elman.errors import counted, notice
 from elman.files import write_atomic
 
 if TYPE_CHECKING:
-    from elman.data.pair_tables import Pair
+    from elman.data.minimal_pairs import Pair
     from elman.evaluation.minimal_pairs import PairAccuracy
     from elman.evaluation.paired import PairedAccuracy
     from elman.tasks.text.minimal_pairs import Judged

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import show
 from elman.cli.options import AsJson, Natural, Positive, writable
-from elman.data.programs.write import Wish, write_pairs
+from elman.data.programs import Wish, write_pairs
 from elman.errors import UserError
 
 _DEFAULT = Wish()

@@ -14,8 +14,8 @@ from elman.cli.mixing import MixtureOptions, read_ngram
 from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_to_write, given, group, refuse
 from elman.cli.scoring import By, Scoring
 from elman.cli.temperature import TemperatureOptions
+from elman.data.text.lacking import Tally
 from elman.data.text.shards import WHOLE_TEXT
-from elman.data.text.tally import Tally
 from elman.errors import UserError
 
 if TYPE_CHECKING:

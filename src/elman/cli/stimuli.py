@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from elman.cli import progress, show, texts
-from elman.data.pair_tables import NAMES
+from elman.data.minimal_pairs import NAMES
 from elman.data.tables import in_one_form
 from elman.errors import UserError, counted, notice
 

@@ -65,7 +65,7 @@ class ShardOptions:
 
 def sentences(text: texts.Text, part: "Shard", reader: "TextReader") -> "Iterator[Sentence]":
     """The sentences of a part of a text; the reader tallies these alone."""
-    from elman.data.text.tally import Tally
+    from elman.data.text.lacking import Tally
 
     found = reader.sentences(text.lines(part.start), part.line)
     for _ in itertools.islice(found, part.skip):

@@ -43,8 +43,14 @@ class Archive:
         advice: str = "delete it and download it again",
     ) -> None:
         self.path, self.problem, self.advice = path, problem, advice
-        self.allowed = _allowed(path)
-        self._unpacked = 0
+        self._unpacked, self.allowed, limit = 0, 0, os.environ.get(LIMIT)
+        if limit is None:
+            self.allowed = max(LEAST_ALLOWED, RATIO * path.stat().st_size)
+            return
+        try:
+            self.allowed = int(float(limit) * (1 << 30))
+        except (ValueError, OverflowError):
+            raise UserError(f"{LIMIT} is {limit!r}; set it to a number of gigabytes, such as 4") from None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -80,7 +86,6 @@ class Archive:
 
     @contextlib.contextmanager
     def open_zip(self) -> Iterator[zipfile.ZipFile]:
-        """The archive as a zip file."""
         with self.reading():
             opened = zipfile.ZipFile(self.path)
         with opened:
@@ -146,13 +151,3 @@ def _array(archive: Archive, file: IO[bytes]) -> npt.NDArray[Any]:
     if len(data) < size:
         raise ValueError(f"{size:,} bytes are declared, and {len(data):,} are there")
     return np.frombuffer(data, kind).reshape(shape, order="F" if in_columns else "C")
-
-
-def _allowed(path: Path) -> int:
-    text = os.environ.get(LIMIT)
-    if text is None:
-        return max(LEAST_ALLOWED, RATIO * path.stat().st_size)
-    try:
-        return int(float(text) * (1 << 30))
-    except (ValueError, OverflowError):
-        raise UserError(f"{LIMIT} is {text!r}; set it to a number of gigabytes, such as 4") from None

@@ -18,11 +18,9 @@ class Source(NamedTuple):
     mask: Tensor
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Source":
-        """The same sources on another device."""
         return Source(*(part.to(device, non_blocking=non_blocking) for part in self))
 
     def columns(self, rows: slice) -> "Source":
-        """A slice of the columns."""
         return Source(self.symbols[:, rows], self.mask[:, rows])
 
 
@@ -43,12 +41,11 @@ class Whole(NamedTuple):
 
     @classmethod
     def of(cls, batch: "Batch") -> "Whole":
-        """That of a batch which is not a part of another."""
+        """A batch that is not a part of another."""
         mask = batch.targets.new_ones(batch.targets.shape[:2], dtype=torch.bool) if batch.mask is None else batch.mask
         return cls(mask.sum(), batch.num_columns, pairs_of(mask).sum())
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Whole":
-        """The same on another device."""
         counted, pairs = (tensor.to(device, non_blocking=non_blocking) for tensor in (self.counted, self.pairs))
         return Whole(counted, self.columns, pairs)
 
@@ -73,7 +70,6 @@ class Batch(NamedTuple):
 
     @property
     def num_columns(self) -> int:
-        """B."""
         return self.inputs.shape[1]
 
     @property
@@ -82,11 +78,9 @@ class Batch(NamedTuple):
         return 1.0 if self.whole is None else self.num_columns / self.whole.columns
 
     def to(self, device: torch.device) -> "Batch":
-        """The same window on another device."""
         return Batch(*(None if part is None else part.to(device, non_blocking=True) for part in self))  # type: ignore[arg-type]
 
     def columns(self, rows: slice) -> "Batch":
-        """A slice of the columns."""
         mask = None if self.mask is None else self.mask[:, rows]
         fresh = None if self.fresh is None else self.fresh[rows]
         source = None if self.source is None else self.source.columns(rows)
@@ -101,11 +95,10 @@ def stack_sequences(
     `read` are the inputs where they differ from the sequences, of the same lengths.
     """
     lengths = [len(sequence) for sequence in sequences]
-    longest = max(lengths)
-    inputs = np.full((longest, len(sequences)), first, dtype=np.int64)
+    inputs = np.full((max(lengths), len(sequences)), first, dtype=np.int64)
     targets = inputs.copy()
     for column, (sequence, before) in enumerate(zip(sequences, read or sequences, strict=True)):
         targets[: len(sequence), column] = sequence
         inputs[1 : len(sequence), column] = before[:-1]
-    mask = torch.arange(longest).unsqueeze(1) < torch.tensor(lengths)
+    mask = torch.arange(max(lengths)).unsqueeze(1) < torch.tensor(lengths)
     return Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask), lengths

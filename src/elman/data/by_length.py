@@ -24,7 +24,7 @@ def by_length(
     lengths: Lengths, *, batch_size: int | None = None, tokens_per_batch: int | None = None
 ) -> list[list[int]]:
     """All sequences once, the short ones first, in an order that depends on the lengths alone."""
-    return _batches(_sorted(np.arange(lengths.shape[-1]), lengths), lengths, batch_size, tokens_per_batch)
+    return _batches(np.arange(lengths.shape[-1]), lengths, batch_size, tokens_per_batch)
 
 
 def shuffled(
@@ -48,21 +48,18 @@ def shuffled(
     mean = max(1.0, float(lengths.sum() / max(1, count)))
     pool = POOL * (batch_size or max(1, round((tokens_per_batch or 1) / mean)))
     starts = range(0, len(order), pool)
-    pools = [_batches(_sorted(order[at : at + pool], lengths), lengths, batch_size, tokens_per_batch) for at in starts]
+    pools = [_batches(order[at : at + pool], lengths, batch_size, tokens_per_batch) for at in starts]
     parts = pools if in_order else [[batch for part in pools for batch in part]]
     return [part[index] for part in parts for index in draw.permutation(len(part))]
 
 
-def _sorted(places: npt.NDArray[np.int64], lengths: Lengths) -> npt.NDArray[np.int64]:
-    """By length (of targets) in steps of `STEP`, then by that of the source: little padding on either side."""
-    rows = np.atleast_2d(lengths)
-    return places[np.lexsort((rows[0, places], rows[-1, places] // STEP))]
-
-
 def _batches(
-    order: npt.NDArray[np.int64], lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None
+    places: npt.NDArray[np.int64], lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None
 ) -> list[list[int]]:
+    """By length (of targets) in steps of `STEP`, then by that of the source: little padding on either side."""
     assert (batch_size is None) != (tokens_per_batch is None), "one of the two"
+    rows = np.atleast_2d(lengths)
+    order = places[np.lexsort((rows[0, places], rows[-1, places] // STEP))]
     if batch_size is not None:
         return [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)]
     assert tokens_per_batch is not None
@@ -95,5 +92,4 @@ class WholeWindows:
         return [Span(place, int(self.lengths[indices].max()), epoch) for place, indices in batches]
 
     def batch(self, span: Span) -> Batch:
-        """The batch of a span."""
         return self.gather(self._batches(span.epoch)[span.start])

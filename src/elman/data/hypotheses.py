@@ -1,6 +1,7 @@
 """Lists of the n best hypotheses of a recogniser, in three formats, and the references that they are compared with."""
 
 import gzip
+import itertools
 import math
 import re
 import zlib
@@ -31,14 +32,36 @@ class Hypothesis(msgspec.Struct, frozen=True):
     text: str
 
 
+def _rows(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    stripped = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, start=1))
+    return ((number, line) for number, line in stripped if line.strip())
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
 def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
     """Rows `id TAB score ... TAB text`; every row has as many scores, which may be none.
 
-    Raises UserError where a row has another form, or no row has a text.
+    Raises UserError where a row has another form, with a hint at Kaldi's form where all rows have it, or no row has a
+    text.
     """
-    _require_tabs(lines, name)
+    rows = list(_rows(lines))
+    for number, line in rows:
+        if "\t" not in line:
+            kaldi = all("\t" not in row and _KALDI.fullmatch(row.split()[0]) for _, row in rows)
+            hint = "; these are keys of Kaldi's: add --kaldi" if kaldi else ""
+            begins = line if len(line) <= 60 else f"{line[:60]}..."
+            raise UserError(
+                f"{name}:{number}: expected an id, scores and a text with tabs between, found no tab in"
+                f" {begins!r}{hint}"
+            )
     found: list[Hypothesis] = []
-    for number, line in _rows(lines):
+    for number, line in rows:
         utterance, *scores, text = line.split("\t")
         try:
             found.append(Hypothesis(utterance, tuple(map(_finite, scores)), text))
@@ -56,32 +79,13 @@ def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
     return found
 
 
-def _require_tabs(lines: Sequence[str], name: str) -> None:
-    """Raise UserError where a row has no tab, with a hint at Kaldi's form where all rows have it."""
-    rows = list(_rows(lines))
-    for number, line in rows:
-        if "\t" not in line:
-            kaldi = all("\t" not in row and _KALDI.fullmatch(row.split()[0]) for _, row in rows)
-            hint = "; these are keys of Kaldi's: add --kaldi" if kaldi else ""
-            raise UserError(
-                f"{name}:{number}: expected an id, scores and a text with tabs between, found no tab in"
-                f" {_beginning(line)!r}{hint}"
-            )
-
-
-def _beginning(line: str) -> str:
-    return line if len(line) <= 60 else f"{line[:60]}..."
-
-
 def scattered(hypotheses: Sequence[Hypothesis]) -> str | None:
     """The first utterance whose hypotheses do not stand together, if any: an id that may have been given twice."""
-    seen: set[str] = set()
-    before = None
-    for one in hypotheses:
-        if one.utterance != before and one.utterance in seen:
-            return one.utterance
-        seen.add(one.utterance)
-        before = one.utterance
+    seen = set[str]()
+    for utterance, _ in itertools.groupby(hypotheses, lambda one: one.utterance):
+        if utterance in seen:
+            return utterance
+        seen.add(utterance)
     return None
 
 
@@ -93,10 +97,19 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
 
     Raises UserError where a key has no number or appears twice, or a cost is missing or not a number.
     """
-    tables = [(file, _costs(file, rows)) for file, rows in costs]
+    tables = []
+    for file, rows in costs:
+        table: dict[str, float] = {}
+        tables.append((file, table))
+        for number, line in _rows(rows):
+            try:
+                key, cost = line.split()
+                table[key] = _finite(cost)
+            except ValueError:
+                raise UserError(f"{Path(file)}:{number}: expected a key and a number, found {line!r}") from None
     found, keys = [], set[str]()
     for number, line in _rows(lines):
-        key, *text = line.split(maxsplit=1)
+        key, *words = line.split(maxsplit=1)
         match = _KALDI.fullmatch(key)
         if match is None:
             raise UserError(f"{name}:{number}: expected a key such as utterance-1 and words, found {line!r}")
@@ -106,7 +119,7 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
         for file, table in tables:
             if key not in table:
                 raise UserError(f"{file}: no cost of {key}, which {name}:{number} has")
-        found.append(Hypothesis(match[1], tuple(-table[key] for _, table in tables), "".join(text).strip()))
+        found.append(Hypothesis(match[1], tuple(-table[key] for _, table in tables), "".join(words).strip()))
     return found
 
 
@@ -128,34 +141,10 @@ def read_references(lines: Sequence[str], name: str) -> dict[str, str]:
 
 
 def by_utterance(hypotheses: Sequence[Hypothesis]) -> dict[str, list[int]]:
-    """The numbers of each utterance's hypotheses, in the order of first appearance."""
     groups: dict[str, list[int]] = {}
     for index, hypothesis in enumerate(hypotheses):
         groups.setdefault(hypothesis.utterance, []).append(index)
     return groups
-
-
-def _costs(file: str, lines: Sequence[str]) -> dict[str, float]:
-    found = {}
-    for number, line in _rows(lines):
-        try:
-            key, cost = line.split()
-            found[key] = _finite(cost)
-        except ValueError:
-            raise UserError(f"{Path(file)}:{number}: expected a key and a number, found {line!r}") from None
-    return found
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
-
-
-def _rows(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    stripped = ((number, line.rstrip("\r\n")) for number, line in enumerate(lines, start=1))
-    return ((number, line) for number, line in stripped if line.strip())
 
 
 def read_srilm(source: Path) -> list[Hypothesis]:
@@ -167,9 +156,13 @@ def read_srilm(source: Path) -> list[Hypothesis]:
 
     Raises UserError where a file cannot be read or has another form, or two are of one utterance.
     """
+    if source.is_dir():
+        listed = sorted(path for path in source.glob("[!.]*") if path.is_file())
+    else:
+        listed = [Path(name.strip()) for name in _lines(source) if name.strip()]
     files: dict[str, Path] = {}
-    for path in _files(source):
-        name = _utterance_of(path)
+    for path in listed:
+        name = re.sub(r"(\.(gz|nbest|score|txt))+$", "", path.name)
         if name in files:
             raise UserError(f"{path}: the utterance {name} is that of {files[name]} too; give each one file")
         files[name] = path
@@ -182,12 +175,6 @@ def read_srilm(source: Path) -> list[Hypothesis]:
     return found
 
 
-def _files(source: Path) -> list[Path]:
-    if source.is_dir():
-        return sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
-    return [Path(name.strip()) for name in _lines(source) if name.strip()]
-
-
 def _lines(path: Path) -> list[str]:
     data = read_bytes(path, "give n-best files of SRILM")
     try:
@@ -195,10 +182,6 @@ def _lines(path: Path) -> list[str]:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise UserError(f"{path}: a damaged gzip file; write it again") from None
     return lines_of(decode(data, str(path)))
-
-
-def _utterance_of(path: Path) -> str:
-    return re.sub(r"(\.(gz|nbest|score|txt))+$", "", path.name)
 
 
 def _hypotheses(name: str, path: Path) -> Iterator[Hypothesis]:
@@ -211,18 +194,14 @@ def _hypotheses(name: str, path: Path) -> Iterator[Hypothesis]:
         if not cells or (header and number == 1):
             continue
         try:
-            scores, words = _of_decipher(cells) if header else _of_srilm(cells)
+            if header:
+                score = re.fullmatch(r"\((.+)\)", cells[0])
+                scores: tuple[float, ...] = (_finite(score[1] if score else "") * BYTELOG,)
+                words = cells[1:]
+            else:
+                acoustic, language, _ = map(_finite, cells[:3])
+                scores, words = (acoustic * LOG_10, language * LOG_10), cells[3:]
         except ValueError:
             form = "(score) words" if header else "ascore lscore nwords words"
             raise UserError(f"{path}:{number}: expected {form}, found {line!r}") from None
         yield Hypothesis(name, scores, " ".join(word for word in words if word not in NO_WORDS))
-
-
-def _of_decipher(cells: list[str]) -> tuple[tuple[float, ...], list[str]]:
-    found = re.fullmatch(r"\((.+)\)", cells[0])
-    return (_finite(found[1] if found else "") * BYTELOG,), cells[1:]
-
-
-def _of_srilm(cells: list[str]) -> tuple[tuple[float, ...], list[str]]:
-    acoustic, language, _ = map(_finite, cells[:3])
-    return (acoustic * LOG_10, language * LOG_10), cells[3:]

@@ -8,7 +8,6 @@ one claims. Modules with a lower `ORDER` are asked first. A file that no kind cl
 import functools
 import re
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -64,13 +63,10 @@ class Look(NamedTuple):
 
 
 def looks(kind: str, what: str, *others: str, **facts: Any) -> Look:
-    """The look of a kind of data, which `others` can read too."""
     return Look(kind, what, frozenset((kind, *others)), **facts)
 
 
 class Seen:
-    """The beginning of a file."""
-
     def __init__(self, path: Path, head: bytes) -> None:
         self.path, self.head, self.suffix = path, head, path.suffix.lower()
 
@@ -97,12 +93,10 @@ class Seen:
 
     @functools.cached_property
     def rows(self) -> list[str]:
-        """The lines that are not blank."""
         return [line for line in self.lines if line.strip()]
 
     @property
     def in_two_columns(self) -> bool:
-        """Whether every line that is not blank has one tab."""
         return bool(self.rows) and all(row.count("\t") == 1 for row in self.rows)
 
 
@@ -122,19 +116,21 @@ def look(source: Path) -> Look | None:
     for _, module in _modules():
         if hasattr(module, "claim_folder") and (found := module.claim_folder(source)):
             return found
-    found = _look_at_training_file(source) if source.is_dir() else None
-    return found or _look_at_shards(training_files(source))
+    there = sorted(source.iterdir()) if source.is_dir() else []
+    named = (
+        path for path in there if not path.name.startswith(".") and path.is_file() and "train" in parts_of(path.name)
+    )
+    if train := next(named, None):
+        found = look_at_file(train)
+        return found._replace(what=f"a folder whose training file looks like {found.what}")
+    files = training_files(source)
+    return looks("text", f"a text in {len(files)} files") if files else None
 
 
 def _modules() -> list[tuple[str, Any]]:
     """The kinds that recognise their data, with their modules, in the order in which they are asked."""
     found = [(kind, resolve_name(one.looks)) for kind, one in members(Data).items() if one.looks is not None]
     return sorted(found, key=lambda pair: pair[1].ORDER)
-
-
-def _look_at_shards(files: Sequence[Path]) -> Look | None:
-    """What many files look like that are read as one text."""
-    return looks("text", f"a text in {len(files)} files") if files else None
 
 
 def look_at_file(path: Path) -> Look:
@@ -160,21 +156,11 @@ def _look_inside(path: Path) -> Look:
     seen, modules = Seen(path, head), _modules()
     found: Look | None = next(filter(None, (module.claim(seen) for _, module in modules)), None)
     if found is None:
-        for start, what in _FORMATS.items():
-            if head.startswith(start):
-                return Look(None, what, frozenset())
+        if what := next((what for start, what in _FORMATS.items() if head.startswith(start)), None):
+            return Look(None, what, frozenset())
         found = looks("text", "text")
     others = [kind for kind, module in modules if hasattr(module, "reads") and module.reads(seen, found)]
     return found._replace(possible=found.possible.union(others))
-
-
-def _look_at_training_file(folder: Path) -> Look | None:
-    there = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    train = next((path for path in there if path.is_file() and "train" in parts_of(path.name)), None)
-    if train is None:
-        return None
-    found = look_at_file(train)
-    return found._replace(what=f"a folder whose training file looks like {found.what}")
 
 
 def parts_of(name: str) -> set[str]:

@@ -1,20 +1,58 @@
 """Minimal pairs: a grammatical sentence, and an ungrammatical one that differs from it in one respect.
 
 Three kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's sentences with a `.gold` file beside `.text`
-(Linzen, Dupoux & Goldberg 2016), and tables (`elman.data.pair_tables`).
+(Linzen, Dupoux & Goldberg 2016), and tables (`elman.data.tables`), under a header or without one.
+
+A header names the columns of the good and of the bad sentence; phenomenon, field and item are used where they are
+named, and all other columns are carried along. Without a header the columns are good, bad and optionally phenomenon. A
+table that may be meant otherwise is refused: a wrong column would give figures without any sign of it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from elman.data.catalog.prepare import info, is_known, locate_minimal_pairs
-from elman.data.pair_tables import ADVICE, Pair, read_pair_table
-from elman.data.text.utf8 import read_file_lines
+from elman.data.tables import Row, in_one_form, named, rows_of
+from elman.data.text.utf8 import read_file_lines, read_text
 from elman.errors import UserError, counted
 from elman.formats import parse_json
+
+
+class Pair(NamedTuple):
+    """A minimal pair, of Linzen's sentences the words before the verb, and the verb.
+
+    `phenomenon` is the row of the table to which it belongs, `field` a wider heading, such as BLiMP's linguistics term.
+    Where both are `whole` sentences their end is scored as well; white space already separates the tokens where they
+    are `tokenised`. `item` names the pair within its file, by default by the number of its line; `others` are its
+    further columns, (name, value) each.
+    """
+
+    good: str
+    bad: str
+    phenomenon: str
+    field: str = ""
+    whole: bool = True
+    tokenised: bool = False
+    item: str = ""
+    others: tuple[tuple[str, str], ...] = ()
+
+
+NAMES = {
+    "good": ("good", "grammatical", "acceptable", "correct", "right", "plausible", "expected"),
+    "bad": ("bad", "ungrammatical", "unacceptable", "incorrect", "wrong", "implausible", "unexpected"),
+    "phenomenon": ("phenomenon", "uid", "construction"),
+    "field": ("field", "linguistics_term"),
+    "item": ("item", "item_id", "id", "pair", "pair_id", "pairid"),
+}
+"""What columns are called in headers; those of sentences also with `sentence` before or after it."""
+
+ADVICE = "give a file of minimal pairs"
+"""What to do about a file that holds none."""
+
+_ADVICE = "name the columns in the first line, such as: item TAB good TAB bad TAB phenomenon"
 
 
 class _Blimp(msgspec.Struct):
@@ -30,28 +68,26 @@ def read_pairs(names: Iterable[str]) -> list[Pair]:
 
     Raises UserError where a file cannot be read or has a line that is no pair.
     """
-    return [pair for name in names for path in _files(name) for pair in _read(path)]
+    return [pair for name in names for pair in _read(name)]
 
 
-def _files(name: str) -> list[Path]:
+def _read(name: str) -> Iterator[Pair]:
     path = locate_minimal_pairs(name) if is_known(name) and info(name).kind == "minimal pairs" else Path(name)
-    if not path.is_dir():
-        return [path]
-    found = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv", ".csv")]
-    if not found:
+    files = [path]
+    if path.is_dir():
+        files = [one for one in sorted(path.iterdir()) if one.suffix in (".jsonl", ".gold", ".tsv", ".csv")]
+    if not files:
         raise UserError(
             f"{path}: no file of minimal pairs in this folder; give .jsonl (BLiMP), .text with .gold (Linzen), .tsv or"
             " .csv"
         )
-    return found
-
-
-def _read(path: Path) -> Iterable[Pair]:
-    if path.suffix == ".jsonl":
-        return _blimp(path)
-    if path.suffix in (".gold", ".text"):
-        return _linzen(path.with_suffix(".text"), path.with_suffix(".gold"))
-    return read_pair_table(path)
+    for file in files:
+        if file.suffix == ".jsonl":
+            yield from _blimp(file)
+        elif file.suffix in (".gold", ".text"):
+            yield from _linzen(file.with_suffix(".text"), file.with_suffix(".gold"))
+        else:
+            yield from read_pair_table(file)
 
 
 def _blimp(path: Path) -> Iterator[Pair]:
@@ -97,14 +133,76 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
         if index >= len(words) or words[index].lower() != right.lower():
             found = repr(words[index]) if index < len(words) else f"only {len(words)} words"
             raise UserError(f"{gold}:{number}: word {index} of the sentence should be {right!r}, found {found}")
-        if words[index] != right:
-            right, wrong = words[index], _in_the_case_of(words[index], wrong)
+        if (verb := words[index]) != right:  # both forms in lower or upper case, or with a capital
+            other = wrong.lower() if verb.islower() else wrong.upper() if verb.isupper() else wrong.capitalize()
+            right, wrong = verb, other
         before = " ".join(words[:index])
         kind = counted(attractors, "attractor")
         good, bad, field = f"{before} {right}", f"{before} {wrong}", "subject-verb agreement"
         yield Pair(good, bad, kind, field, whole=False, tokenised=True, item=str(number))
 
 
-def _in_the_case_of(word: str, other: str) -> str:
-    """A form in lower or upper case, or with a capital, as `word` is."""
-    return other.lower() if word.islower() else other.upper() if word.isupper() else other.capitalize()
+def read_pair_table(path: Path) -> list[Pair]:
+    """The pairs of a table; raises UserError where a line is no pair, or the columns may be meant otherwise."""
+    (_, header), *rest = rows = rows_of(read_text(path, ADVICE), path, ADVICE)
+    roles = [_role(cell) for cell in header]
+    if not set(roles) & {"good", "bad"} and not (len(set(roles) & set(NAMES)) > 1 and all(header)):
+        _require_plain(path, rows)
+        return [
+            Pair(good, bad, others[0].strip() if others else path.stem, item=str(number))
+            for number, (good, bad, *others) in rows
+        ]
+    for role in ("good", "bad"):
+        if roles.count(role) != 1:
+            found = f"{roles.count(role)} columns" if role in roles else "no column"
+            raise UserError(
+                f"{path}:1: the header {', '.join(header)} has {found} for the {role} sentences; call them good and bad"
+            )
+    table = named(path, roles, rest)
+    return [_pair(path, number, dict(zip(table.columns, row, strict=True))) for number, row in table.rows]
+
+
+def _role(cell: str) -> str:
+    """What a heading names: a role of `NAMES`, otherwise itself."""
+    name = in_one_form(cell)
+    bare = name.removeprefix("sentence_").removesuffix("_sentence")
+    found = (role for role, names in NAMES.items() if name in names or (bare in names and role in ("good", "bad")))
+    return next(found, cell.strip())
+
+
+def _pair(path: Path, number: int, cells: dict[str, str]) -> Pair:
+    for role in ("good", "bad"):
+        if not cells[role]:
+            raise UserError(f"{path}:{number}: the {role} sentence is empty; write both sentences of the pair")
+    return Pair(
+        cells["good"],
+        cells["bad"],
+        cells.get("phenomenon") or path.stem,
+        cells.get("field", ""),
+        item=cells.get("item") or str(number),
+        others=tuple((name, value) for name, value in cells.items() if name not in NAMES),
+    )
+
+
+def _require_plain(path: Path, rows: Sequence[Row]) -> None:
+    """Raises UserError where columns without names are not clearly good, bad and optionally phenomenon."""
+    for number, cells in rows:
+        if len(cells) not in (2, 3) or not all(cell.strip() for cell in cells):
+            found = repr("\t".join(cells))
+            raise UserError(f"{path}:{number}: found {found}; write good TAB bad [TAB phenomenon], or {_ADVICE}")
+    sentences = [cells[:2] for _, cells in rows]
+    words = [len(cell.split()) > 1 for pair in sentences for cell in pair]
+    if len(rows) > 1 and not any(words[:2]) and all(words[2:]):
+        line = "\t".join(rows[0][1])
+        raise UserError(f"{path}:1: {line!r} may be a header or a pair; call its columns good and bad, or leave it out")
+    labels = [cells[0].strip() for _, cells in rows]
+    if all(label.isdecimal() for label in labels) or _shared(rows, 0, 1) < _shared(rows, 1, 2):
+        raise UserError(
+            f"{path}:{rows[0][0]}: the first column ({labels[0]!r}) does not look like the good sentence; {_ADVICE}"
+        )
+
+
+def _shared(rows: Sequence[Row], one: int, other: int) -> int:
+    """How many words two columns share, over the lines that have both."""
+    both = [cells for _, cells in rows if len(cells) > other]
+    return sum(len(set(cells[one].split()) & set(cells[other].split())) for cells in both)

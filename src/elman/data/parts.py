@@ -29,39 +29,25 @@ class Part:
 
 
 WHOLE = Part()
-"""The only part of an evaluation that is not divided."""
 
 
 class Summed(Protocol):
     """The sum of negative log-likelihoods (nats) over `count` targets."""
 
     @property
-    def nll_sum(self) -> float:
-        """The sum."""
-
+    def nll_sum(self) -> float: ...
     @property
-    def count(self) -> int:
-        """The number of targets."""
+    def count(self) -> int: ...
 
 
 class ColumnsOf:
-    """The windows of an evaluation, of which a part of the columns is read."""
+    """The windows of an evaluation, of which a part of the columns is read; none where there are no columns."""
 
     def __init__(self, windows: PositionedWindows, part: Part) -> None:
         self.windows, self.columns = windows, part.columns(windows.streams)
-
-    @property
-    def streams(self) -> int:
-        """The number of columns of the part."""
-        return self.columns.stop - self.columns.start
-
-    @property
-    def num_windows(self) -> int:
-        """The number of windows; none where there are no columns."""
-        return self.windows.num_windows if self.streams else 0
+        self.streams = self.columns.stop - self.columns.start
+        self.num_windows = windows.num_windows if self.streams else 0
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
-        """The windows."""
-        if self.streams:
-            for batch, positions in self.windows:
-                yield batch.columns(self.columns), positions[:, self.columns]
+        for batch, positions in self.windows if self.streams else ():
+            yield batch.columns(self.columns), positions[:, self.columns]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from elman.config.record import Record
 from elman.data.text.fitting import Piece
+from elman.data.text.lacking import Tally
 from elman.data.text.sources import Corpus
-from elman.data.text.tally import Tally
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.files import canonical_json, sha256_lines
 
@@ -22,19 +22,13 @@ PARENTHESES = {"(": "-LRB-", ")": "-RRB-"}
 
 
 class Folding(Protocol):
-    """Options which state whether capitals of words are folded."""
-
     @property
-    def lowercase(self) -> bool:
-        """Whether they are."""
+    def lowercase(self) -> bool: ...
 
 
 class HasFacts(Protocol):
-    """A split with its counts."""
-
     @property
-    def facts(self) -> dict[str, int]:
-        """The counts by their names."""
+    def facts(self) -> dict[str, int]: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,17 +46,14 @@ class LabelledSymbols:
     options: Folding
 
     def __len__(self) -> int:
-        """The number of labels."""
         return len(self.labels)
 
     @property
     def unknown_label(self) -> int:
-        """The id of labels that are too rare."""
         return self.labels.ids[UNK]
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of both vocabularies."""
         return sha256_lines(self.words.digest, self.labels.digest)
 
     def folded(self, words: Sequence[str]) -> list[str]:
@@ -70,7 +61,11 @@ class LabelledSymbols:
 
         A parenthesis that the vocabulary lacks is the token of the Penn Treebank for it (`-LRB-`), if it has that.
         """
-        return [self._read(word) for word in self._cased(words)]
+        known, found = self.words.ids, []
+        for word in self._cased(words):
+            token = self._cased([PARENTHESES[word]])[0] if word in PARENTHESES and word not in known else word
+            found.append(token if token in known else word)
+        return found
 
     def tally(self, sentences: Iterable[Sequence[str]]) -> Tally:
         """What the vocabulary lacks of the words of sentences, and what is read otherwise than it stands."""
@@ -83,25 +78,16 @@ class LabelledSymbols:
     def _cased(self, words: Sequence[str]) -> list[str]:
         return [word.lower() for word in words] if self.options.lowercase else list(words)
 
-    def _read(self, word: str) -> str:
-        if word not in PARENTHESES or word in self.words.ids:
-            return word
-        (token,) = self._cased([PARENTHESES[word]])
-        return token if token in self.words.ids else word
-
     def encode(self, words: Sequence[str], more: dict[str, int] | None = None) -> npt.NDArray[np.int32]:
         """The ids of the words of a sentence; `more` are those of words that the vocabulary lacks."""
-        folded = self.folded(words)
+        folded, known = self.folded(words), self.words.ids
         ids = self.words.encode(folded)
         if more:
-            known = self.words.ids
-            ids = np.array(
-                [one if word in known else more.get(word, one) for word, one in zip(folded, ids, strict=True)]
-            )
+            pairs = zip(folded, ids, strict=True)
+            ids = np.array([one if word in known else more.get(word, one) for word, one in pairs])
         return ids
 
     def save(self, folder: Path) -> None:
-        """Write both vocabularies into a run folder."""
         self.words.save(folder / self.WORDS_FILE)
         self.labels.save(folder / self.LABELS_FILE)
 
@@ -125,11 +111,9 @@ class LabelledCorpus(Corpus[OptionsT, SplitT]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the vocabularies, the files and the options."""
         return sha256_lines(self.symbols.digest, canonical_json(self.options), *map(" ".join, self.sha256.items()))
 
     def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabularies and the counts of each split."""
         sizes = {"words": self.symbols.words, Path(self.symbols.LABELS_FILE).stem: self.symbols.labels}
         return {
             "vocabulary": {name: {"size": len(one), "digest": one.digest} for name, one in sizes.items()},

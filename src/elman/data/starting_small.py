@@ -23,11 +23,9 @@ class StagedWindows:
         self._of = functools.lru_cache(maxsize=2)(choose)
 
     def spans(self, epoch: int) -> list[Span]:
-        """The windows of an epoch, in order."""
         return [span._replace(epoch=epoch) for span in self._of(epoch).spans(epoch)]
 
     def batch(self, span: Span) -> Batch:
-        """The window of a span."""
         return self._of(span.epoch).batch(span)
 
 
@@ -53,7 +51,6 @@ class ForgetfulWindows:
         return spans
 
     def batch(self, span: Span) -> Batch:
-        """The window of a span, every column fresh."""
         return self.windows.batch(span)._replace(fresh=torch.ones(self.windows.batch_size, dtype=torch.bool))
 
 
@@ -85,7 +82,15 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
     stages = () if recipe.data.grammar is None else recipe.data.grammar.stages
     if not stages and not training.memory:
         return columns(tokens)
-    parts = _parts(tokens, source, len(stages)) if stages else [tokens]
+    counts = [len(tokens)]
+    if stages:
+        counts = stage_tokens(source) if (source / "grammar.json").is_file() else []
+        if len(counts) != len(stages) or sum(counts) != len(tokens):
+            raise UserError(
+                f"{source}: data.grammar.stages names {len(stages)} stages, but this text was not made by them; leave"
+                " out --data, or set data.grammar.stages=[]"
+            )
+    parts = [tokens[start:stop] for start, stop in pairwise(accumulate(counts, initial=0))]
     of_text = [stage.epochs for stage in stages] or [1]
     of_memory = [*(stage.epochs for stage in training.memory), 1]
     texts = [columns(part) for part in parts]
@@ -96,13 +101,3 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
         return ForgetfulWindows(text, training.memory[memory].words, seed) if memory < len(training.memory) else text
 
     return StagedWindows(choose)
-
-
-def _parts(tokens: np.ndarray, source: Path, count: int) -> list[np.ndarray]:
-    counts = stage_tokens(source) if (source / "grammar.json").is_file() else []
-    if len(counts) != count or sum(counts) != len(tokens):
-        raise UserError(
-            f"{source}: data.grammar.stages names {count} stages, but this text was not made by them; leave out --data,"
-            " or set data.grammar.stages=[]"
-        )
-    return [tokens[start:stop] for start, stop in pairwise(accumulate(counts, initial=0))]

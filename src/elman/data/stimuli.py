@@ -1,6 +1,6 @@
 """Tables of sentences for experiments: one column is the text, the others are carried along."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from elman.data.lines import lines_of
@@ -52,7 +52,6 @@ def read_table(text: str, name: str, column: str) -> list[Stimulus]:
 
 
 def lines_as_stimuli(lines: Iterable[str]) -> list[Stimulus]:
-    """Every line that is not blank as a sentence."""
     numbered = enumerate(lines, start=1)
     return [Stimulus(number, line.rstrip("\r\n"), {}) for number, line in numbered if line.strip()]
 
@@ -94,7 +93,7 @@ def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, nam
         if piece == EOS:
             found.append(region if options.spelt else len(ends))
             continue
-        size = _piece_size(piece, tokeniser)
+        size = _size(piece, tokeniser, piece_bytes)
         while size and region < len(ends) - 1 and at >= ends[region]:
             region += 1
         at += size
@@ -107,14 +106,9 @@ def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, nam
     return found
 
 
-def _size(text: str, tokeniser: Tokeniser) -> int:
+def _size(text: str, tokeniser: Tokeniser, as_bytes: Callable[[str], bytes] = to_bytes) -> int:
     """How much of a text is not white space: bytes where the tokens spell bytes, otherwise characters."""
     if tokeniser.options.open_vocabulary:
-        return len(to_bytes(text).translate(None, _WHITE))
-    return len("".join(text.split()).lower() if tokeniser.options.lowercase else "".join(text.split()))
-
-
-def _piece_size(piece: str, tokeniser: Tokeniser) -> int:
-    if tokeniser.options.open_vocabulary:
-        return len(piece_bytes(piece).translate(None, _WHITE))
-    return _size(piece, tokeniser)
+        return len(as_bytes(text).translate(None, _WHITE))
+    letters = "".join(text.split())
+    return len(letters.lower() if tokeniser.options.lowercase else letters)

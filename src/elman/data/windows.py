@@ -4,7 +4,7 @@ import itertools
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -38,11 +38,7 @@ class Spans(Sequence[Span]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
-    @overload
-    def __getitem__(self, index: int) -> Span: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Span]: ...
-    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[place] for place in range(len(self))[index]]
         place = range(len(self))[index]
@@ -56,8 +52,7 @@ class Windows(Protocol):
     def spans(self, epoch: int) -> Sequence[Span]:
         """The windows of an epoch, in order."""
 
-    def batch(self, span: Span) -> Batch:
-        """The window of a span."""
+    def batch(self, span: Span) -> Batch: ...
 
 
 class TrainingWindows:
@@ -100,14 +95,13 @@ class TrainingWindows:
     def _lengths(self, epoch: int) -> Iterator[int]:
         draw, left = np.random.default_rng([self.seed, epoch]), self.steps - 1
         while left > 0:
-            length = self._drawn(draw) if self.random else self.length
+            length = self.length
+            if self.random:
+                base = self.length if draw.random() >= self.short_probability else self.length / 2
+                length = max(5, int(draw.normal(base, self.spread)))
+                length = length if self.max_extra is None else min(length, self.length + self.max_extra)
             yield min(length, left)
             left -= length
-
-    def _drawn(self, draw: np.random.Generator) -> int:
-        base = self.length if draw.random() >= self.short_probability else self.length / 2
-        length = max(5, int(draw.normal(base, self.spread)))
-        return length if self.max_extra is None else min(length, self.length + self.max_extra)
 
     def batch(self, span: Span) -> Batch:
         """The window of a span; the columns are fresh at the beginning of the stream."""
@@ -121,15 +115,10 @@ class PositionedWindows(Protocol):
     """Windows of an evaluation in order, each with the position of every target, [T, B]; -1: not counted."""
 
     @property
-    def streams(self) -> int:
-        """The number of columns."""
-
+    def streams(self) -> int: ...
     @property
-    def num_windows(self) -> int:
-        """The number of windows."""
-
-    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
-        """The windows."""
+    def num_windows(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[Batch, Tensor]]: ...
 
 
 class EvaluationWindows:
@@ -169,7 +158,6 @@ class EvaluationWindows:
 
     @property
     def num_windows(self) -> int:
-        """The number of windows."""
         return math.ceil(self.steps / self.length)
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
@@ -185,19 +173,14 @@ class EvaluationWindows:
             low, high = begin + at, min(begin + at + length, end)
             if low >= high:
                 continue
-            span = high - low
+            span, early = high - low, not low  # the first symbol is read before the stream
             targets[row, :span] = self.tokens[low:high]
-            inputs[row, :span] = self._before(low, high)
+            inputs[row, early:span] = self.read[low - 1 + early : high - 1]
             index = np.arange(low, high)
             positions[row, :span] = np.where(index >= counted_from + (self.skip_first and counted_from == 0), index, -1)
         where = torch.from_numpy(positions).t()
         fresh = torch.full((self.streams,), at == 0)
         return Batch(torch.from_numpy(inputs).t(), torch.from_numpy(targets).t(), where >= 0, fresh), where
-
-    def _before(self, low: int, high: int) -> np.ndarray:
-        if low:
-            return self.read[low - 1 : high - 1]
-        return np.concatenate([[self.first], self.read[: high - 1]])
 
 
 def start_symbol(vocabulary: Vocabulary) -> int:

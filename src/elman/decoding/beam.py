@@ -74,92 +74,62 @@ def beam_search(
 
     Raises UserError where probabilities are not numbers, since the model has diverged.
     """
-    search = _Search(model, source, beam, end, tuple(forbidden), constraint)
-    while search.alive:
-        search.step()
-    return [sorted(found, key=lambda one: -one.score)[: beam.nbest] for found in search.ended]
-
-
-class _Search:
-    def __init__(
-        self,
-        model: SequenceToSequence,
-        source: Source,
-        beam: Beam,
-        end: int,
-        forbidden: tuple[int, ...],
-        constraint: Constraint | None,
-    ) -> None:
-        lengths = source.mask.sum(0)
-        num_sources, device = len(lengths), source.mask.device
-        self.model, self.beam, self.end, self.forbidden, self.constraint = model, beam, end, forbidden, constraint
-        self.lengths = lengths.tolist()
-        # How long targets may be, without their end.
-        self.limits = 2 * lengths + 10 if beam.max_length is None else torch.full_like(lengths, beam.max_length)
-        self.alive, self.ended = list(range(num_sources)), [list[Hypothesis]() for _ in range(num_sources)]
-        rows = torch.arange(num_sources, device=device).repeat_interleave(beam.size)
-        self.state = select(model.read(source), rows)
-        self.total = torch.full((num_sources, beam.size), -torch.inf, dtype=widest(device), device=device)
-        self.total[:, 0] = 0.0
-        self.symbols = torch.full((len(rows), 1), end, device=device)
-        self.attention = torch.zeros(len(rows), 0, len(source.mask), device=device)
-        self.place = None if constraint is None else constraint.begin(lengths[rows], self.limits[rows])
-
-    def step(self) -> None:
-        """Add one symbol to all hypotheses."""
-        trace, self.state = self.model.trace(self.symbols[:, -1].unsqueeze(0), self.state)
-        none = self.attention.new_zeros(len(self.attention), 1, self.attention.shape[2])
+    lengths, device = source.mask.sum(0), source.mask.device
+    # How long targets may be, without their end.
+    limits = 2 * lengths + 10 if beam.max_length is None else torch.full_like(lengths, beam.max_length)
+    alive, ended = list(range(len(lengths))), [list[Hypothesis]() for _ in lengths]
+    rows = torch.arange(len(lengths), device=device).repeat_interleave(beam.size)
+    state = select(model.read(source), rows)
+    total = torch.full((len(lengths), beam.size), -torch.inf, dtype=widest(device), device=device)
+    total[:, 0] = 0.0
+    written = torch.full((len(rows), 1), end, device=device)
+    attention = torch.zeros(len(rows), 0, len(source.mask), device=device)
+    place = None if constraint is None else constraint.begin(lengths[rows], limits[rows])
+    while alive:
+        trace, state = model.trace(written[:, -1].unsqueeze(0), state)
+        none = attention.new_zeros(len(attention), 1, attention.shape[2])
         weights = none if trace.attention is None else trace.attention.transpose(0, 1)
-        self.attention = torch.cat([self.attention, weights], 1)
-        log_probs = self.model.output.log_probs(trace).squeeze(0).to(self.total.dtype)
+        attention = torch.cat([attention, weights], 1)
+        log_probs = model.output.log_probs(trace).squeeze(0).to(total.dtype)
         require_numbers(log_probs)
-        values, parents, symbols = self._candidates(log_probs.unflatten(0, self.total.shape))
-        ends = (symbols == self.end) & values.isfinite()
-        self._keep_ended(values, parents, ends[:, : self.beam.size])
+        log_probs = log_probs.unflatten(0, total.shape)
+        log_probs[..., list(forbidden)] = -torch.inf
+        if constraint is not None and place is not None:
+            log_probs = log_probs.masked_fill(~constraint.allowed(place).view_as(log_probs), -torch.inf)
+        must_end = limits[alive] < attention.shape[1]
+        others = torch.arange(log_probs.shape[-1], device=device) != end
+        log_probs = log_probs.masked_fill(must_end.view(-1, 1, 1) & others, -torch.inf)
+        values, parents, symbols = _best(total.unsqueeze(-1) + log_probs, 2 * beam.size)
+        ends = (symbols == end) & values.isfinite()
+        for block, rank in ends[:, : beam.size].nonzero().tolist():
+            row, of = block * beam.size + int(parents[block, rank]), alive[block]
+            seen = attention[row, :, : int(lengths[of])].float().cpu().numpy()
+            log_prob = float(values[block, rank])
+            ended[of].append(Hypothesis(written[row, 1:].tolist(), log_prob, beam.score(log_prob, seen), seen))
         values = values.masked_fill(ends, -torch.inf)
-        order = values.isinf().int().argsort(dim=1, stable=True)[:, : self.beam.size]
-        self.total = values.gather(1, order)
-        first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * self.beam.size
-        parents = parents.gather(1, order) + first
-        self._continue(parents.flatten(), symbols.gather(1, order).flatten())
-
-    def _candidates(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best 2 K continuations of log_probs [B, K, V]: totals, hypotheses they continue, symbols, [B, 2 K]."""
-        num_symbols = log_probs.shape[-1]
-        if self.forbidden:
-            log_probs[..., list(self.forbidden)] = -torch.inf
-        if self.constraint is not None and self.place is not None:
-            allowed = self.constraint.allowed(self.place).view_as(log_probs)
-            log_probs = log_probs.masked_fill(~allowed, -torch.inf)
-        must_end = self.limits[self.alive] < self.attention.shape[1]
-        if must_end.any():
-            others = torch.arange(num_symbols, device=must_end.device) != self.end
-            log_probs = log_probs.masked_fill(must_end.view(-1, 1, 1) & others, -torch.inf)
-        totals = (self.total.unsqueeze(-1) + log_probs).flatten(1)
-        ranks = torch.arange(totals.shape[1], dtype=totals.dtype, device=totals.device)
-        places = (totals - TIE * ranks).topk(min(2 * self.beam.size, totals.shape[1])).indices
-        return totals.gather(1, places), places // num_symbols, places % num_symbols
-
-    def _keep_ended(self, values: Tensor, parents: Tensor, ends: Tensor) -> None:
-        for block, place in ends.nonzero().tolist():
-            row, of = block * self.beam.size + int(parents[block, place]), self.alive[block]
-            attention = self.attention[row, :, : self.lengths[of]].float().cpu().numpy()
-            log_prob = float(values[block, place])
-            symbols = self.symbols[row, 1:].tolist()
-            self.ended[of].append(Hypothesis(symbols, log_prob, self.beam.score(log_prob, attention), attention))
-
-    def _continue(self, rows: Tensor, symbols: Tensor) -> None:
-        over = self.total.isinf().all(1).tolist()
-        left = [
-            block for block, of in enumerate(self.alive) if not over[block] and len(self.ended[of]) < self.beam.size
-        ]
-        if len(left) == len(self.alive):
-            self.state = self.model.reorder(self.state, rows)
+        order = values.isinf().int().argsort(dim=1, stable=True)[:, : beam.size]
+        total, symbols = values.gather(1, order), symbols.gather(1, order)
+        first = torch.arange(len(parents), device=device).unsqueeze(1) * beam.size
+        rows = parents.gather(1, order) + first
+        over = total.isinf().all(1).tolist()
+        left = [block for block, of in enumerate(alive) if not over[block] and len(ended[of]) < beam.size]
+        if len(left) == len(alive):
+            rows, symbols = rows.flatten(), symbols.flatten()
+            state = model.reorder(state, rows)
         else:
-            self.total, self.alive = self.total[left], [self.alive[block] for block in left]
-            rows, symbols = (part.view(-1, self.beam.size)[left].flatten() for part in (rows, symbols))
-            self.state = select(self.state, rows)
-        self.symbols = torch.cat([self.symbols[rows], symbols.unsqueeze(1)], 1)
-        self.attention = self.attention[rows]
-        if self.constraint is not None and self.place is not None:
-            self.place = self.constraint.advance(select(self.place, rows), symbols)
+            total, alive = total[left], [alive[block] for block in left]
+            rows, symbols = rows[left].flatten(), symbols[left].flatten()
+            state = select(state, rows)
+        written = torch.cat([written[rows], symbols.unsqueeze(1)], 1)
+        attention = attention[rows]
+        if constraint is not None and place is not None:
+            place = constraint.advance(select(place, rows), symbols)
+    return [sorted(found, key=lambda one: -one.score)[: beam.nbest] for found in ended]
+
+
+def _best(totals: Tensor, number: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The best continuations of totals [B, K, V]: their totals, the hypotheses they continue, symbols, [B, number]."""
+    num_symbols, totals = totals.shape[-1], totals.flatten(1)
+    ranks = torch.arange(totals.shape[1], dtype=totals.dtype, device=totals.device)
+    places = (totals - TIE * ranks).topk(min(number, totals.shape[1])).indices
+    return totals.gather(1, places), places // num_symbols, places % num_symbols

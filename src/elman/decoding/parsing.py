@@ -8,8 +8,7 @@ of one length, of all sentences of a batch, are composed in one product; what de
 once per span. Greedy search (Socher et al. 2010, section 3.2) joins the best pair of neighbours until one is left.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 import torch
@@ -19,6 +18,9 @@ from elman.data.trees.nodes import Trees, side_by_side
 from elman.data.trees.shape import NONE, Shape
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState, Part
+
+Span = tuple[int, int]
+"""The first word, and the word after the last."""
 
 
 class Bracketing(NamedTuple):
@@ -40,7 +42,7 @@ class Augmentation(NamedTuple):
 
     @classmethod
     def of(cls, trees: Trees, labels: Tensor, kappa: float) -> "Augmentation":
-        """That of trees with the labels [N] of their nodes."""
+        """What marks the nodes of trees, with labels [N], as right."""
         length = int(trees.lengths.max())
         right = labels.new_full((len(trees.lengths), length, length + 1), -1)
         right[trees.sentence, trees.start, trees.end] = labels
@@ -58,33 +60,28 @@ class Augmentation(NamedTuple):
         return log_probs + self.kappa * (right != labels)
 
 
-def from_splits(
-    num_words: int, splits: Mapping[tuple[int, int], int], labels: Mapping[tuple[int, int], int]
-) -> Bracketing:
-    """The tree in which each span of more words than one is divided before the word `splits`; labels by their spans."""
-    spans, waiting = list[tuple[int, int]](), [(0, num_words)]
+def divided(num_words: int, split: Callable[[Span], int]) -> Shape:
+    """The tree in which each span of more words than one is divided before the word `split`."""
+    below, waiting = dict[Span, tuple[Span, Span]](), [(0, num_words)]
     while waiting:
         start, end = waiting.pop()
         if end - start > 1:
-            spans.append((start, end))
-            waiting += [(start, splits[start, end]), (splits[start, end], end)]
+            middle = split((start, end))
+            below[start, end] = (start, middle), (middle, end)
+            waiting += below[start, end]
     heights = {(word, word + 1): 0 for word in range(num_words)}
-    below = {}
-    for start, end in sorted(spans, key=lambda span: span[1] - span[0]):
-        middle = splits[start, end]
-        below[start, end] = ((start, middle), (middle, end))
-        heights[start, end] = 1 + max(heights[child] for child in below[start, end])
-    spans.sort(key=lambda span: (heights[span], span[0]))
+    for span in sorted(below, key=lambda span: span[1] - span[0]):
+        heights[span] = 1 + max(heights[child] for child in below[span])
+    spans = sorted(below, key=lambda span: (heights[span], span[0]))
     every = [*((word, word + 1) for word in range(num_words)), *spans]
     numbers = {span: number for number, span in enumerate(every)}
-    shape = Shape(
+    return Shape(
         num_words,
         tuple(tuple(numbers[child] for child in below[span]) for span in spans),
         tuple(heights[span] for span in spans),
         (NONE,) * len(every),
         tuple(every),
     )
-    return Bracketing(shape, [labels[span] for span in every])
 
 
 class _Spans(NamedTuple):
@@ -117,7 +114,7 @@ def chart_search(
     score, split = torch.zeros(batch, longest, dtype=state[0].dtype, device=lengths.device), none
     for length in range(1, longest + 1):
         if length > 1:
-            score, split, state = _divided(model, levels, longest, length)
+            score, split, state = _divide(model, levels, longest, length)
         log_probs = model.label_log_probs(state[0])
         log_probs[..., list(forbidden)] = -torch.inf
         if augmentation is not None:
@@ -126,50 +123,28 @@ def chart_search(
         composition = model.core.composition
         levels.append(_Spans(score + best, label, split, composition.left(state), composition.right(state)))
     splits, labels = ([getattr(level, name).tolist() for level in levels] for name in ("split", "label"))
-    return [_backtrack(row, length, splits, labels) for row, length in enumerate(lengths.tolist())]
+    found = []
+    for row, length in enumerate(lengths.tolist()):
+
+        def split_at(span: Span, row: int = row) -> int:
+            return int(span[0] + splits[span[1] - span[0] - 1][row][span[0]])
+
+        shape = divided(length, split_at)
+        found.append(Bracketing(shape, [labels[end - start - 1][row][start] for start, end in shape.spans]))
+    return found
 
 
-def _divided(model: TreeModel, levels: list[_Spans], longest: int, length: int) -> tuple[Tensor, Tensor, NodeState]:
+def _divide(model: TreeModel, levels: list[_Spans], longest: int, length: int) -> tuple[Tensor, Tensor, NodeState]:
     """The best division of every span of a length: scores [B, S], words before it [B, S], states [B, S, ...]."""
     spans = longest - length + 1
-
-    def side(name: str) -> Iterator[Tensor]:
-        """A part of all left or right halves, [B, S, length - 1, ...]."""
-        for place in range(len(getattr(levels[0], name))):
-            halves = (
-                getattr(levels[words - 1], name)[place][:, :spans]
-                if name == "left"
-                else getattr(levels[length - words - 1], name)[place][:, words : words + spans]
-                for words in range(1, length)
-            )
-            yield torch.stack(list(halves), 2)
-
-    below = torch.stack(
-        [
-            levels[words - 1].score[:, :spans] + levels[length - words - 1].score[:, words : words + spans]
-            for words in range(1, length)
-        ],
-        2,
-    )
-    states = model.core.composition.join(tuple(side("left")), tuple(side("right")))
+    halves = [(levels[at - 1], levels[length - at - 1], slice(at, at + spans)) for at in range(1, length)]
+    below = torch.stack([one.score[:, :spans] + other.score[:, there] for one, other, there in halves], 2)
+    left = zip(*([leaf[:, :spans] for leaf in one.left] for one, *_ in halves), strict=True)
+    right = zip(*([leaf[:, there] for leaf in other.right] for _, other, there in halves), strict=True)
+    states = model.core.composition.join(*(tuple(torch.stack(leaf, 2) for leaf in side) for side in (left, right)))
     score, place = (below + model.scores(states[0])).max(2)
-    chosen = tuple(
-        leaf.take_along_dim(place.view(*place.shape, *[1] * (leaf.ndim - 2)), 2).squeeze(2) for leaf in states
-    )
+    chosen = tuple(leaf.take_along_dim(_over(place, leaf), 2).squeeze(2) for leaf in states)
     return score, place + 1, chosen
-
-
-def _backtrack(row: int, length: int, splits: list[list[list[int]]], labels: list[list[list[int]]]) -> Bracketing:
-    """The tree of one sentence; tables by length, sentence and first word."""
-    found, waiting = dict[tuple[int, int], int](), [(0, length)]
-    named = {}
-    while waiting:
-        start, end = waiting.pop()
-        named[start, end] = labels[end - start - 1][row][start]
-        if end - start > 1:
-            found[start, end] = start + splits[end - start - 1][row][start]
-            waiting += [(start, found[start, end]), (found[start, end], end)]
-    return from_splits(length, found, named)
 
 
 @torch.no_grad()
@@ -185,7 +160,7 @@ def greedy_search(
     longest = state[0].shape[1]
     left_to_do = lengths.clone()
     edges = [list(range(length + 1)) for length in lengths.tolist()]
-    splits: list[dict[tuple[int, int], int]] = [{} for _ in edges]
+    splits: list[dict[Span, int]] = [{} for _ in edges]
     for width in range(longest, 1, -1):
         first, second = (tuple(leaf[:, rows] for leaf in state) for rows in (slice(None, -1), slice(1, None)))
         above = composition.join(composition.left(first), composition.right(second))
@@ -199,12 +174,12 @@ def greedy_search(
             del edges[row][place + 1]
         moved = pairs + (pairs > torch.where(active, best, width).unsqueeze(1))
         here = (pairs == best.unsqueeze(1)) & active.unsqueeze(1)
-        state = tuple(_merged(leaf, new, moved, here) for leaf, new in zip(state, above, strict=True))
+        state = tuple(
+            torch.where(_over(here, leaf), new, leaf.take_along_dim(_over(moved, leaf), 1))
+            for leaf, new in zip(state, above, strict=True)
+        )
         left_to_do = (left_to_do - 1).clamp_min(1)
-    shapes = [
-        from_splits(length, split, defaultdict(int)).shape
-        for length, split in zip(lengths.tolist(), splits, strict=True)
-    ]
+    shapes = [divided(length, own.__getitem__) for length, own in zip(lengths.tolist(), splits, strict=True)]
     trees, rows = side_by_side(shapes)
     log_probs = model.label_log_probs(model.nodes(leaves, trees.to(lengths.device))[0])
     log_probs[..., list(forbidden)] = -torch.inf
@@ -212,8 +187,6 @@ def greedy_search(
     return [Bracketing(shape, [labels[row] for row in places]) for shape, places in zip(shapes, rows, strict=True)]
 
 
-def _merged(leaf: Tensor, new: Tensor, moved: Tensor, here: Tensor) -> Tensor:
-    """The nodes of the next step, [B, width - 1, ...]: those `moved` to the left, and a new one where it is `here`."""
-    axes = [1] * (leaf.ndim - 2)
-    kept = leaf.take_along_dim(moved.view(*moved.shape, *axes), 1)
-    return torch.where(here.view(*here.shape, *axes), new, kept)
+def _over(places: Tensor, leaf: Tensor) -> Tensor:
+    """Places [B, W] with axes of size one for those that a leaf [B, W, ...] has beyond them."""
+    return places.view(*places.shape, *[1] * (leaf.ndim - 2))

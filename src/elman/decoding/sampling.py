@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from collections.abc import Iterator, Sequence
-from itertools import repeat
 
 import torch
 from torch import Generator, Tensor
@@ -30,7 +29,7 @@ def draw(log_probs: Tensor, sampling: Sampling, generator: Generator | None = No
 
 
 def require_numbers(log_probs: Tensor) -> None:
-    """Raises UserError where log-probabilities are not numbers, since the model has diverged."""
+    """Raises Diverged where log-probabilities are not numbers."""
     if log_probs.isnan().any():
         raise Diverged(
             "the model's probabilities are not numbers, since its training has diverged; train again with a lower"
@@ -150,7 +149,7 @@ class Continuation:
         """
         limit = None if sentences is None else SentenceLimit(sentences, self.options)
         stream = generate(self.model, self.unread, self.state, self.sampling, self.generator)
-        for _ in repeat(None, tokens):
+        for _ in range(tokens):
             if limit is not None and limit.reached:
                 break
             draws = None if limit is None else self.generator.get_state()

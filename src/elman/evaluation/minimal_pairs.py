@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair
 from elman.data.text.lacking import refusal
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser

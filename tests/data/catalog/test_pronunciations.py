@@ -4,7 +4,7 @@ import pytest
 
 from elman.config.text import TextOptions
 from elman.data.catalog import prepare
-from elman.data.catalog.pronunciations import Pronunciation, read_dictionary, split_of, write_pronunciations
+from elman.data.catalog.unpack import Pronunciation, read_dictionary, split_of, write_pronunciations
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import SPLITS
 from elman.errors import UserError

@@ -10,10 +10,10 @@ from elman.data.text import block_reading, preparation
 from elman.data.text.block_reading import BlockReader, blocks
 from elman.data.text.files import Files
 from elman.data.text.passages import passages
+from elman.data.text.preparation import WordCounts
 from elman.data.text.sources import Section
 from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS
-from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
 
 LINES = ["a b", "", "", " ", "《よみ》", "x", "\r", "c  d\u3000é", "Ünicode ΑΣ", f"{EOS} <unk>", "\u3000", "\x1c"]
@@ -48,8 +48,8 @@ def section_of(path, options):
 
 
 def found_in(cut, section, options):
-    reader = BlockReader(section, options)
-    return [tuple(one)[:6] for block in cut for one in reader.passages(block)]
+    found = (passages(block.lines(section, options), options, ends=block.ends) for block in cut)
+    return [tuple(one)[:6] for some in found for one in some]
 
 
 def found_at_once(path, options):

@@ -9,12 +9,12 @@ import pytest
 
 from elman.config.text import TextOptions
 from elman.data.kinds import look
-from elman.data.text import block_reading, word_counts
+from elman.data.text import block_reading, preparation
 from elman.data.text.corpus import open_corpus
 from elman.data.text.files import Files
+from elman.data.text.preparation import WordCounts
 from elman.data.text.sources import find_sections
 from elman.data.text.vocabulary import Vocabulary
-from elman.data.text.word_counts import WordCounts
 from elman.errors import UserError
 from support.pairwise import every_value
 
@@ -143,7 +143,7 @@ def test_counts_that_do_not_fit_are_those_of_the_whole_text(tmp_path, monkeypatc
     path = tmp_path / "text.txt"
     path.write_text(TEXT + "once\ttwice \\n\n" + "".join(f"x{n} x{n % 50}\n" for n in range(400)))
     whole = open_corpus(path, options, cache=tmp_path / "a").vocabulary
-    monkeypatch.setattr(word_counts, "WORDS", 20)
+    monkeypatch.setattr(preparation, "WORDS", 20)
     monkeypatch.setattr(block_reading, "blocks", functools.partial(block_reading.blocks, size=100))
     found = open_corpus(path, options, cache=tmp_path / "b").vocabulary
     assert found == whole

@@ -11,7 +11,6 @@ import torch
 from elman import config
 from elman.data.batches import Batch
 from elman.data.classic import TASKS
-from elman.data.classic.memory import RECALL
 from elman.errors import UserError
 from elman.jobs.launching import Launch
 from elman.learning.bptt import WholeWindow
@@ -26,6 +25,8 @@ from elman.study.lab.networks import NETWORKS, PENALTY, build_network, learner_o
 from elman.study.lab.page import table, verdict, write_laboratory
 from elman.study.lab.trial import Trial, TrialResult, error_flow, error_of, train_trial
 from support import inline
+
+RECALL = TASKS["recall"]
 
 
 def outcome(trial, solved, flow=(1.0, 0.5, 0.25)):

@@ -16,6 +16,8 @@ FAILURES = (OSError, http.client.HTTPException, ValueError)
 
 _BLOCK = 1 << 16
 
+Progress = Callable[[str, int, int], None]
+
 
 def download(
     urls: tuple[str, ...],
@@ -23,7 +25,7 @@ def download(
     *,
     sha256: str | None = None,
     size: int | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     timeout: float = 30.0,
 ) -> str:
     """Fetch a file from the first of its addresses that answers; returns its SHA-256.
@@ -40,40 +42,27 @@ def download(
         found = sha256_file(path) if path.is_file() else None
         if found is not None and sha256 in (None, found):
             return found
-        return _download(urls, path, sha256, size, progress, timeout)
+        failures, part = [], path.with_name(f"{path.name}.part")
+        for url in urls:
+            try:
+                _fetch(url, part, size, progress, timeout)
+            except FAILURES as error:
+                failures.append(f"{url} ({reason_of(error)})")
+                continue
+            found = sha256_file(part)
+            if sha256 is not None and found != sha256:
+                part.unlink(missing_ok=True)
+                failures.append(f"{url} (SHA-256 {found} instead of {sha256})")
+                continue
+            part.replace(path)
+            return found
+        raise UserError(
+            f"could not download {'; '.join(failures)}; try again when there is a network (what has arrived is "
+            f"kept), or fetch the file by hand and put it at {path}"
+        )
 
 
-def _download(
-    urls: tuple[str, ...],
-    path: Path,
-    sha256: str | None,
-    size: int | None,
-    progress: Callable[[str, int, int], None] | None,
-    timeout: float,
-) -> str:
-    failures, part = [], path.with_name(f"{path.name}.part")
-    for url in urls:
-        try:
-            _fetch(url, part, size, progress, timeout)
-        except FAILURES as error:
-            failures.append(f"{url} ({reason_of(error)})")
-            continue
-        found = sha256_file(part)
-        if sha256 is not None and found != sha256:
-            part.unlink(missing_ok=True)
-            failures.append(f"{url} (SHA-256 {found} instead of {sha256})")
-            continue
-        part.replace(path)
-        return found
-    raise UserError(
-        f"could not download {'; '.join(failures)}; try again when there is a network (what has arrived is "
-        f"kept), or fetch the file by hand and put it at {path}"
-    )
-
-
-def _fetch(
-    url: str, part: Path, size: int | None, progress: Callable[[str, int, int], None] | None, timeout: float
-) -> None:
+def _fetch(url: str, part: Path, size: int | None, progress: Progress | None, timeout: float) -> None:
     done = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     try:

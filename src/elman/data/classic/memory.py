@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from elman.data.batches import Batch
-from elman.data.classic.task import ClassicTask, Sample, determined
+from elman.data.classic.task import EVERYWHERE, Sample, determined, task
 
 ITEMS, LETTERS = 5, 4
 """Of `copying`, which a small network learns in a minute; `copying-10`, as in the paper, has 10 items of 8 letters."""
@@ -16,7 +16,19 @@ PLANS = 8
 PLACES, SPEEDS = 12, (-3, -2, -1, 1, 2, 3)
 """Of `movement`: places on a ring, and how many of them a step passes."""
 
+_GUESS = f"{1 - 1 / LETTERS:g}"
 
+
+@task(
+    "adding",
+    "the sum of the two values that were marked within the span",
+    "Hochreiter & Schmidhuber 1997, experiment 4; Le et al. 2015",
+    inputs=2,
+    chance="0.167, always answering 1",
+    kind="values",
+    span=16,
+    least=2,
+)
 def adding(rng: np.random.Generator, columns: int, span: int) -> Sample:
     """Values U(0, 1) over `span` >= 2 steps, two of them marked by a 1 beside them; at the end their sum is due.
 
@@ -34,6 +46,13 @@ def adding(rng: np.random.Generator, columns: int, span: int) -> Sample:
     return Sample(Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask))
 
 
+@task(
+    "copying",
+    f"{ITEMS} letters of {LETTERS}, repeated after a span of blanks",
+    "Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016",
+    inputs=LETTERS + 2,
+    chance=_GUESS,
+)
 def copying(rng: np.random.Generator, columns: int, span: int, items: int = ITEMS, letters: int = LETTERS) -> Sample:
     """`items` letters, `span` blanks, a sign, and the letters are due, in order (Arjovsky, Shah & Bengio 2016).
 
@@ -45,38 +64,46 @@ def copying(rng: np.random.Generator, columns: int, span: int, items: int = ITEM
     inputs[:items], inputs[items + span - 1] = shown, sign
     targets = np.full_like(inputs, blank)
     targets[items + span :] = shown
-    sample = determined(inputs, targets, np.ones(inputs.shape, dtype=bool), letters + 2)
-    assert sample.allowed is not None
-    sample.allowed[: items + span] = False
-    return sample
+    return determined(inputs, targets, letters + 2, slice(items + span, None), EVERYWHERE)
 
 
+task(
+    "copying-10",
+    "the same with ten letters of eight, as in the paper",
+    "Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016",
+    inputs=10,
+    chance="0.875",
+)(partial(copying, items=10, letters=8))
+
+
+@task(
+    "recall",
+    f"one letter of {LETTERS}, recalled at a sign after a span of random distractors",
+    "Bengio, Simard & Frasconi 1994 (latching); Hochreiter & Schmidhuber 1997, experiment 2",
+    inputs=2 * LETTERS + 1,
+    chance=_GUESS,
+)
 def recall(rng: np.random.Generator, columns: int, span: int, letters: int = LETTERS) -> Sample:
-    """One letter, `span` random distractors, a sign, and the letter is due.
-
-    Symbols: the letters, as many distractors, the sign.
-    """
+    """Symbols: the letters, as many distractors, the sign."""
     shown = rng.integers(0, letters, columns)
     inputs = rng.integers(letters, 2 * letters, (span + 2, columns))
     inputs[0], inputs[-1] = shown, 2 * letters
-    targets = np.broadcast_to(shown, inputs.shape).copy()
-    judged = np.zeros(inputs.shape, dtype=bool)
-    judged[-1] = True
-    return determined(inputs, targets, judged, 2 * letters + 1)
+    return determined(inputs, np.broadcast_to(shown, inputs.shape).copy(), 2 * letters + 1, slice(-1, None))
 
 
+@task(
+    "xor",
+    "every third bit of a stream, the exclusive or of the two before; the span is the number of triples",
+    "Elman 1990",
+    inputs=2,
+    chance="0.5",
+)
 def temporal_xor(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """A stream of bits, every third of them the exclusive or of the two before; trained everywhere, judged there.
-
-    The stream has 3 * `span` bits and the next bit is due at each; the first two of three cannot be known.
-    """
+    """Trained at all 3 * `span` bits, where the next bit is due; the first two of three cannot be known."""
     bits = rng.integers(0, 2, (span + 1, 3, columns))
     bits[:, 2] = bits[:, 0] ^ bits[:, 1]
     stream = bits.reshape(-1, columns)[: 3 * span + 1]
-    sample = determined(stream[:-1], stream[1:], np.ones((3 * span, columns), dtype=bool), 2)
-    assert sample.allowed is not None
-    sample.allowed[np.arange(3 * span) % 3 != 1] = False
-    return sample
+    return determined(stream[:-1], stream[1:], 2, slice(1, None, 3), EVERYWHERE)
 
 
 def plan_sequences(span: int, plans: int = PLANS, letters: int = LETTERS) -> np.ndarray:
@@ -84,26 +111,42 @@ def plan_sequences(span: int, plans: int = PLANS, letters: int = LETTERS) -> np.
     return np.random.default_rng(span).integers(0, letters, (span, plans))
 
 
+@task(
+    "generation",
+    f"the sequence, as long as the span, of a plan that is the only input ({PLANS} plans, {LETTERS} letters)",
+    "Jordan 1986",
+    inputs=LETTERS + PLANS,
+    chance=_GUESS,
+)
 def plans(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """A plan is read at every step and its sequence is due, so the place in it must be remembered.
-
-    Symbols: the letters, then the plans.
-    """
+    """The plan is read at every step, so the place in it must be remembered. Symbols: the letters, then the plans."""
     chosen = rng.integers(0, PLANS, columns)
     inputs = np.broadcast_to(LETTERS + chosen, (span, columns)).copy()
-    targets = plan_sequences(span)[:, chosen]
-    return determined(inputs, targets, np.ones(inputs.shape, dtype=bool), LETTERS + PLANS)
+    return determined(inputs, plan_sequences(span)[:, chosen], LETTERS + PLANS)
 
 
+@task(
+    "forced-generation",
+    "the sequence of a plan that is read first, and after it each true letter",
+    "Jordan 1986; Williams & Zipser 1989 (teacher forcing)",
+    inputs=LETTERS + PLANS,
+    chance=_GUESS,
+)
 def spoken(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """`plans` with teacher forcing: the plan is read first, and then each true letter before the next is due."""
     sample = plans(rng, columns, span)
     sample.batch.inputs[1:] = sample.batch.targets[:-1]
     return sample
 
 
+@task(
+    "movement",
+    f"the places on a ring of {PLACES}, passed at a speed that is the only input; the span is the steps",
+    "Jordan 1986",
+    inputs=PLACES + len(SPEEDS),
+    chance=f"{1 - 1 / PLACES:.2g}",
+)
 def movement(rng: np.random.Generator, columns: int, span: int) -> Sample:
-    """From place 0, round a ring: a speed is read at every step and the place after it is due.
+    """From place 0: the speed is read at every step and the place after it is due.
 
     The next place follows from speed and place, so that the last output is all that must be known. Symbols: the places,
     then the speeds.
@@ -111,69 +154,4 @@ def movement(rng: np.random.Generator, columns: int, span: int) -> Sample:
     chosen = rng.integers(0, len(SPEEDS), columns)
     inputs = np.broadcast_to(PLACES + chosen, (span, columns)).copy()
     targets = np.arange(1, span + 1)[:, None] * np.array(SPEEDS)[chosen] % PLACES
-    return determined(inputs, targets, np.ones(inputs.shape, dtype=bool), PLACES + len(SPEEDS))
-
-
-ADDING = ClassicTask(
-    name="adding",
-    sentence="the sum of the two values that were marked within the span",
-    source="Hochreiter & Schmidhuber 1997, experiment 4; Le et al. 2015",
-    kind="values",
-    inputs=2,
-    draw=adding,
-    chance="0.167, always answering 1",
-    span=16,
-    least=2,
-)
-COPYING = ClassicTask(
-    name="copying",
-    sentence=f"{ITEMS} letters of {LETTERS}, repeated after a span of blanks",
-    source="Hochreiter & Schmidhuber 1997; Arjovsky et al. 2016",
-    inputs=LETTERS + 2,
-    draw=copying,
-    chance=f"{1 - 1 / LETTERS:g}",
-)
-LONG_COPYING = COPYING._replace(
-    name="copying-10",
-    sentence="the same with ten letters of eight, as in the paper",
-    inputs=10,
-    draw=partial(copying, items=10, letters=8),
-    chance="0.875",
-)
-RECALL = ClassicTask(
-    name="recall",
-    sentence=f"one letter of {LETTERS}, recalled at a sign after a span of random distractors",
-    source="Bengio, Simard & Frasconi 1994 (latching); Hochreiter & Schmidhuber 1997, experiment 2",
-    inputs=2 * LETTERS + 1,
-    draw=recall,
-    chance=f"{1 - 1 / LETTERS:g}",
-)
-XOR = ClassicTask(
-    name="xor",
-    sentence="every third bit of a stream, the exclusive or of the two before; the span is the number of triples",
-    source="Elman 1990",
-    inputs=2,
-    draw=temporal_xor,
-    chance="0.5",
-)
-GENERATION = ClassicTask(
-    name="generation",
-    sentence=f"the sequence, as long as the span, of a plan that is the only input ({PLANS} plans, {LETTERS} letters)",
-    source="Jordan 1986",
-    inputs=LETTERS + PLANS,
-    draw=plans,
-    chance=f"{1 - 1 / LETTERS:g}",
-)
-FORCED_GENERATION = GENERATION._replace(
-    name="forced-generation",
-    sentence="the sequence of a plan that is read first, and after it each true letter",
-    source="Jordan 1986; Williams & Zipser 1989 (teacher forcing)",
-    draw=spoken,
-)
-MOVEMENT = GENERATION._replace(
-    name="movement",
-    sentence=f"the places on a ring of {PLACES}, passed at a speed that is the only input; the span is the steps",
-    inputs=PLACES + len(SPEEDS),
-    draw=movement,
-    chance=f"{1 - 1 / PLACES:.2g}",
-)
+    return determined(inputs, targets, PLACES + len(SPEEDS))

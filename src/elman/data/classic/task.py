@@ -1,7 +1,7 @@
 """A classic task: sequences of any span generated on demand, and the error at which the task counts as learnt."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ class Sample(NamedTuple):
     allowed: Tensor | None = None
 
 
-Draw = Callable[[np.random.Generator, int, int], Sample]
+Draw = Callable[..., Sample]
 """(random numbers, columns B, span) -> sequences."""
 
 
@@ -43,8 +43,8 @@ class ClassicTask(NamedTuple):
     sentence: str
     source: str
     inputs: int
-    draw: Draw
     chance: str
+    draw: Draw
     kind: Literal["symbols", "values", "bits"] = "symbols"
     outputs: int = 1
     solved: float = 0.01
@@ -58,8 +58,27 @@ class ClassicTask(NamedTuple):
         return (self.full or self.draw)(rng, columns, span)
 
 
-def determined(inputs: np.ndarray, targets: np.ndarray, judged: np.ndarray, symbols: int) -> Sample:
-    """Symbols [T, B] that are trained and judged where `judged`, each with one correct answer."""
-    allowed = np.eye(symbols, dtype=bool)[targets] & judged[..., None]
-    mask = torch.from_numpy(judged)
+DEFINED: dict[str, ClassicTask] = {}
+
+
+def task(name: str, sentence: str, source: str, inputs: int, chance: str, **more: Any) -> Callable[[Draw], Draw]:
+    """Define a task whose sequences the decorated function draws."""
+
+    def define(draw: Draw) -> Draw:
+        DEFINED[name] = ClassicTask(name, sentence, source, inputs, chance, draw, **more)
+        return draw
+
+    return define
+
+
+EVERYWHERE = slice(None)
+
+
+def determined(
+    inputs: np.ndarray, targets: np.ndarray, symbols: int, judged: slice = EVERYWHERE, trained: slice | None = None
+) -> Sample:
+    """Symbols [T, B], each with one correct answer, judged at some steps; trained there, or at the steps `trained`."""
+    of_judged, mask = np.zeros(inputs.shape, dtype=bool), torch.zeros(inputs.shape, dtype=torch.bool)
+    of_judged[judged], mask[judged if trained is None else trained] = True, True
+    allowed = np.eye(symbols, dtype=bool)[targets] & of_judged[..., None]
     return Sample(Batch(torch.from_numpy(inputs), torch.from_numpy(targets), mask), torch.from_numpy(allowed))

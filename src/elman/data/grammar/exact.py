@@ -55,7 +55,6 @@ class Oracle:
         self.factors = (1.0, 1.0) if share is None else ((1 - share) / whole, share / (1 - whole) if share else 0.0)
 
     def begin(self) -> Parses:
-        """Before the first word."""
         return {((_Item(self.grammar.start, 0),), False): 1.0}
 
     def next_words(self, parses: Parses) -> npt.NDArray[np.float64]:

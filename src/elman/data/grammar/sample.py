@@ -6,7 +6,7 @@ The parse decides which verb agrees with which noun, and what stands between the
 import itertools
 import json
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,33 +70,24 @@ class Sentence(NamedTuple):
 
 
 def annotate(grammar: Grammar, leaves: Sequence[Leaf]) -> Sentence:
-    """The sentence of a parse."""
-    nouns = {leaf.bond: at for at, leaf in enumerate(leaves) if leaf.symbol in grammar.nouns}
-    pairs = [
-        (nouns[leaf.bond], at) for at, leaf in enumerate(leaves) if leaf.symbol in grammar.verbs and leaf.bond in nouns
-    ]
-    links = (_dependency(grammar, leaves, noun, verb) for noun, verb in pairs)
-    return Sentence(
-        words=tuple(leaf.word for leaf in leaves),
-        dependencies=tuple(one for one in links if one.right != one.wrong),
-        depth=max(len(leaf.clauses) for leaf in leaves),
-    )
-
-
-def _dependency(grammar: Grammar, leaves: Sequence[Leaf], noun: int, verb: int) -> Dependency:
-    target = leaves[verb]
-    number = grammar.number[target.symbol]
-    between = leaves[min(noun, verb) + 1 : max(noun, verb)]
-    return Dependency(
-        noun=noun,
-        verb=verb,
-        right=target.word,
-        wrong=grammar.partners[target.symbol, target.word],
-        number=number,
-        depth=len(target.clauses),
-        levels=max((len(set(leaf.clauses) - set(target.clauses)) for leaf in between), default=0),
-        attractors=sum(leaf.symbol in grammar.nouns and grammar.number[leaf.symbol] != number for leaf in between),
-    )
+    nouns, links = {leaf.bond: at for at, leaf in enumerate(leaves) if leaf.symbol in grammar.nouns}, []
+    for verb, target in enumerate(leaves):
+        if target.symbol not in grammar.verbs or target.bond not in nouns:
+            continue
+        number, noun = grammar.number[target.symbol], nouns[target.bond]
+        between = leaves[min(noun, verb) + 1 : max(noun, verb)]
+        link = Dependency(
+            noun=noun,
+            verb=verb,
+            right=target.word,
+            wrong=grammar.partners[target.symbol, target.word],
+            number=number,
+            depth=len(target.clauses),
+            levels=max((len(set(leaf.clauses) - set(target.clauses)) for leaf in between), default=0),
+            attractors=sum(leaf.symbol in grammar.nouns and grammar.number[leaf.symbol] != number for leaf in between),
+        )
+        links += [link] if link.right != link.wrong else []
+    return Sentence(tuple(leaf.word for leaf in leaves), tuple(links), max(len(leaf.clauses) for leaf in leaves))
 
 
 class Wish(NamedTuple):
@@ -175,26 +166,31 @@ def wish_of(options: GrammarOptions) -> Wish:
     return Wish(share, options.max_depth, options.max_length)
 
 
-def training_stages(grammar: Grammar, options: GrammarOptions) -> list[list[Sentence]]:
-    """The training sentences of every stage; without stages there is one."""
-    wish, seed = wish_of(options), f"{options.seed} train"
-    if not options.stages:
-        return [_draw(grammar, wish, seed, options.sentences)]
-    return [
-        _draw(grammar, wish._replace(complex=stage.complex), f"{seed} {number}", stage.sentences or options.sentences)
-        for number, stage in enumerate(options.stages)
-    ]
-
-
 def write_text(grammar: Grammar, options: GrammarOptions, folder: Path) -> dict[str, list[Sentence]]:
-    """Write SPLIT.txt and SPLIT.agreement.tsv of each split, and grammar.json; returns the sentences."""
-    stages = training_stages(grammar, options)
-    splits = {"train": [sentence for stage in stages for sentence in stage]}
-    for split, count in (("valid", options.valid), ("test", options.test)):
-        splits[split] = _draw(grammar, wish_of(options), f"{options.seed} {split}", count)
+    """Write SPLIT.txt and SPLIT.agreement.tsv of each split, and grammar.json; returns the sentences.
+
+    The training text has the sentences of every stage in order; without stages there is one.
+    """
+    wish, seed = wish_of(options), f"{options.seed} train"
+
+    def drawn(wish: Wish, seed: str, count: int) -> list[Sentence]:
+        return list(itertools.islice(sentences(grammar, wish, seed), count))
+
+    stages = [
+        drawn(wish._replace(complex=stage.complex), f"{seed} {number}", stage.sentences or options.sentences)
+        for number, stage in enumerate(options.stages)
+    ] or [drawn(wish, seed, options.sentences)]
+    splits = {
+        "train": [sentence for stage in stages for sentence in stage],
+        "valid": drawn(wish, f"{options.seed} valid", options.valid),
+        "test": drawn(wish, f"{options.seed} test", options.test),
+    }
     for split, found in splits.items():
         write_atomic(folder / f"{split}.txt", "".join(f"{' '.join(one.words)}\n" for one in found))
-        write_atomic(folder / f"{split}.agreement.tsv", "".join(f"{line}\n" for line in _table(found)))
+        numbered = enumerate(found, start=1)
+        links = ((number, *one) for number, sentence in numbered for one in sentence.dependencies)
+        rows = ("\t".join(map(str, row)) for row in (COLUMNS, *links))
+        write_atomic(folder / f"{split}.agreement.tsv", "".join(f"{row}\n" for row in rows))
     write_atomic(folder / "rules.grammar", grammar.text)
     facts = {
         "options": msgspec.to_builtins(options),
@@ -221,16 +217,4 @@ def grammar_folder(options: GrammarOptions, cache: Path | None = None) -> Path:
 
 
 def stage_tokens(folder: Path) -> list[int]:
-    """The number of tokens of every stage of the training text."""
     return list(read_json(folder / "grammar.json")["stage_tokens"])
-
-
-def _draw(grammar: Grammar, wish: Wish, seed: str, count: int) -> list[Sentence]:
-    return list(itertools.islice(sentences(grammar, wish, seed), count))
-
-
-def _table(found: Iterable[Sentence]) -> Iterator[str]:
-    yield "\t".join(COLUMNS)
-    for number, sentence in enumerate(found, start=1):
-        for one in sentence.dependencies:
-            yield "\t".join(map(str, (number, *one)))

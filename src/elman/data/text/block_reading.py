@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions
-from elman.data.text.passages import Passage, is_blank, passages, unseparated
+from elman.data.text.passages import is_blank, passages, unseparated
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import LONGEST, Line, as_read, empty, parts
@@ -55,13 +55,12 @@ class Block(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """The offset of the byte after them."""
         return self.start + len(self.data)
 
     def lines(self, section: Section, options: TextOptions) -> Iterator[Line]:
         """The lines; raises UserError where the bytes are not UTF-8 and not read as `bytes`."""
         at = 0
-        for size, ended in self.cuts or ((len(part), ended) for part, ended in parts(io.BytesIO(self.data))):
+        for size, ended in self.cuts or _cuts(self.data, None):
             yield Line(as_read(self.data[at : at + size], section.files, self.start + at, options), ended)
             at += size
 
@@ -74,61 +73,45 @@ def blocks(section: Section, options: TextOptions, size: int = SIZE) -> Iterator
     at, length, held, whole = section.start, 0, list[_Piece](), True
 
     def block(*, ends: bool) -> Block:
-        cuts = () if whole else tuple(cut for piece in held for cut in piece.cuts())
-        return Block(b"".join(piece.data for piece in held), at, cuts, ends)
+        cuts = () if whole else tuple(cut for data, ended in held for cut in _cuts(data, ended))
+        return Block(b"".join(data for data, _ in held), at, cuts, ends)
 
     with section.files.reading(at) as file:
-        for piece in _pieces(file, section.end - at, size):
-            if length >= size and not is_blank(piece.data[: piece.data.find(b"\n") + 1] or piece.data, options):
+        for piece, ended in _pieces(file, section.end - at, size):
+            if length >= size and not is_blank(piece[: piece.find(b"\n") + 1] or piece, options):
                 yield block(ends=False)
-                at, length, held, whole = at + length, 0, [], held[-1].ended
-            held.append(piece)
-            whole = whole and piece.ended
-            length += len(piece.data)
+                at, length, whole = at + length, 0, held[-1][1] is not False
+                held.clear()
+            held.append((piece, ended))
+            whole = whole and ended is not False
+            length += len(piece)
     if not at + length:
         raise empty(section.files)
     yield block(ends=True)
 
 
-class _Piece(NamedTuple):
-    """Some whole lines, or a line or a part of a long one, which `ended` there or not."""
+_Piece = tuple[bytes, bool | None]
+"""Whole lines together (None), or one line or a part of a long one, and whether it ended there."""
 
-    data: bytes
-    ended: bool
-    lines: bool
 
-    def cuts(self) -> Iterator[tuple[int, bool]]:
-        if not self.lines:
-            return iter([(len(self.data), self.ended)])
-        return ((len(line), ended) for line, ended in parts(io.BytesIO(self.data)))
+def _cuts(data: bytes, ended: bool | None) -> list[tuple[int, bool]]:
+    if ended is not None:
+        return [(len(data), ended)]
+    return [(len(line), end) for line, end in parts(io.BytesIO(data))]
 
 
 def _pieces(file: BinaryIO, left: int, most: int) -> Iterator[_Piece]:
     """The next bytes: whole lines together as far as they are at hand, which is faster than one by one."""
     while left > 0 and (ahead := cast("io.BufferedReader", file).peek()[: min(left, most)]):
         if edge := ahead.rfind(b"\n") + 1:
-            yield _Piece(file.read(edge), True, True)
+            yield file.read(edge), None
             left -= edge
             continue
         for data, ended in parts(file, left):
-            yield _Piece(data, ended, False)
+            yield data, ended
             left -= len(data)
             if ended:
                 break
-
-
-class Numbered(NamedTuple):
-    """The tokens of a block, numbered apart from any vocabulary, which one process alone needs to hold.
-
-    Attributes:
-        words: its different tokens in order of first appearance.
-        numbers: the place of each token in `words`, [n], int32.
-        counts: sums over its passages, by name.
-    """
-
-    words: list[str]
-    numbers: npt.NDArray[np.int32]
-    counts: dict[str, int]
 
 
 class BlockReader:
@@ -143,23 +126,24 @@ class BlockReader:
         """How often each token occurs, in order of first appearance."""
         return dict(Counter(self.tokens(block)[0]))
 
-    def number(self, block: Block) -> Numbered:
-        """The tokens of a block as places among its own words."""
+    def number(self, block: Block) -> tuple[list[str], npt.NDArray[np.int32], dict[str, int]]:
+        """The tokens of a block apart from any vocabulary, which one process alone needs to hold.
+
+        Its different tokens in order of first appearance, the place of each token among them [n], and the sums of its
+        passages, by name.
+        """
         tokens, counts = self.tokens(block)
         words = list(dict.fromkeys(tokens))
         places = {word: place for place, word in enumerate(words)}
-        return Numbered(words, np.fromiter(map(places.__getitem__, tokens), np.int32, len(tokens)), counts)
-
-    def passages(self, block: Block) -> Iterator[Passage]:
-        """The passages of a block."""
-        return passages(block.lines(self.section, self.options), self.options, self.subwords, ends=block.ends)
+        return words, np.fromiter(map(places.__getitem__, tokens), np.int32, len(tokens)), counts
 
     def tokens(self, block: Block) -> tuple[list[str], dict[str, int]]:
         """The tokens of a block and the sums of its passages, by name."""
         if self._at_once and not block.cuts and max(map(len, block.data.split(b"\n"))) < LONGEST:
             return self._whole(block)
         tokens, sums, lines = list[str](), [0, 0, 0, 0], 0
-        for passage in self.passages(block):
+        read = block.lines(self.section, self.options)
+        for passage in passages(read, self.options, self.subwords, ends=block.ends):
             tokens += passage.words
             lines += 1
             for place, value in enumerate(passage[1:5]):

@@ -2,12 +2,13 @@
 
 import atexit
 import contextlib
+import dataclasses
 import functools
 import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -16,10 +17,12 @@ from elman.data.text.passages import TokenCounts
 from elman.errors import notice
 from elman.files import canonical_json, remove_abandoned, sha256_lines, write_atomic
 from elman.formats import parse_json
+from elman.jobs.locks import waiting_for
 
 
-class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The counts of an encoded split, as the cache keeps them, and the digest of the source text.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The counts of a split, and the digest of the source text.
 
     Attributes:
         unknown: how many of them the vocabulary lacks; an `<unk>` that is written in the text is known.
@@ -29,7 +32,6 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         first: what the first token contributes to these counts.
     """
 
-    tokens: int
     unknown: int
     characters: int
     num_bytes: int
@@ -40,27 +42,43 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     sha256: str
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Encoded(Counts):
+    """The counts of an encoded split as the cache keeps them, and how many tokens it has."""
+
+    tokens: int
+
+
 class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a complete folder of the cache holds: the size and CRC-32 of each file, and the counts of each split."""
 
     files: dict[str, tuple[int, int]]
-    splits: dict[str, Counts]
+    splits: dict[str, Encoded]
 
 
-CONTENTS = "contents.json"
+_CONTENTS = "contents.json"
 """In a folder of the cache: its `Contents`, with their digest; written last."""
 
-
-def seal(folder: Path, names: Iterable[str], splits: dict[str, Counts] | None = None) -> None:
-    """Mark `folder` as complete with these files; called after they are written."""
-    found = Contents(files={name: _sum_of(folder / name) for name in names}, splits=splits or {})
-    sealed = {"digest": sha256_lines(canonical_json(found)), "contents": msgspec.to_builtins(found)}
-    write_atomic(folder / CONTENTS, msgspec.json.format(msgspec.json.encode(sealed)))
+Made = tuple[Iterable[str], dict[str, Encoded]]
+"""The names of the files that were made, and the counts of each split."""
 
 
-def contents(folder: Path) -> Contents | None:
-    """What `seal` recorded; None if the folder is not complete, or its files are not those, which is reported."""
-    path, damaged = folder / CONTENTS, CONTENTS
+def kept(folder: Path, make: Callable[[Path], Made]) -> tuple[Path, dict[str, Encoded]]:
+    """A complete folder of the cache and its counts; where it is not complete one process at a time makes its files."""
+    folder = place(folder)
+    if (found := _contents(folder)) is None:
+        with waiting_for(folder / _CONTENTS):
+            if (found := _contents(folder)) is None:
+                names, splits = make(folder)
+                found = Contents(files={name: _sum_of(folder / name) for name in names}, splits=splits)
+                sealed = {"digest": sha256_lines(canonical_json(found)), "contents": msgspec.to_builtins(found)}
+                write_atomic(folder / _CONTENTS, msgspec.json.format(msgspec.json.encode(sealed)))
+    return folder, found.splits
+
+
+def _contents(folder: Path) -> Contents | None:
+    """None if the folder is not complete, or its files are not those that it had, which is reported."""
+    path, damaged = folder / _CONTENTS, _CONTENTS
     if not path.is_file():
         return None
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -91,7 +109,7 @@ def place(folder: Path) -> Path:
     if os.access(folder, os.W_OK):
         remove_abandoned(folder)
         return folder
-    if contents(folder) is not None:
+    if _contents(folder) is not None:
         return folder
     notice(
         f"{folder.parents[1]}: the cache cannot be written; texts are encoded into a temporary folder each time, unless"

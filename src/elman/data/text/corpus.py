@@ -1,7 +1,7 @@
 """A corpus of text: a vocabulary and the splits as memory-mapped ids."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import numpy.typing as npt
 from elman.config.text import TextOptions, identity
 from elman.data.catalog import prepare
 from elman.data.text.block_reading import Progress
-from elman.data.text.cache import Counts, place
+from elman.data.text.cache import Counts, Made, kept
 from elman.data.text.files import plain_name
-from elman.data.text.passages import TokenCounts, stop_after
-from elman.data.text.preparation import encoded, vocabulary_of
+from elman.data.text.passages import stop_after
+from elman.data.text.preparation import encode, vocabulary_of
 from elman.data.text.sources import Corpus, Found, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
@@ -25,9 +25,9 @@ from elman.errors import UserError
 from elman.files import cache_folder, sha256_lines
 
 
-@dataclasses.dataclass(frozen=True)
-class Split:
-    """One split of a corpus, its ids [N] int32 memory-mapped; its counts are those of `cache.Counts`.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Split(Counts):
+    """One split of a corpus, its ids [N] int32 memory-mapped.
 
     A model that reads spelling reads `inputs` [N] int32 instead of `tokens`, where that was asked for: there unknown
     words have numbers from V on, in the order of `unknown_words` (`elman.data.text.sentences.spelled_split`).
@@ -35,14 +35,6 @@ class Split:
 
     name: str
     tokens: npt.NDArray[np.int32]
-    unknown: int
-    characters: int
-    num_bytes: int
-    num_words: int
-    unseparated: int
-    lines: int
-    first: TokenCounts
-    sha256: str
     inputs: npt.NDArray[np.int32] | None = None
     unknown_words: tuple[str, ...] = ()
 
@@ -55,9 +47,6 @@ class Split:
         return dataclasses.replace(self, tokens=self.tokens[1:], inputs=inputs, **left)
 
 
-Parts = dict[str, tuple[Section, str]]
-"""The section of each split, and the digest of its file."""
-
 ALL = "all"
 """The name of all splits together, in the order of the text."""
 
@@ -67,18 +56,25 @@ _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 @dataclasses.dataclass(frozen=True)
 class TextCorpus(Corpus[TextOptions, Split]):
-    """A text as a model reads it."""
-
     vocabulary: Vocabulary
     subwords: Subwords | None = None
 
     def split(self, name: str) -> Split:
         """As `Corpus.split`; `all` is the splits one after another, a whole file that was cut."""
-        return _joined(list(self.splits.values())) if name == ALL else split_named(self.splits, name, self.source)
+        if name != ALL:
+            return split_named(self.splits, name, self.source)
+        splits = list(self.splits.values())
+        summed = ("unknown", "characters", "num_bytes", "num_words", "unseparated", "lines")
+        return Split(
+            name=ALL,
+            tokens=np.concatenate([split.tokens for split in splits]),
+            **{name: sum(getattr(split, name) for split in splits) for name in summed},
+            first=splits[0].first,
+            sha256=sha256_lines(*(split.sha256 for split in splits)),
+        )
 
     @property
     def tokeniser(self) -> Tokeniser:
-        """From lines to tokens and back."""
         return Tokeniser(self.options, self.subwords)
 
     @property
@@ -89,7 +85,6 @@ class TextCorpus(Corpus[TextOptions, Split]):
         return sha256_lines(*parts, *(f"{name} {split.sha256}" for name, split in self.splits.items()))
 
     def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabulary and the counts of each split."""
         return {
             "vocabulary": {"size": len(self.vocabulary), "digest": self.vocabulary.digest},
             "splits": {
@@ -125,23 +120,38 @@ def open_corpus(
     known = isinstance(source, str) and prepare.is_known(source)
     path = prepare.locate(str(source), cache) if known else Path(source)
     try:
-        parts = _find_parts(path, cache / "utf-8", options, all_three=vocabulary is None and not partial)
+        sections = _find(path, cache / "utf-8", options, all_three=vocabulary is None and not partial)
+        digests = [f"{name} {one.sha256} {one.start} {one.stop}" for name, one in sections.items()]
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be read ({error.strerror}); give a text file") from None
+
+    def kept_in(name: str, *facts: str) -> Path:
+        return cache / name / sha256_lines(f"format {_FORMAT}", *facts, *digests)[:32]
+
     if vocabulary is None:
-        kept = cache / "vocabularies" / _key(parts, [identity(options)])
-        sections = {name: section for name, (section, _) in parts.items()}
-        vocabulary, subwords = vocabulary_of(path, sections, options, kept, progress)
+        folder = kept_in("vocabularies", identity(options))
+        vocabulary, subwords = vocabulary_of(path, sections, options, folder, progress)
     reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
     reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
-    folder = place(cache / "encoded" / _key(parts, reading))
-    records = encoded(parts, vocabulary, options, folder, progress, subwords)
+
+    def make(folder: Path) -> Made:
+        counts = {
+            name: encode(section, vocabulary, options, folder / f"{name}.int32", progress, subwords)
+            for name, section in sections.items()
+        }
+        return [f"{name}.int32" for name in counts], counts
+
+    folder, found = kept(kept_in("encoded", *reading), make)
+    splits = {}
+    for name, counts in found.items():
+        tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(counts.tokens,))
+        splits[name] = Split(**(vars(counts) | {"name": name, "tokens": tokens}))
     return TextCorpus(
         name=Path(plain_name(path)).stem if path.is_file() else path.resolve().name,
         source=str(source),
         options=options,
         vocabulary=vocabulary,
-        splits={name: _open_split(name, record, folder) for name, record in records.items()},
+        splits=splits,
         subwords=subwords,
     )
 
@@ -151,7 +161,7 @@ def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> F
     return named(splits, name, source, f"; {ALL} is the whole text" if one_text(Path(source)) else "")
 
 
-def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> Parts:
+def _find(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> dict[str, Section]:
     bytewise = options.tokenisation == "bytes"
     sections = find_sections(source, options, lambda path: path if bytewise else as_utf8(path, copies))
     if all_three:
@@ -161,27 +171,4 @@ def _find_parts(source: Path, copies: Path, options: TextOptions, *, all_three: 
     if options.train_tokens is not None and (train := sections.get("train")) is not None:
         stop = stop_after(options.train_tokens, train.files, options, train.start, train.stop)
         sections["train"] = dataclasses.replace(train, stop=stop)
-    return {name: (section, section.files.measure.sha256) for name, section in sections.items()}
-
-
-def _open_split(name: str, counts: Counts, folder: Path) -> Split:
-    facts = msgspec.structs.asdict(counts)
-    tokens = np.memmap(folder / f"{name}.int32", dtype="<i4", mode="r", shape=(facts.pop("tokens"),))
-    return Split(name, tokens, **facts)
-
-
-def _joined(splits: Sequence[Split]) -> Split:
-    """Splits one after another."""
-    summed = ("unknown", "characters", "num_bytes", "num_words", "unseparated", "lines")
-    return Split(
-        ALL,
-        np.concatenate([split.tokens for split in splits]),
-        **{name: sum(getattr(split, name) for split in splits) for name in summed},
-        first=splits[0].first,
-        sha256=sha256_lines(*(split.sha256 for split in splits)),
-    )
-
-
-def _key(parts: Parts, more: list[str]) -> str:
-    lines = (f"{name} {sha256} {section.start} {section.stop}" for name, (section, sha256) in parts.items())
-    return sha256_lines(f"format {_FORMAT}", *more, *lines)[:32]
+    return sections

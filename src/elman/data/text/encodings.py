@@ -18,36 +18,18 @@ Blocks = Callable[[], Iterable[bytes]]
 STANDARD_INPUT = "standard input"
 
 _MARKS = {
-    codecs.BOM_UTF32_LE: "utf-32",  # before that of UTF-16, which it begins with
+    codecs.BOM_UTF32_LE: "utf-32",  # before the mark of UTF-16, which it begins with
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _CANDIDATES = {
-    "cp932": "CP932 (Shift_JIS)",
-    "euc_jp": "EUC-JP",
-    "gb18030": "GB18030",
-    "big5": "BIG5",
-    "cp949": "CP949 (EUC-KR)",
-    "cp1252": "CP1252 (Windows-1252)",
-    "cp1250": "CP1250 (Windows-1250)",
-    "cp1251": "CP1251 (Windows-1251)",
-    "koi8_r": "KOI8-R",
-    "mac_roman": "MACINTOSH (Mac OS Roman)",
-    "cp850": "CP850",
-    "iso8859_2": "ISO-8859-2",
-    "koi8_u": "KOI8-U",
-    "cp866": "CP866",
-    "cp1253": "CP1253 (Windows-1253)",
-    "cp1254": "CP1254 (Windows-1254)",
-    "cp1255": "CP1255 (Windows-1255)",
-    "cp1256": "CP1256 (Windows-1256)",
-    "cp1257": "CP1257 (Windows-1257)",
-    "cp1258": "CP1258 (Windows-1258)",
-    "cp874": "CP874 (Thai)",
-    "cp437": "CP437",
-    "utf_16_le": "UTF-16LE",
-    "utf_16_be": "UTF-16BE",
+    **{"cp932": "CP932 (Shift_JIS)", "euc_jp": "EUC-JP", "gb18030": "GB18030", "big5": "BIG5"},
+    **{"cp949": "CP949 (EUC-KR)", "cp1252": "CP1252 (Windows-1252)", "cp1250": "CP1250 (Windows-1250)"},
+    **{"cp1251": "CP1251 (Windows-1251)", "koi8_r": "KOI8-R", "mac_roman": "MACINTOSH (Mac OS Roman)"},
+    **{"cp850": "CP850", "iso8859_2": "ISO-8859-2", "koi8_u": "KOI8-U", "cp866": "CP866"},
+    **{f"cp{page}": f"CP{page} (Windows-{page})" for page in range(1253, 1259)},
+    **{"cp874": "CP874 (Thai)", "cp437": "CP437", "utf_16_le": "UTF-16LE", "utf_16_be": "UTF-16BE"},
 }
 """The encodings that are looked for, by the names of Python, common ones first: the name of iconv and a usual one."""
 
@@ -106,18 +88,14 @@ def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
     looks = f"it looks like {', '.join(others)} or {last}" if others else f"it looks like {last}"
     beyond = sum(ord(character) > 127 for character in sample.decode(likely[0], "ignore"))
     few = f", judged by only {counted(beyond, 'character')} beyond ASCII" if 0 < beyond < _FEW else ""
-    first, iconv = "if it is the first, " if others else "", _CANDIDATES[likely[0]].partition(" ")[0]
-    return UserError(f"{name}: {reason}; {looks}{few}; {first}convert it with: {_conversion(iconv, name)}")
-
-
-def _conversion(iconv: str, name: str) -> str:
-    if name == STANDARD_INPUT:
-        return f"iconv -f {iconv} -t UTF-8"
-    plain, end = os.path.splitext(name)  # noqa: PTH122 - messages have names, not paths
-    file, target = shlex.quote(name), shlex.quote(f"{plain if end in _UNPACKED_BY else name}.utf8")
-    if unpack := _UNPACKED_BY.get(end):
-        return f"{unpack} -dc {file} | iconv -f {iconv} -t UTF-8 > {target}"
-    return f"iconv -f {iconv} -t UTF-8 {file} > {target}"
+    convert = f"iconv -f {_CANDIDATES[likely[0]].partition(' ')[0]} -t UTF-8"
+    if name != STANDARD_INPUT:
+        plain, end = os.path.splitext(name)  # noqa: PTH122 - messages have names, not paths
+        unpack, file = _UNPACKED_BY.get(end), shlex.quote(name)
+        target = shlex.quote(f"{plain if unpack else name}.utf8")
+        convert = f"{unpack} -dc {file} | {convert} > {target}" if unpack else f"{convert} {file} > {target}"
+    first = "if it is the first, " if others else ""
+    return UserError(f"{name}: {reason}; {looks}{few}; {first}convert it with: {convert}")
 
 
 def propose(blocks: Blocks, sample: bytes) -> list[str]:

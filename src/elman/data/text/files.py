@@ -11,11 +11,12 @@ import gzip
 import hashlib
 import importlib
 import io
+import itertools
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from elman.data.lines import with_line_feeds
 from elman.errors import UserError
@@ -37,7 +38,6 @@ class Measure(NamedTuple):
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether the name of a file says that it is compressed."""
     return path.suffix.lower() in COMPRESSED
 
 
@@ -59,7 +59,12 @@ def unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
     zstandard = zstd(path) if path.suffix.lower() == ".zst" else None
     damage = (gzip.BadGzipFile, EOFError, zlib.error, *([zstandard.ZstdError] if zstandard else ()))
     try:
-        with _opened(path, zstandard) as file:
+        file: Any
+        if path.suffix.lower() == ".gz":
+            file = gzip.open(path)  # noqa: SIM115 - closed below
+        else:
+            file = zstandard.ZstdFile(path) if zstandard else path.open("rb", buffering=0)
+        with file:
             file.seek(start)
             while block := file.read(BLOCK):
                 yield block
@@ -68,12 +73,6 @@ def unpacked(path: Path, start: int = 0) -> Iterator[bytes]:
         raise UserError(f"{path}: the compressed file is damaged or incomplete ({reason}); write it again") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a text file") from None
-
-
-def _opened(path: Path, zstandard: Any) -> IO[bytes]:
-    if path.suffix.lower() == ".gz":
-        return cast("IO[bytes]", gzip.open(path))
-    return cast("IO[bytes]", zstandard.ZstdFile(path)) if zstandard else path.open("rb", buffering=0)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,6 @@ class Files:
 
     @classmethod
     def of(cls, source: "Files | Path", *, exact: bool = False) -> "Files":
-        """A path as the only file."""
         return source if isinstance(source, Files) else cls((source,), exact)
 
     @property
@@ -100,14 +98,11 @@ class Files:
     @property
     def name(self) -> str:
         """What messages call it: the file, or the first of many and their number."""
-        return self._called(str(self.paths[0]))
+        return str(self.paths[0].parent / self.short_name)
 
     @property
     def short_name(self) -> str:
-        """As `name`, without the folder."""
-        return self._called(self.paths[0].name)
-
-    def _called(self, first: str) -> str:
+        first = self.paths[0].name
         return first if len(self.paths) == 1 else f"{first} and {len(self.paths) - 1} more"
 
     @property
@@ -158,7 +153,7 @@ class Files:
             yield from self._of_file(0, start + self.lead)
             return
         for number in range(len(self.paths)):
-            for block in self._of_file(number) if ended else _after_line_feed(self._of_file(number)):
+            for block in itertools.chain([] if ended else [b"\n"], self._of_file(number)):
                 ended = block.endswith(b"\n")
                 if left < len(block):
                     yield block[left:] if left else block
@@ -172,19 +167,12 @@ class Files:
         return found if self.exact else with_line_feeds(found)
 
 
-def _after_line_feed(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    yield b"\n"
-    yield from blocks
-
-
 def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
     yield next(blocks, b"").removeprefix(codecs.BOM_UTF8)
     yield from blocks
 
 
 class _Stream(io.RawIOBase):
-    """Blocks of bytes as a file."""
-
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks, self._held = blocks, memoryview(b"")
 

@@ -24,11 +24,13 @@ class Piece(NamedTuple):
         text: together the pieces of a word are the word.
         token: None where it is left out.
         unknown: whether the vocabulary lacks it, marks that are left out apart.
+        begins: whether it is known to begin a word of a sentence.
     """
 
     text: str
     token: str | None
     unknown: bool = False
+    begins: bool = False
 
 
 class Fitting:
@@ -62,14 +64,11 @@ class Fitting:
         """The pieces of each word of a line."""
         ordinary = self._splits and self._is_ordinary(words)
         for number, word in enumerate(words, start=1):
-            if ordinary and number == len(words) and self._ends(word):
+            ends = ordinary and number == len(words) and word.endswith(".")
+            if ends and self._find(word) is not None and self._find(word[:-1]) is not None:
                 yield (*self.word(word[:-1], ordinary), self._part("."))
             else:
                 yield self.word(word, ordinary)
-
-    def _ends(self, word: str) -> bool:
-        """Whether a word of the vocabulary is also another one with a point, as `no.` and `wash.` are."""
-        return word.endswith(".") and self._find(word) is not None and self._find(word[:-1]) is not None
 
     def _is_ordinary(self, words: Sequence[str]) -> bool:
         """Whether a line is ordinary text: capitals that the vocabulary lacks, or more marks at words than apart.
@@ -81,10 +80,9 @@ class Fitting:
             return True
         apart = sum(word in self._known and not _has_letters(word) for word in words)
         attached = sum(_has_letters(word) and _ATTACHED.search(word) is not None for word in unknown)
-        return attached + (self._has_last_point(words[-1]) if words else 0) > apart
-
-    def _has_last_point(self, word: str) -> bool:
-        return word.endswith(".") and word not in self._known and any(self._find(one) for one in (word[:-1], "."))
+        last = words[-1] if words else ""
+        point = last.endswith(".") and last not in self._known and any(self._find(one) for one in (last[:-1], "."))
+        return attached + point > apart
 
     def _word(self, word: str, ordinary: bool = True) -> tuple[Piece, ...]:
         if (token := self._find(word)) is not None:

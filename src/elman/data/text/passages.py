@@ -11,7 +11,7 @@ import msgspec
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
 from elman.data.text.subwords import Subwords, piece_bytes
-from elman.data.text.tokeniser import tokenise
+from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import Line, from_bytes, read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
@@ -78,16 +78,28 @@ def passages(
     `exact`: `<eos>` is a line feed, and a carriage return before it is a character like any other.
     """
     cleaned = (line._replace(text=clean(line.text, options)) for line in lines)
-    match options.eos:
-        case "paragraph":
-            return _by_paragraph(cleaned, options, subwords, ends=ends)
-        case "exact":
-            return (
-                _spelt(line, line.text.removesuffix("\n"), options, subwords, closes=line.text.endswith("\n"))
-                for line in cleaned
-            )
-        case _:
-            return _by_line(cleaned, options, subwords)
+    tokeniser = Tokeniser(options, subwords)
+    if options.eos == "exact":
+        for line in cleaned:
+            yield _passage(line, tokeniser, closes=line.text.endswith("\n"))
+    elif options.eos == "paragraph":
+        held: Line | None = None
+        for line in cleaned:
+            blank = not line.text.strip()
+            if held is not None:
+                yield _passage(held, tokeniser, closes=blank)
+            held = None if blank else line
+        if held is not None:
+            yield _passage(held, tokeniser, closes=ends)
+    else:
+        keep_every_blank = options.eos == "line" and options.tokenisation != "raw"
+        keep_blank, whole = keep_every_blank, True
+        for line in cleaned:
+            blank = whole and line.ended and not line.text.strip()
+            if not blank or keep_blank:
+                yield _passage(line, tokeniser, closes=options.eos == "line" and line.ended)
+            keep_blank = keep_every_blank or (options.eos == "line" and not blank)
+            whole = line.ended
 
 
 class TokenCounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,7 +128,6 @@ def first_token(found: Iterable[Passage], options: TextOptions, vocabulary: Voca
 
 
 def only_blank_lines(files: Files, start: int, stop: int | None) -> UserError:
-    """The error for a text, or a range of its bytes, without words."""
     part = "" if stop is None else f" between bytes {start} and {stop}"
     return UserError(f"{files.name}: only blank lines{part}; give a text of at least two different words")
 
@@ -173,7 +184,6 @@ def unseparated(text: str) -> int:
 
 
 def is_unspaced(character: str) -> bool:
-    """Whether it is a letter of a script without spaces between words."""
     return _UNSPACED.match(character) is not None
 
 
@@ -182,40 +192,15 @@ def has_words(unseparated: int, characters: int) -> bool:
     return unseparated <= LARGEST_SHARE * characters
 
 
-def _by_line(lines: Iterable[Line], options: TextOptions, subwords: Subwords | None) -> Iterator[Passage]:
-    keep_every_blank = options.eos == "line" and options.tokenisation != "raw"
-    keep_blank, whole = keep_every_blank, True
-    for line in lines:
-        blank = whole and line.ended and not line.text.strip()
-        if not blank or keep_blank:
-            yield _passage(line, options, subwords, closes=options.eos == "line" and line.ended)
-        keep_blank = keep_every_blank or (options.eos == "line" and not blank)
-        whole = line.ended
-
-
-def _by_paragraph(
-    lines: Iterable[Line], options: TextOptions, subwords: Subwords | None, *, ends: bool
-) -> Iterator[Passage]:
-    held: Line | None = None
-    for line in lines:
-        blank = not line.text.strip()
-        if held is not None:
-            yield _passage(held, options, subwords, closes=blank)
-        held = None if blank else line
-    if held is not None:
-        yield _passage(held, options, subwords, closes=ends)
-
-
-def _passage(line: Line, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
-    if options.spelt:
-        text = line.text.removesuffix("\n").removesuffix("\r")
-        return _spelt(line, text if text == line.text or closes else f"{text} ", options, subwords, closes=closes)
-    words = tokenise(line.text, options) + [EOS] * closes
-    text = " ".join(line.text.split())
-    return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes, line)
-
-
-def _spelt(line: Line, text: str, options: TextOptions, subwords: Subwords | None, *, closes: bool) -> Passage:
-    words = tokenise(text, options, subwords) + [EOS] * closes
-    num_words, num_bytes = len(text.split()) + closes, len(to_bytes(text)) + closes
+def _passage(line: Line, tokeniser: Tokeniser, *, closes: bool) -> Passage:
+    options, text = tokeniser.options, line.text
+    if not options.spelt:
+        words, text = tokeniser.encode(text) + [EOS] * closes, " ".join(text.split())
+        return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes, line)
+    text = text.removesuffix("\n")
+    if options.eos != "exact":
+        text = text.removesuffix("\r")
+        text = text if text == line.text or closes else f"{text} "
+    words, num_words = tokeniser.encode(text) + [EOS] * closes, len(text.split()) + closes
+    num_bytes = len(to_bytes(text)) + closes
     return Passage(words, len(text) + closes, num_bytes, num_words, unseparated(text), closes, line)

@@ -39,6 +39,8 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
     (`blank`), and ends a sentence (`closed`) with `<eos>`. `token` finds the tokens of a part of a line that `part`
     finds; where `bytes` are named, tokens are bytes or subwords.
     """
+    removed = [(ecmascript(_NOTE), True), (ecmascript(_RUBY), False), ("\uff5c", False)]
+    names = list(BYTES) if options.tokenisation == "bytes" else [f"<0x{value:02X}>" for value in range(256)]
     every_line = options.eos == "line" and options.tokenisation != "raw"
     return {
         "tokenisation": options.tokenisation,
@@ -46,7 +48,7 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
         "lowercase": options.lowercase,
         "eos": EOS,
         "unk": UNK,
-        "removed": _removed(options),
+        "removed": removed if options.ruby == "remove" else [],
         "normalisation": None if options.normalisation == "none" else options.normalisation,
         "blank": "kept" if options.eos == "exact" or every_line else "once" if options.eos == "line" else "dropped",
         "closed": {"line": "line", "paragraph": "paragraph", "exact": "feed"}.get(options.eos, "never"),
@@ -56,7 +58,7 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
         "space": white_space(),
         "part": ecmascript(re.compile(r"\S+")),
         "token": ecmascript(_RAW) if options.tokenisation == "raw" else "[^]+",
-        "bytes": _byte_names(options) if options.open_vocabulary else None,
+        "bytes": names if options.open_vocabulary else None,
         "marker": SPACE,
         "break": "\n\n" if options.eos == "paragraph" else "\n",
         "letter": ecmascript(re.compile(r"(?!_)\w")),
@@ -79,8 +81,12 @@ def ecmascript(pattern: re.Pattern[str]) -> str:
         >>> ecmascript(re.compile(r"\d+ (?ai:a|b) [\w-]  # digits", re.VERBOSE))
         '\\p{Nd}+(?:[aA]|[bB])[\\p{L}\\p{N}_-]'
     """
+
+    def either_case(letter: re.Match[str]) -> str:
+        return f"[{letter[0]}{letter[0].upper()}]"
+
     text = re.sub(r"#.*|\s", "", pattern.pattern) if pattern.flags & re.VERBOSE else pattern.pattern
-    text = re.sub(r"\(\?ai:([a-z|]*)\)", lambda one: f"(?:{re.sub('[a-z]', _either_case, one[1])})", text)
+    text = re.sub(r"\(\?ai:([a-z|]*)\)", lambda one: f"(?:{re.sub('[a-z]', either_case, one[1])})", text)
     letters, digits, space = r"\p{L}\p{N}_", r"\p{Nd}", white_space()
     inside = {r"\w": letters, r"\d": digits, r"\s": space}
     alone = {r"\w": f"[{letters}]", r"\d": digits, r"\s": f"[{space}]", r"\S": f"[^{space}]", r"\Z": "$"}
@@ -100,17 +106,3 @@ def white_space() -> str:
     starts = [code for code in found if code - 1 not in found]
     stops = [code for code in found if code + 1 not in found]
     return "".join(f"\\u{start:04x}-\\u{stop:04x}" for start, stop in zip(starts, stops, strict=True))
-
-
-def _removed(options: TextOptions) -> list[tuple[str, bool]]:
-    if options.ruby != "remove":
-        return []
-    return [(ecmascript(_NOTE), True), (ecmascript(_RUBY), False), ("\uff5c", False)]
-
-
-def _byte_names(options: TextOptions) -> list[str]:
-    return list(BYTES) if options.tokenisation == "bytes" else [f"<0x{value:02X}>" for value in range(256)]
-
-
-def _either_case(letter: re.Match[str]) -> str:
-    return f"[{letter[0]}{letter[0].upper()}]"

@@ -2,19 +2,17 @@
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from elman.config.text import TextOptions
 from elman.data.lines import with_breaks
 from elman.data.text.fitting import Fitting, Piece
-from elman.data.text.lacking import refusal, unit_of
+from elman.data.text.lacking import Tally, refusal, unit_of
 from elman.data.text.passages import Passage, passages
-from elman.data.text.tally import Tally
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
 from elman.data.text.utf8 import Line
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
@@ -77,7 +75,6 @@ class Sentence(NamedTuple):
         return self._read_of(self.unknown)
 
     def _read_of(self, values: list[ValueT]) -> list[ValueT]:
-        """The values of the pieces that are read."""
         if not self.left_out:
             return values
         return [value for index, value in enumerate(values) if index not in self.left_out]
@@ -140,21 +137,18 @@ class TextReader:
         With `eos = "exact"` a line has its `<eos>` only where it has its line feed. Raises UserError where a word or a
         character is not known, the vocabulary has no `<unk>`, and it is not left out.
         """
-        every_line = self._options.eos in ("none", "exact")
-        draft = _Draft()
+        every_line, found = self._options.eos in ("none", "exact"), list[Piece]()
         for passage in self._passages(lines, number):
-            self._read(passage, draft)
+            found += self._read(passage)
             if passage.closed or (every_line and passage.line.ended):
-                if draft.read:
-                    yield draft.sentence(self.vocabulary, self._options, passage.line.number)
-                draft = _Draft()
+                if any(piece.token is not None for piece in found):
+                    yield self._sentence(found, passage.line.number)
+                found = []
 
     def one(self, text: str, number: int = 1) -> Sentence:
         """A text as one sentence, whatever ends within it."""
-        draft = _Draft()
-        for passage in self._passages(with_breaks(text, exact=self._options.eos == "exact"), number):
-            self._read(passage, draft)
-        return draft.sentence(self.vocabulary, self._options, number)
+        lines = with_breaks(text, exact=self._options.eos == "exact")
+        return self._sentence([piece for one in self._passages(lines, number) for piece in self._read(one)], number)
 
     def complete(self, text: str, number: int = 1) -> Sentence:
         """As `one`, with the end of its last line: `<eos>` where the training text has it.
@@ -162,11 +156,7 @@ class TextReader:
         Where nothing else of the text is read the sentence is `<eos>` alone, or empty without `<eos>`.
         """
         sentence = self.one(with_last_break(text), number)
-        if len(sentence.ids) or self._options.eos == "none":
-            return sentence
-        draft = _Draft()
-        draft.add(_END, begins=True)
-        return draft.sentence(self.vocabulary, self._options, number)
+        return sentence if len(sentence.ids) or self._options.eos == "none" else self._sentence([_END], number)
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a text without `<eos>`, as the vocabulary has them or would have them."""
@@ -180,17 +170,23 @@ class TextReader:
         return self.tally.lines(unit_of(self._options), "left out" if self.vocabulary.unk is None else f"read as {UNK}")
 
     def _passages(self, lines: Iterable[str], number: int) -> Iterator[Passage]:
-        return passages(_numbered(lines, number), self._written, self.tokeniser.subwords)
+        """The passages of lines with their numbers, long ones in parts."""
+        numbered = (
+            Line(part, place == len(parts), at)
+            for at, text in enumerate(lines, start=number)
+            for parts in [_PART.findall(text) if len(text) > LONGEST_PART else [text]]
+            for place, part in enumerate(parts, start=1)
+        )
+        return passages(numbered, self._written, self.tokeniser.subwords)
 
-    def _read(self, passage: Passage, draft: "_Draft") -> None:
-        """Add the words of a passage to a sentence."""
+    def _read(self, passage: Passage) -> Iterator[Piece]:
         number = passage.line.number
         if self._options.spelt:
             for token in passage.words:
                 (piece,) = self._settled(self._cut(token), number)
                 if token != EOS:
                     self.tally.add(token, (piece,), fitted=False)
-                draft.add(piece)
+                yield piece
             return
         words = passage.line.text.split()
         cut = map(self._cut, words) if self._fitting is None else self._fitting.line(words)
@@ -198,9 +194,22 @@ class TextReader:
             settled = self._settled(pieces, number)
             self.tally.add(word.lower() if self._options.lowercase else word, settled, fitted=self._fitting is not None)
             for place, piece in enumerate(settled):
-                draft.add(piece, begins=not place)
+                yield piece if place else piece._replace(begins=True)
         if passage.closed:
-            draft.add(_END, begins=True)
+            yield _END
+
+    def _sentence(self, pieces: Sequence[Piece], line: int) -> Sentence:
+        texts = [piece.text for piece in pieces]
+        starts = [piece.begins for piece in pieces]
+        return Sentence(
+            pieces=texts,
+            starts=word_starts(texts, self._options) if self._options.spelt else starts,
+            unknown=[piece.unknown for piece in pieces],
+            left_out=frozenset(place for place, piece in enumerate(pieces) if piece.token is None),
+            read=(read := [piece.token for piece in pieces if piece.token is not None]),
+            ids=self.vocabulary.encode(read),
+            line=line,
+        )
 
     def _cut_word(self, word: str) -> tuple[Piece, ...]:
         """The pieces of a word by the rule of the training text; characters, bytes and subwords are one each."""
@@ -221,39 +230,7 @@ class TextReader:
 
 
 def with_last_break(text: str) -> str:
-    """A text whose last line has its line feed."""
     return text if text.endswith("\n") else f"{text}\n"
 
 
-_END = Piece(EOS, EOS)
-
-
-class _Draft:
-    """A sentence that grows piece by piece."""
-
-    def __init__(self) -> None:
-        self.pieces, self.read = list[str](), list[str]()
-        self._starts, self._unknown, self._left_out = list[bool](), list[bool](), set[int]()
-
-    def add(self, piece: Piece, *, begins: bool = False) -> None:
-        if piece.token is None:
-            self._left_out.add(len(self.pieces))
-        else:
-            self.read.append(piece.token)
-        self.pieces.append(piece.text)
-        self._starts.append(begins)
-        self._unknown.append(piece.unknown)
-
-    def sentence(self, vocabulary: Vocabulary, options: TextOptions, line: int) -> Sentence:
-        starts = word_starts(self.pieces, options) if options.spelt else self._starts
-        ids, left_out = vocabulary.encode(self.read), frozenset(self._left_out)
-        return Sentence(self.pieces, starts, self._unknown, left_out, self.read, ids, line)
-
-
-def _numbered(lines: Iterable[str], number: int) -> Iterator[Line]:
-    """Lines with their numbers, long ones in parts."""
-    for at, text in enumerate(lines, start=number):
-        parts = _PART.findall(text) if len(text) > LONGEST_PART else [text]
-        for part in parts[:-1]:
-            yield Line(part, False, at)
-        yield Line(parts[-1], True, at)
+_END = Piece(EOS, EOS, begins=True)

@@ -45,14 +45,13 @@ class Lexicon:
     def read(self, words: Iterable[str]) -> npt.NDArray[np.int64]:
         """The numbers of words [N], folded as the vocabulary's are; a new word gets the next number."""
         known = self.vocabulary.ids
-        numbers = [known[word] if word in known or word == UNK else self._number(word) for word in words]
+        numbers = []
+        for word in words:
+            if word not in known and word != UNK and word not in self._numbers:
+                self._numbers[word] = len(known) + len(self.words)
+                self.words.append(word)
+            numbers.append(known[word] if word in known or word == UNK else self._numbers[word])
         return np.array(numbers, dtype=np.int64)
-
-    def _number(self, word: str) -> int:
-        if word not in self._numbers:
-            self._numbers[word] = len(self.vocabulary) + len(self.words)
-            self.words.append(word)
-        return self._numbers[word]
 
 
 def spelled_sentences(

@@ -52,8 +52,11 @@ def counted(files: Files, options: TextOptions, start: int, stop: int, count: Co
     if start >= stop:
         return 0, 0
     if options.eos == "line" and options.tokenisation != "raw":  # every line is a sentence
-        lines = _line_ends(files, start, stop)
-        return lines, lines
+        lines, left, last = 0, stop - start, b"\n"
+        with files.reading(start) as file:
+            while left and (block := file.read(min(left, 1 << 20))):
+                lines, left, last = lines + block.count(b"\n"), left - len(block), block[-1:]
+        return (lines + (last != b"\n"),) * 2
     lines = 0
 
     def texts() -> Iterator[str]:
@@ -66,14 +69,6 @@ def counted(files: Files, options: TextOptions, start: int, stop: int, count: Co
                 lines, text = lines + 1, ""
 
     return count(texts()), lines
-
-
-def _line_ends(files: Files, start: int, stop: int) -> int:
-    found, left, last = 0, stop - start, b"\n"
-    with files.reading(start) as file:
-        while left and (block := file.read(min(left, 1 << 20))):
-            found, left, last = found + block.count(b"\n"), left - len(block), block[-1:]
-    return found + (last != b"\n")
 
 
 def _edge(files: Files, options: TextOptions, target: int) -> int:

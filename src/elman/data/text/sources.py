@@ -37,7 +37,6 @@ class Corpus(ABC, Generic[Options, Found]):
     splits: dict[str, Found]
 
     def split(self, name: str) -> Found:
-        """The split of this name; raises UserError where the corpus does not have it."""
         return named(self.splits, name, self.source)
 
     @property
@@ -65,8 +64,12 @@ class Section:
 
     @property
     def end(self) -> int:
-        """The offset of the byte after the section."""
         return self.files.size if self.stop is None else self.stop
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the whole text that it is a part of."""
+        return self.files.measure.sha256
 
 
 _SHUFFLED = "monolingual.tokenized.shuffled"
@@ -128,6 +131,11 @@ def training_files(source: Path) -> list[Path]:
     return []
 
 
+_UNITS = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}
+_ENOUGH = 2000
+"""Bytes of which a text is long enough to be cut, were it not for its long lines or paragraphs."""
+
+
 def require_all(sections: dict[str, Section], source: Path, options: TextOptions) -> None:
     """Raises UserError where one of the three splits is missing, as where a text is too short to be cut."""
     for split in SPLITS:
@@ -135,7 +143,17 @@ def require_all(sections: dict[str, Section], source: Path, options: TextOptions
             continue
         whole = next((section.files for section in sections.values() if section.stop is not None), None)
         if whole is not None and _shares(options)[split] > 0:
-            raise UserError(f"{source}: {_too_short(whole, whole.size, options.eos, split)}")
+            unit, empty = _UNITS[options.eos], f"the {split} split would be empty"
+            if options.eos == "none" or whole.size < _ENOUGH:
+                raise UserError(
+                    f"{source}: too short to be cut by whole {unit}s: {empty}; give more text, or a folder with"
+                    " train.txt, valid.txt and test.txt"
+                )
+            few = "it is one line, so" if next_unit(whole, 1, "line") == whole.size else f"it has so few {unit}s"
+            raise UserError(
+                f"{source}: cannot be cut by whole {unit}s: {few} that {empty}; cut it by words instead:"
+                " --set data.eos=none"
+            )
         if whole is None and source.is_dir():
             names = ", ".join(sorted(path.name for path in source.iterdir())) or "nothing"
             raise UserError(
@@ -146,7 +164,6 @@ def require_all(sections: dict[str, Section], source: Path, options: TextOptions
 
 
 def _shares(options: TextOptions) -> dict[str, float]:
-    """The share of each split in a text that is cut."""
     valid, test = options.valid_fraction, options.test_fraction
     return {"train": round(1 - valid - test, 9), "valid": valid, "test": test}
 
@@ -160,9 +177,7 @@ def cut(files: Files, options: TextOptions) -> dict[str, Section]:
     on, with `eos = "none"` after the first white space. A split whose share is 0, or in which nothing begins, does not
     exist.
     """
-    size = files.size
-    valid, test = options.valid_fraction, options.test_fraction
-    shares = _shares(options)
+    size, shares, valid, test = files.size, _shares(options), options.valid_fraction, options.test_fraction
     edge = {"train": 0, "valid": round(size * (1 - valid - test)), "test": round(size * (1 - test))}
     wanted = [split for split in SPLITS if shares[split] > 0]
     starts = [next_unit(files, edge[split], options.eos) if split != wanted[0] else 0 for split in wanted]
@@ -171,19 +186,6 @@ def cut(files: Files, options: TextOptions) -> dict[str, Section]:
         for split, start, stop in zip(wanted, starts, [*starts[1:], size], strict=True)
         if start < stop or not size
     }
-
-
-_UNITS = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}
-_ENOUGH = 2000
-"""Bytes of which a text is long enough to be cut, were it not for its long lines or paragraphs."""
-
-
-def _too_short(files: Files, size: int, eos: str, split: str) -> str:
-    cut, empty = f"cut by whole {_UNITS[eos]}s", f"the {split} split would be empty"
-    if eos == "none" or size < _ENOUGH:
-        return f"too short to be {cut}: {empty}; give more text, or a folder with train.txt, valid.txt and test.txt"
-    few = "it is one line, so" if next_unit(files, 1, "line") == size else f"it has so few {_UNITS[eos]}s"
-    return f"cannot be {cut}: {few} that {empty}; cut it by words instead: --set data.eos=none"
 
 
 def _find(folder: Path, split: str) -> list[Path]:
@@ -204,7 +206,6 @@ def _find(folder: Path, split: str) -> list[Path]:
 
 
 def _files_of(folder: Path) -> list[Path]:
-    """The files of a folder by name; none where there is no such folder."""
     if not folder.is_dir():
         return []
     return [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]

@@ -45,7 +45,6 @@ class Subwords:
 
     @functools.cached_property
     def pieces(self) -> tuple[str, ...]:
-        """All pieces."""
         found = map(self._processor.id_to_piece, range(self._processor.get_piece_size()))
         return tuple(piece for piece in found if piece not in (_UNKNOWN, EOS))
 
@@ -59,7 +58,6 @@ class Subwords:
 
     @functools.cached_property
     def digest(self) -> str:
-        """The SHA-256 of the model."""
         return hashlib.sha256(self.model).hexdigest()
 
     def encode(self, text: str) -> list[str]:
@@ -82,7 +80,6 @@ def load(folder: Path, name: str = FILE) -> Subwords:
 
 
 def decode(pieces: Sequence[str]) -> str:
-    """The text of pieces."""
     return from_bytes(b"".join(map(piece_bytes, pieces)))
 
 

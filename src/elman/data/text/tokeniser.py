@@ -49,7 +49,20 @@ class Tokeniser:
 
     def encode(self, text: str) -> list[str]:
         """The tokens of one line of text without its break; no `<eos>`."""
-        return tokenise(text, self.options, self.subwords)
+        options = self.options
+        match options.tokenisation:
+            case "words":
+                words = text.split()
+            case "raw":
+                words = split_raw(text)
+            case "characters":
+                words = list(text)
+            case "bytes":
+                return spell(text.lower() if options.lowercase else text)
+            case "subwords":
+                assert self.subwords is not None, "tokenisation into subwords needs their model"
+                return self.subwords.encode(text.lower() if options.lowercase else text)
+        return fold(words) if options.lowercase else words
 
     def decode(self, tokens: Iterable[str]) -> str:
         """The text of tokens; `<eos>` is a line break. Exact where tokens spell the text."""
@@ -60,25 +73,7 @@ class Tokeniser:
         return self.decode(tokens) if self.options.spelt else " ".join(tokens)
 
 
-def tokenise(text: str, options: TextOptions, subwords: Subwords | None = None) -> list[str]:
-    """The tokens of one line of text, without `<eos>`."""
-    match options.tokenisation:
-        case "words":
-            words = text.split()
-        case "raw":
-            words = split_raw(text)
-        case "characters":
-            words = list(text)
-        case "bytes":
-            return spell(text.lower() if options.lowercase else text)
-        case "subwords":
-            assert subwords is not None, "tokenisation into subwords needs their model"
-            return subwords.encode(text.lower() if options.lowercase else text)
-    return fold(words) if options.lowercase else words
-
-
 def fold(words: Iterable[str]) -> list[str]:
-    """The words in lower case."""
     return [word.lower() for word in words]
 
 
@@ -251,7 +246,6 @@ def is_space(token: str, options: TextOptions) -> bool:
 
 
 def _text_of(token: str, options: TextOptions) -> str:
-    """What a token spells."""
     return token if options.tokenisation == "characters" else from_bytes(piece_bytes(token))
 
 

@@ -22,10 +22,11 @@ BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in ra
 """The token of every byte."""
 
 MARK = "\ufeff"
-"""The byte order mark."""
 
 LONGEST = 1 << 16
 """Bytes of a line beyond which it is read in parts."""
+
+_UTF16 = "not UTF-8 (every second byte is NUL)"
 
 
 def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
@@ -46,7 +47,8 @@ def decode(data: bytes, name: str) -> str:
     if codec := marked(data):
         return "".join(decoded(lambda: [data], codec, name))
     text = strict(data, name)
-    _demand_no_utf16(data, lambda: [data], name)
+    if unmarked(data[:LONGEST]):
+        raise refusal(lambda: [data], name, _UTF16)
     if not text.isascii() or "\0" in text:
         report_misread(lambda: [data], name)
     return text
@@ -57,7 +59,7 @@ def strict(data: bytes, name: str, offset: int = 0) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise refusal(lambda: [data], name, _place(data, error.start, offset)) from None
+        raise _not_utf8(lambda: [data], name, error, offset) from None
 
 
 def read_text(path: Path, advice: str = "give a text file") -> str:
@@ -81,7 +83,8 @@ def as_utf8(path: Path, folder: Path) -> Path:
     blocks = Files.of(path, exact=True).blocks
     head = next(iter(blocks()), b"")
     if (codec := marked(head)) is None:
-        _demand_no_utf16(head, blocks, str(path))
+        if unmarked(head[:LONGEST]):
+            raise refusal(blocks, str(path), _UTF16)
         report_misread(blocks, str(path))
         return path
     copy = folder / f"{sha256_file(path)}.txt"
@@ -105,18 +108,15 @@ def checked(path: Path, folder: Path, options: TextOptions) -> Files:
         try:
             decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            raise refusal(files.stored.blocks, str(path), _place(error.object, error.start, start)) from None
+            raise _not_utf8(files.stored.blocks, str(path), error, start) from None
         at += len(block)
     return files
 
 
-def _demand_no_utf16(head: bytes, blocks: Blocks, name: str) -> None:
-    if unmarked(head[:LONGEST]):
-        raise refusal(blocks, name, "not UTF-8 (every second byte is NUL)")
-
-
-def _place(data: bytes, place: int, offset: int) -> str:
-    return f"not UTF-8 at byte {offset + place} (0x{data[place]:02x})"
+def _not_utf8(blocks: Blocks, name: str, error: UnicodeDecodeError, offset: int) -> UserError:
+    """The error for bytes, from `offset` of a text on, that are not UTF-8."""
+    place = f"byte {offset + error.start} (0x{error.object[error.start]:02x})"
+    return refusal(blocks, name, f"not UTF-8 at {place}")
 
 
 class Line(NamedTuple):
@@ -153,7 +153,6 @@ def read_lines(
 
 
 def empty(files: Files) -> UserError:
-    """The error for a text without bytes."""
     return UserError(f"{files.name}: the file is empty; give a text of at least two different words")
 
 
@@ -181,7 +180,7 @@ def as_read(data: bytes, files: Files, offset: int, options: TextOptions) -> str
         for path in files.paths if len(files.paths) > 1 else ():
             for _ in read_lines(path, options=options):  # the file that it is in, and the place there
                 pass
-        raise refusal(files.stored.blocks, files.name, _place(data, error.start, offset + files.lead)) from None
+        raise _not_utf8(files.stored.blocks, files.name, error, offset + files.lead) from None
 
 
 def to_bytes(text: str) -> bytes:
@@ -193,7 +192,6 @@ def to_bytes(text: str) -> bytes:
 
 
 def from_bytes(data: bytes) -> str:
-    """The inverse of `to_bytes`."""
     return data.decode("utf-8", "surrogateescape")
 
 

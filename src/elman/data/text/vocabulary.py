@@ -38,17 +38,14 @@ class Numbered:
 
     @functools.cached_property
     def ids(self) -> dict[str, int]:
-        """The id of every word."""
         return {word: index for index, word in enumerate(self.words)}
 
     @property
     def unk(self) -> int | None:
-        """The id of `<unk>`, if it is there."""
         return self.ids.get(UNK)
 
     @property
     def eos(self) -> int | None:
-        """The id of `<eos>`, if it is there."""
         return self.ids.get(EOS)
 
 
@@ -121,7 +118,6 @@ class Vocabulary(Numbered):
             ) from None
 
     def decode(self, ids: Iterable[int] | npt.NDArray[Any]) -> list[str]:
-        """The words of `ids`."""
         return [self.words[index] for index in ids]
 
     @classmethod
@@ -150,7 +146,15 @@ class Vocabulary(Numbered):
         unk = add_unk or UNK in counts or min_count > 1 or rare.words > 0
         if max_size is not None and len(kept) + len(special) + unk > max_size:
             kept, unk = kept[: max(0, max_size - len(special) - 1)], True
-        _demand_two_words(ordinary, len(ordinary) + rare.words, kept, min_count, max_size)
+        if (counted := len(ordinary) + rare.words) < 2:
+            found = f"only the word {ordinary[0][0]!r}" if ordinary else "no word"
+            raise UserError(f"the text has {found} besides {EOS} and {UNK}; a vocabulary needs two words or more")
+        if len(kept) < 2:
+            raise UserError(
+                f"of {counted} words {len(kept)} are left with min_count = {min_count} and "
+                f"max_vocabulary = {max_size or 'none'}; a vocabulary needs two words or more: lower min_count "
+                "or raise max_vocabulary"
+            )
         if unk:
             left_out = rare.tokens + sum(count for _, count in ordinary) - sum(count for _, count in kept)
             special[UNK] = counts[UNK] + left_out
@@ -195,19 +199,4 @@ def escaped(word: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """The inverse of `escaped`."""
     return _ESCAPED.sub(lambda match: _UNESCAPES[match[0]], text) if "\\" in text else text
-
-
-def _demand_two_words(
-    ordinary: list[tuple[str, int]], counted: int, kept: list[tuple[str, int]], min_count: int, max_size: int | None
-) -> None:
-    if counted < 2:
-        found = f"only the word {ordinary[0][0]!r}" if ordinary else "no word"
-        raise UserError(f"the text has {found} besides {EOS} and {UNK}; a vocabulary needs two words or more")
-    if len(kept) < 2:
-        raise UserError(
-            f"of {counted} words {len(kept)} are left with min_count = {min_count} and "
-            f"max_vocabulary = {max_size or 'none'}; a vocabulary needs two words or more: lower min_count "
-            "or raise max_vocabulary"
-        )

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.text.fitting import Piece
-from elman.data.text.lacking import unit_of
-from elman.data.text.tally import Tally
+from elman.data.text.lacking import Tally, unit_of
 from elman.data.text.vocabulary import UNK
 from elman.errors import counted
 from elman.kinds.pairs.symbols import PairSymbols, Unreadable

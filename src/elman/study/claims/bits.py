@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from elman.data.classic.bits import COPY, copy, some_length
+from elman.data.classic import TASKS
+from elman.data.classic.bits import copy, some_length
 from elman.data.classic.task import Sample
-from elman.data.classic.tracking import PARITY
 from elman.learning.bptt import WholeWindow
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound, lower
 from elman.study.lab.networks import build_network
 from elman.study.lab.trial import error_of, fresh_step
+
+COPY, PARITY = TASKS["copy"], TASKS["parity"]
 
 LEARNT = 0.01
 """Copying is learnt at the first check at which a smaller share of the bits is wrong, over all trained lengths.

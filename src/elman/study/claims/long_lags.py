@@ -7,13 +7,15 @@ import msgspec
 import numpy as np
 import torch
 
-from elman.data.classic.memory import RECALL
+from elman.data.classic import TASKS
 from elman.network.cores.stack import StackCore, layers_of
 from elman.network.model import LanguageModel
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
 from elman.study.comparison import Bound, lower, times
 from elman.study.lab.networks import build_network, learning_rule
 from elman.study.lab.trial import Trial, error_flow, fresh_step, train_trial
+
+RECALL = TASKS["recall"]
 
 
 @dataclass(frozen=True)

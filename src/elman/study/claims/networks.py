@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from elman.analysis.grammar import examine, options_of
-from elman.data.classic.memory import MOVEMENT
+from elman.data.classic import TASKS
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, Measurement, Source, rates
 from elman.study.claims.grammar import divergence
 from elman.study.comparison import lower
@@ -15,6 +15,8 @@ from elman.study.lab.networks import build_network, learning_rule
 from elman.study.lab.trial import error_of, fresh_step
 from elman.study.measures import METRIC, PERPLEXITY
 from elman.tasks.text.run import TextRun
+
+MOVEMENT = TASKS["movement"]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from elman.data.pair_tables import Pair
+from elman.data.minimal_pairs import Pair
 from elman.data.text.sentences import Lexicon
 from elman.data.text.tokeniser import ends_word
 from elman.evaluation.minimal_pairs import BOUNDARY, CodedPair, Ids, code, pair_log_probs, sentence_log_probs
