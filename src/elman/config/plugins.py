@@ -36,6 +36,11 @@ FAMILIES = {
     "compositions": "elman.config.network:Composition",
     "contexts": "elman.config.output:Contexts",
     "outputs": "elman.config.output:Choice",
+    "losses": "elman.config.training:Criterion",
+    "penalties": "elman.config.training:Penalty",
+    "rules": "elman.config.training:Rule",
+    "optimisers": "elman.config.training:Optimiser",
+    "constraints": "elman.config.training:Constraint",
     "tasks": "elman.config.data:Data",
 }
 """By group of records: the family that they join."""
