@@ -197,7 +197,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         **({} if (name := launch()) is None else {"torchrun": name}),
-        **({"plugins": [source._asdict() for source in plugins.loaded]} if plugins.loaded else {}),
+        **({"plugins": plugins.recorded(plugins.loaded)} if plugins.loaded else {}),
     }
 
 
