@@ -56,6 +56,11 @@ def register(member: type, family: type) -> None:
     _registered.setdefault(family, {})[tag_of(member)] = member
 
 
+def unregister(member: type, family: type) -> None:
+    """Take a member back that `register` has added."""
+    del _registered[family][tag_of(member)]
+
+
 def find(family: type[F], kind: str) -> type[F] | None:
     """The member of a family with this kind; None where there is none."""
     return _registered.get(family, {}).get(kind) or _own(family, kind)  # type: ignore[arg-type]  # a class is hashable

@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from elman.config.parts import is_member, register, tag_of
+from elman.config.parts import is_member, register, tag_of, unregister
 from elman.errors import UserError, command, notice
 from elman.files import sha256_file
 
@@ -159,9 +159,7 @@ def needed(reader: str, table: Any) -> Iterator[None]:
     try:
         sources = [] if table is None else msgspec.convert(table, list[Source])
     except msgspec.ValidationError as error:
-        raise UserError(
-            f"{reader}: plugins: not a list of plug-ins, each with its name and version ({error})"
-        ) from None
+        raise UserError(f"{reader}: plugins: no list of plug-ins with their names and versions ({error})") from None
     others = [(one, _loaded_as(one)) for one in sources]
     for one, other in others:
         if other is not None and other.version != one.version and (one.version, other.version) not in _told:
@@ -230,12 +228,19 @@ def load_file(path: Path) -> None:
     table = getattr(module, "ELMAN", None)
     if not isinstance(table, Mapping) or not set(table) <= set(GROUPS):
         raise UserError(f"--plugin {path}: it must have a dictionary ELMAN with keys among {', '.join(GROUPS)}")
-    for group, parts in table.items():
-        if not isinstance(parts, Mapping | list | tuple):
-            raise UserError(f"--plugin {path}: {group}: {parts!r:.80} stands alone; write a list of parts, [...]")
-        named = parts if isinstance(parts, Mapping) else {_name_of(group, part, str(path)): part for part in parts}
-        for name, part in named.items():
-            _add(group, name, part, str(path))
+    done: list[tuple[str, str]] = []
+    try:
+        for group, parts in table.items():
+            if not isinstance(parts, Mapping | list | tuple):
+                raise UserError(f"--plugin {path}: {group}: {parts!r:.80} stands alone; write a list of parts, [...]")
+            named = parts if isinstance(parts, Mapping) else {_name_of(group, part, str(path)): part for part in parts}
+            for name, part in named.items():
+                _add(group, name, part, str(path))
+                done.append((group, name))
+    except UserError:
+        for group, name in done:
+            _remove(group, name)
+        raise
     loaded.append(source)
 
 
@@ -329,3 +334,14 @@ def _add(group: str, name: str, part: Any, source: str) -> None:
             raise UserError(f"{what}{error}") from None
         _owners[part] = source
     _added[group][name] = part
+
+
+def _remove(group: str, name: str) -> None:
+    """Take a part back, since another part of its file is refused."""
+    part = _added[group].pop(name)
+    if group in FAMILIES:
+        unregister(part, resolve_name(FAMILIES[group]))
+    elif group == "activations":
+        del resolve_name(_ACTIVATIONS)[name]
+    if group != "claims":
+        del _owners[part]
