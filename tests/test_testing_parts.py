@@ -460,16 +460,23 @@ def loss(call):
     return type("Wrong", (config.Criterion,), {"__call__": call}, frozen=True, tag="wrong")()
 
 
-def mean(output, contexts, batch, counted):
-    return Mean()(output, contexts, batch, counted)
+def smoothed(self, seen):
+    """Label smoothing (Szegedy et al. 2016)."""
+    log_probs = seen.log_probs
+    nll = -log_probs.gather(-1, seen.batch.targets.unsqueeze(-1)).squeeze(-1)
+    return seen.mean(0.9 * nll - 0.1 * log_probs.mean(-1)), nll.detach()
 
 
-def per_part(self, output, contexts, batch, counted):
-    return output.nll(contexts, batch.targets, counted / counted.sum())
+def test_label_smoothing_keeps_the_rules():
+    testing.check_loss(loss(smoothed))
 
 
-def padding(self, output, contexts, batch, counted):
-    return mean(output, contexts, batch, torch.ones_like(counted))
+def per_part(self, seen):
+    return Mean()(seen._replace(batch=seen.batch._replace(whole=None)))
+
+
+def padding(self, seen):
+    return Mean()(seen._replace(batch=seen.batch._replace(mask=None, whole=None)))
 
 
 @pytest.mark.parametrize(
@@ -477,11 +484,11 @@ def padding(self, output, contexts, batch, counted):
     [
         (per_part, "add up to that of the batch"),
         (padding, "add up|do not count"),
-        (lambda self, *given: (mean(*given)[0], 2 * mean(*given)[1]), "log p of its target"),
-        (lambda self, *given: (-mean(*given)[0], mean(*given)[1]), "lowers the NLL"),
-        (lambda self, *given: (mean(*given)[0].detach().requires_grad_(), mean(*given)[1]), "can follow the loss"),
-        (lambda self, *given: (mean(*given)[1], mean(*given)[1]), "scalar"),
-        (lambda self, *given: (mean(*given)[0] / 0, mean(*given)[1]), "finite"),
+        (lambda self, seen: (Mean()(seen)[0], 2 * Mean()(seen)[1]), "log p of its target"),
+        (lambda self, seen: (-Mean()(seen)[0], Mean()(seen)[1]), "lowers the NLL"),
+        (lambda self, seen: (Mean()(seen)[0].detach().requires_grad_(), Mean()(seen)[1]), "can follow the loss"),
+        (lambda self, seen: (Mean()(seen)[1], Mean()(seen)[1]), "scalar"),
+        (lambda self, seen: (Mean()(seen)[0] / 0, Mean()(seen)[1]), "finite"),
     ],
 )
 def test_a_wrong_loss_is_found(call, rule):

@@ -10,7 +10,8 @@ from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import token_log_probs
 from elman.network.output.contexts import Contexts
-from elman.objective.penalties import Balance, Seen
+from elman.objective.criteria import Seen
+from elman.objective.penalties import Balance
 from support import networks
 
 TOKENS = np.random.default_rng(0).integers(0, 7, 61)

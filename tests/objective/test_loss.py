@@ -6,9 +6,9 @@ import torch
 from elman import config
 from elman.data.batches import Batch
 from elman.learning.bptt import bptt
-from elman.objective.criteria import Sum
+from elman.objective.criteria import Seen, Sum
 from elman.objective.loss import Objective, build_objective
-from elman.objective.penalties import Activation, Balance, Seen, TemporalActivation
+from elman.objective.penalties import Activation, Balance, TemporalActivation
 from support import networks
 
 STEPS, ROWS = 5, 6

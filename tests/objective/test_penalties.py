@@ -11,7 +11,8 @@ from elman.learning.update import build_update
 from elman.network.build import build_model
 from elman.network.cores.core import Trace
 from elman.network.output.contexts import Contexts
-from elman.objective.penalties import Activation, Balance, Seen, TemporalActivation
+from elman.objective.criteria import Seen
+from elman.objective.penalties import Activation, Balance, TemporalActivation
 from reference import penalties as reference
 
 STEPS, ROWS = 5, 3

@@ -156,11 +156,11 @@ class Criterion(Part, frozen=True):
 
     folder = "elman.objective.criteria"
 
-    def __call__(self, output: Any, contexts: Any, batch: Any, counted: Any) -> tuple[Any, Any]:
-        """A scalar to differentiate, and the NLL (nats) of every target [T, B], detached, which is reported.
+    def __call__(self, seen: Any) -> tuple[Any, Any]:
+        """From `elman.objective.criteria.Seen` a scalar, and the NLL (nats) of every target [T, B], detached.
 
-        `output` is the `OutputLayer` that gives log-probabilities from the contexts, `counted` [T, B] is 1 where a
-        position counts and 0 elsewhere. Of columns that are a part of a batch (`batch.whole`): their share.
+        The scalar is differentiated, the NLLs are reported. Of columns that are a part of a batch it is their share of
+        the batch's (`batch.share`, `batch.whole`).
         """
         raise NotImplementedError
 
@@ -175,7 +175,7 @@ class Penalty(Part, frozen=True):
         """Raise UserError where it is not defined for a network, or would do nothing."""
 
     def __call__(self, seen: Any) -> Any:
-        """The penalty over a window (`elman.objective.penalties.Seen`) at the positions that count, weight included.
+        """The penalty over a window (`elman.objective.criteria.Seen`) at the positions that count, weight included.
 
         Of columns that are a part of a batch it is their share of the batch's (`batch.share`, `batch.whole`).
         """

@@ -13,6 +13,7 @@ from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.objective import penalties
+from elman.objective.criteria import Seen
 
 
 class Loss(NamedTuple):
@@ -43,11 +44,10 @@ class Objective:
 
     def of_trace(self, model: LanguageModel, trace: Trace, batch: Batch) -> Loss:
         """The loss of `batch`, given the trace of the core of `model` over its inputs."""
-        contexts = model.output.contexts(trace)
-        counted = trace.top.new_ones(trace.top.shape[:2]) if batch.mask is None else batch.mask.to(trace.top.dtype)
-        objective, each = self.criterion(model.output, contexts, batch, counted)
+        seen = Seen(model, trace, model.output.contexts(trace), batch)
+        counted = seen.counted
+        objective, each = self.criterion(seen)
         nll_sum = (each * counted).sum()
-        seen = penalties.Seen(model, trace, contexts, batch)
         penalty = sum([of(seen) for of in self.penalties], objective.new_zeros(()))
         return Loss(objective + penalty, nll_sum, counted.sum(), penalty.detach())
 

@@ -5,7 +5,7 @@ alone; tiers 1 and 2 are trained for with a hinge on their value. A model has th
 stability` reports it, not because it was trained with the penalty.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import torch
@@ -14,24 +14,15 @@ from torch import Tensor
 from elman import config
 from elman.config.record import Rate
 from elman.config.training import Penalty
-from elman.data.batches import Batch, Whole, pairs_of
+from elman.data.batches import Whole, pairs_of
 from elman.errors import UserError
-from elman.network.cores.core import Trace
 from elman.network.cores.stack import layers_of, slope_of, stack_of
 from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Contexts, MixtureContexts
+from elman.network.output.contexts import MixtureContexts
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of
-
-
-class Seen(NamedTuple):
-    """A window, and what a model made of it."""
-
-    model: LanguageModel
-    trace: Trace
-    contexts: Contexts
-    batch: Batch
+from elman.objective.criteria import Seen
 
 
 class Activation(Penalty, frozen=True, tag="ar"):

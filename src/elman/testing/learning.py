@@ -16,8 +16,8 @@ from elman.learning.projections.projector import Projector
 from elman.network.build import tiny_model
 from elman.network.model import LanguageModel
 from elman.network.state import leaves
+from elman.objective.criteria import Seen
 from elman.objective.loss import Objective
-from elman.objective.penalties import Seen
 from elman.testing.modules import same
 
 STEPS, ROWS, WORDS = 5, 4, 7
@@ -46,8 +46,7 @@ def check_loss(criterion: Criterion, *, seed: int = 0) -> None:
 
     def of(batch: Batch) -> tuple[Tensor, Tensor]:
         trace, _ = model.trace(batch.inputs, model.begin(batch.num_columns))
-        counted = torch.ones(batch.targets.shape) if batch.mask is None else batch.mask
-        return criterion(model.output, model.output.contexts(trace), batch, counted.double())
+        return criterion(Seen(model, trace, model.output.contexts(trace), batch))
 
     for batch in (plain, masked):
         value, each = of(batch)

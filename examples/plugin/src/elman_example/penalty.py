@@ -4,7 +4,7 @@ from torch import Tensor
 
 from elman.config.training import Penalty
 from elman.data.batches import Whole, pairs_of
-from elman.objective.penalties import Seen
+from elman.objective.criteria import Seen
 
 
 class NormStabiliser(Penalty, frozen=True, tag="norm-stabiliser"):
