@@ -106,8 +106,13 @@ def built(record: Any, expected: type, *surroundings: Any) -> Any:
     part = calling(what, lambda: record.build(*surroundings))
     if not isinstance(part, expected):
         name = f"{expected.__module__}.{expected.__qualname__}"
-        raise UserError(f"{what}: its build returned {part!r:.60}, not an {name}")
+        raise wrong(record, f"its build returned {part!r:.60}, not an {name}")
     return part
+
+
+def wrong(record: Any, told: str) -> UserError:
+    """The error that what the code of a record returned is wrong, which names its plug-in."""
+    return UserError(f"{name_of(record) or tag_of(record)}: {told}")
 
 
 def place_of(error: BaseException) -> str:

@@ -8,6 +8,7 @@ from msgspec import Meta
 from torch import Tensor
 
 from elman import config
+from elman.config.plugins import wrong
 from elman.config.training import Constraint
 from elman.errors import UserError
 from elman.learning.checkpoint import under
@@ -82,6 +83,8 @@ class ConstrainedCore:
         self.layers, self.with_input = layers_of(core), recipe.input
         places = [False] * len(self.layers) + [True] * len(self.layers) * self.with_input
         self.projectors: list[Projector] = [recipe.projector(of_input=of_input) for of_input in places]
+        if others := [one for one in self.projectors if not isinstance(one, Projector)]:
+            raise wrong(recipe, f"its projector is {others[0]!r:.60}, not a Projector")
         self._sums: dict[str, list[int]] = {}
         self._calls = 0
 

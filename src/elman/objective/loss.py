@@ -7,6 +7,7 @@ from torch import Tensor
 
 from elman import config
 from elman.config.parts import part_of
+from elman.config.plugins import wrong
 from elman.config.training import Criterion, Penalty
 from elman.data.batches import Batch
 from elman.network.cores.core import Trace
@@ -46,10 +47,19 @@ class Objective:
         """The loss of `batch`, given the trace of the core of `model` over its inputs."""
         seen = Seen(model, trace, model.output.contexts(trace), batch)
         counted = seen.counted
-        objective, each = self.criterion(seen)
+        found = self.criterion(seen)
+        if not isinstance(found, tuple) or len(found) != 2 or getattr(found[1], "shape", None) != counted.shape:
+            raise wrong(self.criterion, "its call must return a loss and the NLL [T, B] of the targets")
+        objective, each = _scalar(self.criterion, found[0]), found[1]
         nll_sum = (each * counted).sum()
-        penalty = sum([of(seen) for of in self.penalties], objective.new_zeros(()))
+        penalty = sum([_scalar(one, one(seen)) for one in self.penalties], objective.new_zeros(()))
         return Loss(objective + penalty, nll_sum, counted.sum(), penalty.detach())
+
+
+def _scalar(part: Criterion | Penalty, value: object) -> Tensor:
+    if not isinstance(value, Tensor) or value.ndim:
+        raise wrong(part, f"its call must return a scalar tensor, not {value!r:.60}")
+    return value
 
 
 def build_objective(recipe: config.Training) -> Objective:
