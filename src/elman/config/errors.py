@@ -113,8 +113,8 @@ def _allowed(kind: Any) -> str:
             records, alone = _records(kind), names_alone(cls)
             names = [str(one.tag) for one in records if one.tag is not None and one.tag not in alone]
             tables = [_table(names)] if names or (records and not alone) else []
-            alone = alone if records else allowed(cls)
-            return " or ".join([*([f"one of {', '.join(map(_shown, alone))}"] if alone else []), *tables])
+            listed = alone if records else allowed(cls)
+            return " or ".join([*([f"one of {', '.join(map(_shown, listed))}"] if listed else []), *tables])
         case inspect.StructType(tag=tag):
             return _table([] if tag is None else [str(tag)])
         case inspect.DictType(key_type=key, value_type=value):

@@ -165,7 +165,8 @@ def _with_keys(record: type, added: tuple[type, ...]) -> type[Record]:
         (tag_of(one).replace("-", "_"), one | msgspec.UnsetType, msgspec.field(default=msgspec.UNSET, name=tag_of(one)))
         for one in added
     ]
-    return msgspec.defstruct(record.__name__, fields, bases=(record,), frozen=True, kw_only=True)
+    made: Any = msgspec.defstruct(record.__name__, fields, bases=(record,), frozen=True, kw_only=True)
+    return made
 
 
 class _Later(type):
@@ -182,6 +183,11 @@ def later(place: str) -> type:
     return _Later(place.partition(":")[2], (), {"place": place})
 
 
+def keyed(record: type, family: type) -> type:
+    """The type of a field that takes a record, to whose keys plug-ins add the members of a family by their kinds."""
+    return _Keyed(record.__name__, (), {"record": record, "family": family})
+
+
 class _Name(type):
     """The type of a field that takes one of the names in a table, to which plug-ins add."""
 
@@ -194,10 +200,8 @@ class _Name(type):
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    U = TypeVar("U")
     OneOf: TypeAlias = Annotated[T, "a member of the family T"]
     Named: TypeAlias = Annotated[str | T, "a member of the family T, or its kind"]
-    Keyed: TypeAlias = Annotated[T, U, "the record T, to which plug-ins add members of a family"]
     Activation: TypeAlias = str
 else:
     Activation = _Name("Activation", (), {"table": "elman.network.output.activation:ACTIVATIONS"})
@@ -213,12 +217,6 @@ else:
 
         def __class_getitem__(cls, family: type) -> _Named:
             return _Named(family.__name__, (), {"family": family})
-
-    class Keyed:
-        """`Keyed[Record, Family]` is the annotation of a field with keys to which plug-ins add members of a family."""
-
-        def __class_getitem__(cls, of: tuple[type, type]) -> _Keyed:
-            return _Keyed(of[0].__name__, (), {"record": of[0], "family": of[1]})
 
 
 def convert(raw: Any, record: type[T]) -> T:
@@ -274,5 +272,5 @@ def names_alone(kind: type) -> list[str]:
     """The kinds that may stand without a table in a field of this type: those of members that need no keys."""
     if not isinstance(kind, _Named):
         return []
-    found = members(kind.family).items()
-    return [tag for tag, member in found if not any(one.required for one in msgspec.structs.fields(member))]
+    found: dict[str, Any] = members(kind.family)
+    return [tag for tag, member in found.items() if not any(one.required for one in msgspec.structs.fields(member))]

@@ -10,14 +10,12 @@ A record is a frozen member of a family of `elman.config.parts` with a tag of it
 written in every recipe.
 """
 
-import contextlib
 import importlib.util
 import itertools
 import os
-import shlex
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import resolve_name
@@ -27,7 +25,7 @@ from typing import Any
 import msgspec
 
 from elman.config.parts import is_member, register, tag_of, unregister
-from elman.errors import UserError, command, notice
+from elman.errors import UserError, command
 from elman.files import sha256_file
 
 VARIABLE = "ELMAN_PLUGINS"
@@ -70,9 +68,6 @@ _added: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
 _owners: dict[Any, str] = {}
 """By type of record, and by activation: the plug-in that added it."""
 
-_told: set[tuple[str, str]] = set()
-"""Of which plug-ins, recorded and loaded, it has been said that they differ."""
-
 _roots: list[str] = []
 """The files of plug-ins, and the folders of their packages."""
 
@@ -80,6 +75,11 @@ _roots: list[str] = []
 def added(group: str) -> Mapping[str, Any]:
     """What plug-ins have added to a group, by name."""
     return _added[group]
+
+
+def owner_of(part: Any) -> str | None:
+    """The name of the plug-in that added a type of record or an activation; None where it is one of elman's own."""
+    return _owners.get(part)
 
 
 def name_of(record: Any) -> str | None:
@@ -95,7 +95,7 @@ def calling(what: str, call: Callable[[], Any]) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{what}: {place_of(error)}{_message(error)}") from error
+        raise UserError(f"{what}: {place_of(error)}{_told(error)}") from error
 
 
 def built(record: Any, expected: type, *surroundings: Any) -> Any:
@@ -125,80 +125,7 @@ def place_of(error: BaseException) -> str:
 def blame(error: BaseException) -> str | None:
     """One line about an error that arose in the code of a plug-in; None where no plug-in took part."""
     place = place_of(error)
-    return f"a plug-in fails at {place}{_message(error)}" if place and isinstance(error, Exception) else None
-
-
-def used(recipe: Any) -> list[Source]:
-    """The plug-ins to which the parts of a recipe belong, in the order of loading."""
-    owners = set(_owners_in(recipe))
-    return [one for one in loaded if one.name in owners]
-
-
-def _owners_in(value: Any, key: str = "") -> Iterator[str | None]:
-    yield _owners.get(type(value))
-    if isinstance(value, msgspec.Struct):
-        for name, part in msgspec.structs.asdict(value).items():
-            yield from _owners_in(part, name)
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _owners_in(part, key)
-    elif key == "activation" and value in _added["activations"]:
-        yield _owners[_added["activations"][value]]
-    elif key == "loss" and value in _added["losses"]:
-        yield _owners[_added["losses"][value]]
-
-
-def recorded(sources: Sequence[Source], *, places: bool = True) -> list[dict[str, str]]:
-    """Plug-ins as a recipe or a model records them; without `places` a file by its name alone."""
-    names = [one.name if places else Path(one.name).name for one in sources]
-    return [{"name": name, "version": one.version} for name, one in zip(names, sources, strict=True)]
-
-
-@contextlib.contextmanager
-def needed(reader: str, table: Any) -> Iterator[None]:
-    """While something is read that was written with the plug-ins of a table that `recorded` gave; None: with none.
-
-    Raises UserError in place of a msgspec.ValidationError where one of them is not loaded. Where it is loaded in
-    another version a line on standard error says so.
-    """
-    try:
-        sources = [] if table is None else msgspec.convert(table, list[Source])
-    except msgspec.ValidationError as error:
-        raise UserError(f"{reader}: plugins: no list of plug-ins with their names and versions ({error})") from None
-    others = [(one, _loaded_as(one)) for one in sources]
-    for one, other in others:
-        if other is not None and other.version != one.version and (one.version, other.version) not in _told:
-            _told.add((one.version, other.version))
-            notice(f"{reader}: written with the plug-in {_shown(one)}; here it is {_shown(other)}, which may differ")
-    try:
-        yield
-    except msgspec.ValidationError:
-        missing = next((one for one, other in others if other is None), None)
-        if missing is None:
-            raise
-        raise UserError(f"{reader} needs the plug-in {_shown(missing)}: {_cure(missing)}") from None
-
-
-def _loaded_as(source: Source) -> Source | None:
-    """The plug-in that is loaded in the place of one: the same, or one of its name."""
-    same = [one for one in loaded if one.version == source.version and _is_file(one) and _is_file(source)]
-    return next(iter([*same, *(one for one in loaded if Path(one.name).name == Path(source.name).name)]), None)
-
-
-def _is_file(source: Source) -> bool:
-    return source.name.endswith(".py")
-
-
-def _shown(source: Source) -> str:
-    return f"{source.name} ({source.version:.12})" if _is_file(source) else f"{source.name} {source.version}"
-
-
-def _cure(source: Source) -> str:
-    """How a plug-in that is not loaded is given."""
-    if not _is_file(source):
-        return f"pip install {source.name}=={source.version}"
-    file = shlex.quote(source.name)
-    return f"add --plugin {file}, or in Python set {VARIABLE}={file} before elman is imported"
+    return f"a plug-in fails at {place}{_told(error)}" if place and isinstance(error, Exception) else None
 
 
 def resuming(name: str, out: Path) -> str:
@@ -262,7 +189,7 @@ def _module(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise UserError(f"--plugin {path}{_line_in(error, str(path))}: {_message(error)}") from error
+        raise UserError(f"--plugin {path}{_line_in(error, str(path))}: {_told(error)}") from error
     return module
 
 
@@ -273,7 +200,7 @@ def _load_entry(group: str, point: EntryPoint) -> None:
         part = point.load()
     except Exception as error:
         raise UserError(
-            f"the plug-in {package} ({point.value}) cannot be loaded: {_message(error)}; mend it, or pip uninstall"
+            f"the plug-in {package} ({point.value}) cannot be loaded: {_told(error)}; mend it, or pip uninstall"
             f" {package}"
         ) from error
     if (file := sys.modules[point.module.partition(".")[0]].__file__) is not None:
@@ -283,7 +210,7 @@ def _load_entry(group: str, point: EntryPoint) -> None:
         loaded.append(source)
 
 
-def _message(error: Exception) -> str:
+def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

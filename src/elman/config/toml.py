@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import tomli_w
 
-from elman.config import plugins
 from elman.config.errors import explain
 from elman.config.parts import convert
 from elman.config.recipe import Recipe
+from elman.config.remembered import needed, recorded, used
 from elman.errors import UserError, did_you_mean
 from elman.files import expanded, shipped_folder
 from elman.formats import parse_toml, require_modest
@@ -65,7 +65,7 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
         raise UserError(f"{source}: {error}") from None
     raw = dict(raw)
     try:
-        with plugins.needed(source, raw.pop("plugins", None)):
+        with needed(source, raw.pop("plugins", None)):
             recipe = convert(raw, Recipe)
     except msgspec.ValidationError as error:
         raise UserError(f"{source}: {explain(error, Recipe, raw)}") from None
@@ -82,8 +82,8 @@ def dump_recipe(recipe: Recipe, *, places: bool = True) -> str:
     Without `places` a plug-in that is a file is recorded by its name alone.
     """
     values = _without_none(msgspec.to_builtins(recipe, str_keys=True))
-    needed = plugins.recorded(plugins.used(recipe), places=places)
-    return tomli_w.dumps(values | ({"plugins": needed} if needed else {}))
+    table = recorded(used(recipe), places=places)
+    return tomli_w.dumps(values | ({"plugins": table} if table else {}))
 
 
 def decisive(recipe: Recipe) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """Training: windows, learning rules, optimisers, schedules, averaging, penalties, constraints and fine-tuning."""
 
 from pkgutil import resolve_name
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
-from elman.config.parts import Keyed, Named, OneOf, Part, default
+from elman.config.parts import Named, OneOf, Part, default, keyed
 from elman.config.record import Count, Fraction, NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
 
 
@@ -37,7 +37,7 @@ class Rule(Part, frozen=True):
 
     @property
     def stepwise(self) -> bool:
-        """Whether it processes a window step by step, which needs dropout that is drawn anew, and no source."""
+        """Whether it processes a window step by step, which excludes sources and dropout."""
         return True
 
     def build(self) -> Any:
@@ -198,14 +198,21 @@ class Penalties(Record, frozen=True):
     gradient_norm: NonNegative = 0.0
 
 
-class Constraint(Part, frozen=True):
-    """A set in which the recurrent matrices of layers stay: after every step they are projected onto it.
+if TYPE_CHECKING:
+    OpenPenalties: TypeAlias = Penalties
+else:
+    OpenPenalties = keyed(Penalties, Penalty)
 
-    `input`: whether the matrices that read the inputs are constrained, too.
-    """
+
+class Constraint(Part, frozen=True):
+    """A set in which the recurrent matrices of layers stay: after every step they are projected onto it."""
 
     folder = "elman.learning.constraint"
-    input: ClassVar[bool] = False
+
+    @property
+    def of_inputs(self) -> bool:
+        """Whether the matrices that read the inputs are constrained, too."""
+        return False
 
     def check(self, cells: Any) -> None:
         """Raise UserError where it does not suit layers of cells with these names."""
@@ -265,7 +272,7 @@ class Training(Record, frozen=True):
     clip_by: Literal["global", "tensor", "value"] = "global"
     weight_decay: NonNegative = 0.0
     l1: NonNegative = 0.0
-    penalties: Keyed[Penalties, Penalty] = Penalties()
+    penalties: OpenPenalties = Penalties()
     constraint: OneOf[Constraint] | None = None
     log_spectrum: bool | None = None
     fine_tune: FineTune | None = None

@@ -16,8 +16,8 @@ from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel, Pre
 from transformers.utils.generic import ModelOutput
 
 from elman import config
-from elman.config import plugins
 from elman.config.parts import convert
+from elman.config.remembered import needed
 from elman.config.text import TextOptions
 from elman.data.text import subwords
 from elman.data.text.reading import TextReader
@@ -52,7 +52,7 @@ class ElmanConfig(PretrainedConfig):
     @property
     def recipe(self) -> config.Model:
         """The network as a recipe has it; raises UserError where a plug-in is missing."""
-        with plugins.needed(self.name_or_path or "the model", self.plugins):
+        with needed(self.name_or_path or "the model", self.plugins):
             return convert(self.network, config.Model)
 
 

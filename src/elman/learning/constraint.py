@@ -41,6 +41,11 @@ class Spectral(Constraint, frozen=True, tag="spectral"):
     step_norm: Literal["frobenius", "spectral"] = "frobenius"
     compare_norms: bool = False
 
+    @property
+    def of_inputs(self) -> bool:
+        """As the key `input` says."""
+        return self.input
+
     def check(self, cells: Set[str]) -> None:
         """Raise UserError where a bound has to be set and is not."""
         if self.bound is None and "elman" in cells:
@@ -80,7 +85,7 @@ class ConstrainedCore:
     """A constraint on the blocks of a core of layers of one cell, with counts for the log."""
 
     def __init__(self, core: StackCore, recipe: Constraint) -> None:
-        self.layers, self.with_input = layers_of(core), recipe.input
+        self.layers, self.with_input = layers_of(core), recipe.of_inputs
         places = [False] * len(self.layers) + [True] * len(self.layers) * self.with_input
         self.projectors: list[Projector] = [recipe.projector(of_input=of_input) for of_input in places]
         if others := [one for one in self.projectors if not isinstance(one, Projector)]:

@@ -70,7 +70,7 @@ def check_loss(criterion: Criterion, *, seed: int = 0) -> None:
 def check_penalty(penalty: Penalty, model: LanguageModel | None = None, *, seed: int = 0) -> None:
     """A penalty: a scalar in proportion to its weight, with a gradient, what a mask leaves out, and parts of a batch.
 
-    `model` is one on 7 words for which it is defined; None: a small LSTM. Its weights are drawn anew.
+    `model` is one on 7 words for which it is defined; None: a small LSTM. Its weights are drawn again.
     """
     model, plain, masked = _window(model, seed)
     penalty.check(model)
@@ -194,8 +194,7 @@ def check_constraint(
 ) -> None:
     """A constraint: what is projected is inside and stays, in place, also as a view; the same after a restoration.
 
-    `inside` says whether a matrix fulfils the constraint. Sets that scaling down does not leave must keep what is in
-    them as it is.
+    `inside` determines whether a matrix fulfils the constraint; where small matrices do, they must be kept as they are.
     """
     for shape in ((6, 6), (8, 5)) if of_input else ((6, 6),):
         torch.manual_seed(seed)

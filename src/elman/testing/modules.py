@@ -135,19 +135,18 @@ def _outcomes(kind: str, number: int) -> tuple[Tensor, float]:
 
 def _check_nll(choice: Conditional, context: Tensor, prior: Tensor, target: Tensor) -> None:
     weight = torch.linspace(0.0, 1.0, len(target), dtype=torch.float64)
-    results = []
-    for fast in (True, False):
-        given = [context.clone().requires_grad_(), prior.clone().requires_grad_()]
-        if fast:
-            total, each = choice.mixture_nll(*given, target, weight)
-        else:
-            each = -torch.logsumexp(given[1] + choice.log_prob(given[0], target), dim=-1)
-            total, each = (weight * each).sum(), each.detach()
-        assert not each.requires_grad, "each NLL is detached"
-        weights = [parameter for parameter in choice.parameters() if parameter.requires_grad]
-        gradients = torch.autograd.grad(total, [*weights, *given], allow_unused=True, materialize_grads=True)
-        results.append([total, each, *gradients])
-    same(*results, "mixture_nll is the NLL of the mixture, its gradients too")
+    vectors, log_prior = context.clone().requires_grad_(), prior.clone().requires_grad_()
+    inputs = [*(parameter for parameter in choice.parameters() if parameter.requires_grad), vectors, log_prior]
+
+    def gradients(total: Tensor) -> Sequence[Tensor]:
+        return torch.autograd.grad(total, inputs, allow_unused=True, materialize_grads=True)
+
+    total, each = choice.mixture_nll(vectors, log_prior, target, weight)
+    assert not each.requires_grad, "each NLL is detached"
+    ours = [total, each, *gradients(total)]
+    plain = -torch.logsumexp(log_prior + choice.log_prob(vectors, target), dim=-1)
+    whole = (weight * plain).sum()
+    same(ours, [whole, plain.detach(), *gradients(whole)], "mixture_nll is the NLL of the mixture, its gradients too")
 
 
 def _check_draws(choice: Drawn, context: Tensor, outcomes: Tensor, probability: Tensor, seed: int) -> None:
@@ -177,7 +176,7 @@ def check_context(record: config.Contexts, dims: Sequence[int] = (3, 5, 4), *, s
     levels = tuple(torch.randn(STEPS, ROWS, width, dtype=torch.float64) for width in dims)
 
     def read(*levels: Tensor) -> tuple[Tensor, Tensor]:
-        return layer(Trace(levels, levels))  # type: ignore[no-any-return]
+        return layer(Trace(levels, levels))
 
     vectors, log_prior = unchanged(read, *levels)
     assert vectors.shape == (STEPS, ROWS, vectors.shape[2], layer.size), "vectors are [T, B, K, size]"
