@@ -8,7 +8,7 @@ from elman import config
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Attenuated, Lookback, WholeWindow
-from elman.learning.rules import build_learner
+from elman.learning.update import build_learner
 from elman.network.build import build_model
 from elman.objective.loss import Objective
 from elman.study.lab.networks import learning_rule

@@ -13,8 +13,8 @@ from elman.learning.bptt import Lookback, WholeWindow
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.rtrl import RTRL, cost
-from elman.learning.rules import build_learner
 from elman.learning.single_step import OneStep
+from elman.learning.update import build_learner
 from elman.network import matmul
 from elman.network.build import build_model
 from elman.network.encoders.encoder import build_encoder

@@ -6,22 +6,29 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import torch
 from torch import Tensor, nn
 
 from elman import config
 from elman.config.plugins import built
 from elman.data.batches import Batch
+from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.averaging import Average, share_of
 from elman.learning.bptt import Learner
 from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
+from elman.learning.gradient_norm import GradientNorm
 from elman.learning.optimisers import Optimiser
 from elman.learning.progress import averages_at_once
-from elman.learning.rules import build_learner
+from elman.learning.sentences import Tagging
 from elman.learning.slices import Slices
 from elman.learning.team import ALONE, Team
+from elman.learning.trees import ThroughStructure
+from elman.network.cores.jordan import Jordan
+from elman.network.cores.recursive import Recursive
+from elman.network.cores.sentence import Sentence
 from elman.network.device import random_states, restore_random_states
 from elman.network.model import LanguageModel
 from elman.network.precision import Precision, products_in
@@ -235,6 +242,39 @@ def build_optimiser(training: config.Training, model: LanguageModel) -> Optimise
     matrices = [matrix for matrix in model.core.parameters() if matrix.requires_grad and matrix.ndim == 2]
     found: Optimiser = built(training.optimiser, Optimiser, parameters, matrices, training.weight_decay)
     return found
+
+
+def build_learner(training: config.Training, model: config.Model) -> Learner:
+    """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
+    if isinstance(model.core, Recursive):
+        return ThroughStructure(training.margin)
+    if isinstance(model.core, Sentence):
+        return Tagging()
+    weight = training.penalties.gradient_norm
+    if weight or training.rule.stepwise:
+        _require_single_steps(model)
+    rule: Learner = built(training.rule, Learner)
+    return GradientNorm(rule, weight) if weight else rule
+
+
+def _require_single_steps(model: config.Model) -> None:
+    """Refuse what needs whole windows: a source, dropout masks held over time."""
+    stepwise = "training.rule and training.penalties.gradient_norm process a window step by step"
+    if model.source is not None:
+        raise UserError(
+            f"{stepwise}, but a source is read as a whole: with model.source use the rule bptt without steps or"
+            " attenuation, and gradient_norm = 0"
+        )
+    parts: list[tuple[str, msgspec.Struct]] = [("encoder", model.encoder), ("core", model.core)]
+    if isinstance(model.core, Jordan) and model.core.feedback == "output":
+        parts.append(("output.contexts", model.output.contexts))  # what is fed back
+    for part, record in parts:
+        for name in record.__struct_fields__:
+            if "drop" in name and getattr(record, name):
+                raise UserError(
+                    f"{stepwise}, which model.{part}.{name} does not allow: set it to 0, or use the rule bptt without"
+                    " steps or attenuation, and gradient_norm = 0"
+                )
 
 
 @torch.no_grad()

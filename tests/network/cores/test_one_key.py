@@ -11,7 +11,7 @@ from elman import config
 from elman.cli import application
 from elman.config.parts import members
 from elman.data.batches import Batch
-from elman.learning.rules import build_learner
+from elman.learning.update import build_learner
 from elman.network.build import build_model
 from elman.objective.loss import Objective
 
