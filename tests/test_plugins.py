@@ -19,6 +19,7 @@ from support.commands import refusal
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
+SOURCE = Path(testing.__file__).parents[2]
 
 FILE = """
 from typing import ClassVar
@@ -125,7 +126,10 @@ def elman_in_turn(*commands, installed):
 
 def process(*arguments, installed=(), **changes):
     environment = {name: value for name, value in os.environ.items() if name != "ELMAN_PLUGINS"}
-    environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *map(str, installed)]), **changes}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join([str(SOURCE), *map(str, installed)]),
+        **changes,
+    }
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
 

@@ -77,10 +77,8 @@ def test_a_penalty_is_a_key_and_is_counted(added):
 
 
 def test_a_penalty_without_weight_is_left_out(added):
-    assert (
-        build_objective(parse_recipe(tables(penalties={"sparse-units": {"weight": 0}}), "here").training).penalties
-        == ()
-    )
+    recipe = parse_recipe(tables(penalties={"sparse-units": {"weight": 0}}), "here")
+    assert build_objective(recipe.training).penalties == ()
 
 
 @pytest.mark.parametrize("loss", ["twice", {"kind": "twice"}])
