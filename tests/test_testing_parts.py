@@ -150,7 +150,7 @@ def test_no_part_of_training_is_left_out(group):
 
 
 def test_every_claim_keeps_the_rules():
-    for claim in list(claims.CLAIMS.values())[::7]:
+    for claim in claims.CLAIMS.values():
         testing.check_claim(claim)
 
 
@@ -657,17 +657,23 @@ def test_a_projection_that_leaves_its_matrix_is_found():
         testing.check_constraint(constraint(beside), below(1.0))
 
 
+class AllMetrics:
+    def __contains__(self, name):
+        return True
+
+
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
         ({"sentence": ""}, "a sentence, with the place"),
         ({"comparisons": ()}, "decided by comparisons"),
         ({"measure": SimpleNamespace(metrics={}, function=None)}, "is compared, and not measured"),
+        ({"measure": SimpleNamespace(metrics=AllMetrics(), function=None)}, "nothing measures the runs"),
         ({"arms": (SimpleNamespace(label="none", at=lambda scale: None),)}, "exists at no scale"),
     ],
 )
 def test_a_wrong_claim_is_found(changes, rule):
-    claim = next(iter(claims.CLAIMS.values()))
+    claim = next(one for one in claims.CLAIMS.values() if one.measure.function is not None)
     facts = {field.name: getattr(claim, field.name) for field in dataclasses.fields(claim)}
     with pytest.raises(AssertionError, match=rule):
         testing.check_claim(SimpleNamespace(**facts | changes))

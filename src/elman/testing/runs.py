@@ -76,11 +76,9 @@ def check_claim(claim: Claim) -> None:
         assert forms, f"the arm {arm.label!r} exists at no scale"
         for form in forms:
             if isinstance(form, Source):
+                assert claim.measure.function is not None, f"nothing measures the runs of the arm {arm.label!r}"
                 form.at(0)
             else:
                 assert isinstance(form, Computation)
                 assert callable(form.function), f"the function of the arm {arm.label!r} is called with a seed"
-                assert claim.measure.function is None, (
-                    "a claim whose arms are computations measures nothing beside them"
-                )
                 assert isinstance(form.constants, dict), "the fields of a computation are what can be set"
