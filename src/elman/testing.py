@@ -18,7 +18,7 @@ from torch import Tensor
 
 from elman.config.recipe import Recipe
 from elman.learning.checkpoint import digest_of, load
-from elman.learning.log import Watcher
+from elman.learning.folder import Watcher
 from elman.learning.progress import Progress
 from elman.network.cells.cell import Cell, LayerState, unroll
 from elman.network.cores.layer import Layer

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from elman.learning.log import Watcher
+from elman.learning.folder import Watcher
 
 
 def terminate():

@@ -15,7 +15,7 @@ from elman.config.toml import flatten
 from elman.errors import UserError, first_line, notice
 from elman.files import json_text, write_atomic
 from elman.formats import parse_json
-from elman.learning.log import Watcher
+from elman.learning.folder import Watcher
 from elman.learning.progress import Progress
 
 STATE = "tracking.json"
