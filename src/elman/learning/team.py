@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, distributed
 
 from elman.errors import UserError
+from elman.formats import read_json
 
 if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import Store
@@ -153,6 +154,22 @@ def launch() -> str | None:
         return None
     logs, given = Path(os.environ.get("TORCHELASTIC_ERROR_FILE", "")).parts, os.environ["TORCHELASTIC_RUN_ID"]
     return logs[-4] if _machines() == 1 and len(logs) > 4 else given if given != "none" else None
+
+
+def continues(out: Path) -> bool:
+    """Whether the run in `out` was begun by this call of torchrun, which has started the processes again."""
+    name = launch()
+    if name is None or not (out / "recipe.toml").is_file():
+        return False
+    begun = read_json(out / "environment.json")
+    return isinstance(begun, dict) and begun.get("torchrun") == name
+
+
+def own_device(device: torch.device) -> torch.device:
+    """The GPU of this process, where torchrun has started one for each; any other device is shared."""
+    if device.type != "cuda" or device.index is not None or not started_by_torchrun():
+        return device
+    return torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 
 
 def _machines() -> int:

@@ -47,6 +47,9 @@ def build(plan: Plan, progress: Any = None) -> Parts:
     data cannot be used, are others than planned, or do not fit the recipe or the run to start from.
     """
     task = open_task(plan.recipe, plan.source, progress)
+    if plan.measured:
+        chosen = f"training.precision = auto: {plan.recipe.training.precision}"
+        notice(f"{chosen}, by the speed of products on this machine (elman info --machine)")
     plan.require_data(task)
     recipe = plan.recipe if plan.out is None or plan.before is not None else task.recorded_recipe()
     torch.manual_seed(recipe.seed)
@@ -68,16 +71,16 @@ def build(plan: Plan, progress: Any = None) -> Parts:
 class Experiment:
     """A recipe, its data and its run folder; raises UserError where something does not fit, before anything is written.
 
-    The arguments are those of `Plan.new` and, with `resume`, of `Plan.resume`. `settings` are those by which the recipe
-    was changed. `init` is a run folder from whose weights to start, words mapped by their spelling; a resumed run has
-    none. `extras` is kept in the folder: what else a command computes for the run. `lock` is held while it trains and
-    while it writes results, so that one process at a time works in the folder. Of a `team` of processes the first one
-    alone writes; the folder must be there for all of them.
+    The arguments are those of `Plan.new` or, with `resume` or without a recipe, of `Plan.resume`. `settings` are those
+    by which the recipe was changed, `init` is a run folder from whose weights to start, words mapped by their spelling;
+    a resumed run has none. `extras` is kept in the folder: what else a command computes for the run. `lock` is held
+    while it trains and while it writes results, so that one process at a time works in the folder. Of a `team` of
+    processes the first one alone writes; the folder must be there for all of them.
     """
 
     def __init__(
         self,
-        recipe: config.Recipe,
+        recipe: config.Recipe | None,
         out: Path | str,
         *,
         data: str | Path | None = None,
@@ -90,7 +93,7 @@ class Experiment:
         team: Team = ALONE,
     ) -> None:
         how: dict[str, Any] = {"device": device, "init": init, "extras": extras, "team": team}
-        if resume:
+        if recipe is None or resume:
             self.plan = Plan.resume(recipe, out, data, settings=settings, **how)
         else:
             self.plan = Plan.new(recipe, out, data, **how)

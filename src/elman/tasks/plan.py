@@ -12,7 +12,7 @@ from elman.config.output import Output
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, load_recipe, set_keys
 from elman.data.catalog.prepare import is_known
-from elman.errors import UserError, notice
+from elman.errors import UserError
 from elman.files import expanded, require_utf8, require_writable
 from elman.formats import parse_json
 from elman.learning.resumption import split_changes
@@ -41,6 +41,7 @@ class Plan:
         init: a run from whose weights to start.
         extras: what else is computed for the run, by name.
         team: the processes that train the run.
+        measured: the precision was chosen by the speed of this machine.
     """
 
     recipe: Recipe
@@ -52,6 +53,7 @@ class Plan:
     init: Path | None = None
     extras: tuple[str, ...] = ()
     team: Team = ALONE
+    measured: bool = False
 
     @classmethod
     def trial(cls, recipe: Recipe, data: str | Path | None, device: torch.device) -> "Plan":
@@ -78,10 +80,9 @@ class Plan:
         require_free(out)
         _require_start(recipe.model.output, init)
         source = _source(data, lambda: source_of(recipe))
-        if recipe.training.precision == "auto":
+        measured = recipe.training.precision == "auto"
+        if measured:
             recipe = _in_precision(recipe, "bf16" if team.from_first(automatic(place) == "bf16") else "float32")
-            chosen = f"training.precision = auto: {recipe.training.precision}"
-            notice(f"{chosen}, by the speed of products on this machine (elman info --machine)")
         return cls(
             recipe=recipe,
             source=source,
@@ -91,12 +92,13 @@ class Plan:
             init=None if init is None else fetched(init),
             extras=tuple(sorted({*extras})),
             team=team,
+            measured=measured,
         )
 
     @classmethod
     def resume(
         cls,
-        recipe: Recipe,
+        recipe: Recipe | None,
         out: Path | str,
         data: str | Path | None = None,
         *,
@@ -108,14 +110,16 @@ class Plan:
     ) -> "Plan":
         """The rest of a run, which may change the keys of `elman.learning.resumption.CHANGEABLE`.
 
-        The data may have moved, the extras are joined with those of the run, and the run keeps its description unless
-        `settings` changed it. Raises UserError where there is no run, or it cannot go on in this way.
+        Without a recipe it is that of the run under the `settings`, else `settings` are those that changed it. The run
+        keeps its description unless they change it; the data may have moved; the extras are joined with those of the
+        run. Raises UserError where there is no run, or it cannot go on in this way.
         """
         out, place = _writable(out), choose_device(device)
         existing = out / "recipe.toml"
         if not existing.exists():
             raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
         before = load_recipe(existing)
+        recipe = load_recipe(existing, settings) if recipe is None else recipe
         if recipe.training.precision == "auto":
             recipe = _in_precision(recipe, before.training.precision)
         _, changed = split_changes(before, recipe)
@@ -136,7 +140,7 @@ class Plan:
                     f"--resume with --set data.{key}: a run is continued on the data that it was begun with; leave it"
                     " out, and give --data where they are in another place now"
                 )
-        source = _source(data, lambda: recorded_source(out, recipe))
+        source = _source(data, lambda: recorded_source(out, before))
         set_here = {key.partition(".")[0] for key in set_keys(settings)}
         described = {name: getattr(before, name) for name in DESCRIPTIVE if name not in set_here}
         named = before.data.digest is not None and before.data.corpus is not None

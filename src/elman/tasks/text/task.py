@@ -12,9 +12,7 @@ from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
 from elman.data.catalog.prepare import info
-from elman.data.grammar.sample import grammar_folder
 from elman.data.parts import WHOLE, ColumnsOf, Part
-from elman.data.starting_small import training_windows
 from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import open_corpus
@@ -23,20 +21,16 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
-from elman.evaluation.ngram import kneser_ney
-from elman.evaluation.ngram.table import BackoffTable
-from elman.evaluation.ngram.unigram import Unigram
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.jobs import Advance
+from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.tasks.samples import Passage, Sample
 from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
-from elman.tasks.text.vectors import begin_with_cooccurrence
-from elman.tasks.text.warm_start import start_from
 
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
 _CHARACTERS = {"shakespeare": 5_000_000}
@@ -68,6 +62,8 @@ class TextTask(Task):
         assert isinstance(recipe.data, TextData)
         if recipe.data.grammar is None or recipe.data.corpus is not None:
             return recipe.data.corpus
+        from elman.data.grammar.sample import grammar_folder
+
         return str(grammar_folder(recipe.data.grammar))
 
     @classmethod
@@ -99,8 +95,11 @@ class TextTask(Task):
 
     def recorded_recipe(self) -> Recipe:
         """As for all tasks, except that a text which the recipe's grammar generates is named by the grammar alone."""
-        grammar = self.data.grammar
-        generated = grammar is not None and Path(self.source) == grammar_folder(grammar).absolute()
+        if self.data.grammar is None:
+            return super().recorded_recipe()
+        from elman.data.grammar.sample import grammar_folder
+
+        generated = Path(self.source) == grammar_folder(self.data.grammar).absolute()
         return self._naming(None) if generated else super().recorded_recipe()
 
     @property
@@ -110,10 +109,16 @@ class TextTask(Task):
 
     def begin(self, model: LanguageModel) -> None:
         """Vectors of words that stand together, where the recipe asks for them."""
-        begin_with_cooccurrence(self.recipe.model, model, self.corpus.split("train").tokens)
+        encoder = self.recipe.model.encoder
+        if isinstance(encoder, Lookup) and encoder.cooccurrence is not None:
+            from elman.tasks.text.vectors import begin_with_cooccurrence
+
+            begin_with_cooccurrence(encoder.cooccurrence, model, self.corpus.split("train").tokens)
 
     def windows(self, max_extra: int | None) -> Windows:
         """The training text in columns; with starting small, those of each epoch."""
+        from elman.data.starting_small import training_windows
+
         return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
@@ -130,6 +135,8 @@ class TextTask(Task):
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of another run, words mapped by their spelling."""
+        from elman.tasks.text.warm_start import start_from
+
         start_from(model, self.corpus.vocabulary.words, TextRun(folder))
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
@@ -147,6 +154,10 @@ class TextTask(Task):
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
         """Unigram and Kneser-Ney n-gram figures, of the tokens that the recipe counts."""
+        from elman.evaluation.ngram import kneser_ney
+        from elman.evaluation.ngram.table import BackoffTable
+        from elman.evaluation.ngram.unigram import Unigram
+
         skip = int(self.data.evaluation.skip_first)
         train = self.corpus.split("train").tokens
         models: dict[str, Unigram | BackoffTable] = {
