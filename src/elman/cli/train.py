@@ -258,7 +258,6 @@ def _tracked(experiment: "Experiment", track: str | None) -> contextlib.Abstract
 
 
 def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json: bool) -> int:
-    """Print the estimated cost of training."""
     from elman.tasks.estimate import estimate
 
     with progress.counting("timing a few steps") as advance:

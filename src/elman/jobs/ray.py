@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, first_line
-from elman.jobs.job import Outcome, attempt
+from elman.jobs.launching import Outcome, attempt
 
 RESOURCES = ("num_cpus", "num_gpus", "memory")
 """Options of a task; memory in bytes."""
@@ -28,7 +28,6 @@ class RayJob:
         self._ray, self._task = ray, task
 
     def done(self) -> bool:
-        """Whether it has ended."""
         return bool(self._ray.wait([self._task], timeout=0)[0])
 
     def outcome(self) -> Outcome:
@@ -40,7 +39,6 @@ class RayJob:
         return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
 
     def stop(self) -> None:
-        """SIGINT, by which a training saves itself."""
         self._ray.cancel(self._task, force=False)
 
 
@@ -73,7 +71,6 @@ class Ray:
                 raise UserError(f"--ray: {first_line(error)}") from None
 
     def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> RayJob:
-        """Begin a task; it waits until the cluster has room for it."""
         task = self._ray.remote(_attempt_at).options(name=name, max_retries=0, **self._resources)
         self._tasks.append(task.remote(str(Path.cwd()), function, *arguments))
         return RayJob(self._ray, self._tasks[-1])
@@ -87,7 +84,6 @@ class Ray:
 
 
 def _attempt_at(place: str, function: Callable[..., Any], /, *arguments: Any) -> Outcome:
-    """As `attempt`, in the working folder of the driver."""
     os.chdir(place)
     return attempt(function, *arguments)
 

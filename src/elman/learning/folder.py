@@ -80,7 +80,6 @@ class Folder:
 
     @property
     def begun(self) -> bool:
-        """Whether a training has saved something."""
         return self.best.exists or self.checkpoint.exists()
 
     def clear(self) -> None:
@@ -105,7 +104,6 @@ class Folder:
         self._lines = len(kept)
 
     def begin(self, epochs: int, windows: int, progress: Progress) -> None:
-        """Training begins or resumes."""
         self._line_at = self._saved_at = self._counted_to = time.monotonic()
         self._tokens = 0
         for watcher in self.watchers:
@@ -121,7 +119,6 @@ class Folder:
 
     @property
     def due(self) -> bool:
-        """Whether the sums should be read now."""
         return self._unread >= self._steps_between
 
     def read(self, progress: Progress) -> str | None:
@@ -183,7 +180,6 @@ class Folder:
         self._line_at = begun + time.monotonic() - started
 
     def due_to_save(self, minutes: float) -> bool:
-        """Whether the last checkpoint is older than so many minutes."""
         return time.monotonic() - self._saved_at > 60 * minutes
 
     def save(self, progress: Progress, update: Update) -> str:

@@ -88,7 +88,6 @@ class Progress(msgspec.Struct):
     branches: list[float | None] = []
 
     def begin_next_phase(self) -> None:
-        """Move to the first window of the next phase."""
         self.phase += 1
         self.epoch = self.window = self.waited = self.average_count = 0
         self.checks, self.by_epoch = [], []
@@ -148,7 +147,6 @@ class Course:
         self._planned: tuple[int, Sequence[Span]] = (-1, ())
 
     def spans(self, progress: Progress) -> Sequence[Span]:
-        """The windows of the present epoch."""
         number = progress.phase * PHASE + progress.epoch
         if self._planned[0] != number:
             self._planned = (number, self._windows.spans(number))
@@ -161,7 +159,6 @@ class Course:
             yield from self._windows.spans(progress.phase * PHASE + epoch)
 
     def batch(self, span: Span) -> Batch:
-        """The window of a span."""
         return self._windows.batch(span)
 
     def rate_share(self, span: Span) -> float:
@@ -169,7 +166,6 @@ class Course:
         return span.length / self._window.length if self._window.random else 1.0
 
     def epoch(self, progress: Progress) -> float:
-        """Epochs done in this phase, with a fraction."""
         return progress.epoch + progress.window / len(self.spans(progress))
 
 

@@ -38,7 +38,6 @@ Changes = dict[str, tuple[Any, Any]]
 
 
 def described(changes: Changes) -> str:
-    """The changes in one line."""
     return ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
 
 

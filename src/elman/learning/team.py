@@ -93,28 +93,24 @@ class Processes(Team):
             distance *= 2
 
     def any(self, *flags: bool) -> tuple[bool, ...]:
-        """Whether each flag is set in any process."""
         found = torch.tensor(flags, dtype=torch.int32, device=self._device)
         with _noticing_the_end():
             distributed.all_reduce(found, distributed.ReduceOp.MAX)
         return tuple(bool(flag) for flag in found.tolist())
 
     def from_first(self, number: float) -> float:
-        """The number of the first process."""
         found = torch.tensor(number, dtype=torch.float64, device=self._device)
         with _noticing_the_end():
             distributed.broadcast(found, 0)
         return float(found)
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """The tensors of all processes, of one shape, in the order of their ranks."""
         found = [torch.empty_like(tensor) for _ in range(self.size)]
         with _noticing_the_end():
             distributed.all_gather(found, tensor.contiguous())
         return found
 
     def require_same(self, digest: str, what: str) -> None:
-        """Raise UserError where `digest`, in hexadecimal digits, differs between processes."""
         own = torch.frombuffer(bytearray.fromhex(digest), dtype=torch.uint8).to(self._device)
         differing = [rank for rank, one in enumerate(self.gather(own)) if not torch.equal(one, own)]
         if differing:
@@ -124,7 +120,6 @@ class Processes(Team):
             )
 
     def wait(self) -> None:
-        """Return when all processes have come here."""
         self.any(False)
 
 

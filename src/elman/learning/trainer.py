@@ -83,7 +83,6 @@ class Trainer:
         return changes
 
     def record_changes(self, changes: Changes) -> None:
-        """Write changes of the recipe into the metrics and the checkpoint."""
         old, new = ({key: pair[side] for key, pair in changes.items()} for side in (0, 1))
         self._event("recipe", described(changes), old=old, new=new)
         self.save()
@@ -282,7 +281,6 @@ class Trainer:
 
     @property
     def phase(self) -> config.Training:
-        """The recipe of the present phase."""
         return self.phases[self.progress.phase]
 
     def _epoch(self) -> float:

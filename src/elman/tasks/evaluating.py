@@ -87,5 +87,4 @@ class AdaptationSource:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What distinguishes it from other sources, and from other ways to read it."""
         return {"text": self.sha256, "tokens": self.size} | ({"spelled": True} if self.spelled else {})

@@ -158,7 +158,6 @@ class Experiment:
         return results
 
     def attach(self, path: Path) -> None:
-        """Tell those who watch the training of a file about the run in its folder, such as a report."""
         for watcher in self.folder.watchers:
             watcher.attach(path)
 

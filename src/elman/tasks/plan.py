@@ -112,7 +112,7 @@ class Plan:
 
         Without a recipe it is that of the run under the `settings`, else `settings` are those that changed it. The run
         keeps its description unless they change it; the data may have moved; the extras are joined with those of the
-        run. Raises UserError where there is no run, or it cannot go on in this way.
+        run. Raises UserError where there is no run, or it cannot be resumed in this way.
         """
         out, place = _writable(out), choose_device(device)
         existing = out / "recipe.toml"
@@ -207,7 +207,7 @@ def _require_start(output: Output, init: Path | None) -> None:
 
 
 def extras_of(out: Path) -> list[str]:
-    """What else is computed for the run in a folder, as far as it says so."""
+    """What else is computed for the run in a folder; nothing where that is not recorded."""
     try:
         found = parse_json((out / EXTRAS).read_bytes())
     except (OSError, ValueError):

@@ -43,6 +43,4 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """surprisal.json."""
-
     sentence: list[Word] = []

@@ -69,16 +69,13 @@ class TextRun(Run):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What the model reads, and what it chooses from."""
         return self.inputs
 
     @property
     def first(self) -> int:
-        """The symbol that precedes a text."""
         return start_symbol(self.vocabulary)
 
     def corpus(self, data: str | Path | None = None) -> TextCorpus:
-        """The run's corpus, or another one encoded with the run's vocabulary."""
         pieces = self.tokeniser.subwords
         return self.opened(
             data, lambda source: open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces)
@@ -86,7 +83,6 @@ class TextRun(Run):
 
     @staticmethod
     def build(recipe: Recipe, inputs: Vocabulary) -> LanguageModel:
-        """The network of a recipe for this vocabulary, with random weights."""
         return build_model(recipe.model, len(inputs), inputs.counts, inputs.words)
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
@@ -138,7 +134,6 @@ class TextRun(Run):
 
     @functools.cached_property
     def tokeniser(self) -> Tokeniser:
-        """From lines to tokens and back."""
         return Tokeniser(self.options, subwords.load(self.path) if self.options.tokenisation == "subwords" else None)
 
     def reader(
@@ -230,7 +225,6 @@ class TextRun(Run):
         return text.asked(lambda ids, inputs: score_sentences(text.model, ids, self.first, batch_size, inputs))
 
     def begin(self) -> State:
-        """The state of one text that has not begun."""
         return self.model.begin(1)
 
     def step(self, word: str, state: State) -> tuple[Tensor, State]:

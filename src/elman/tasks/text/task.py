@@ -58,7 +58,6 @@ class TextTask(Task):
 
     @classmethod
     def own_source(cls, recipe: Recipe) -> str | None:
-        """The recipe's corpus, or the folder of the text that its grammar generates."""
         assert isinstance(recipe.data, TextData)
         if recipe.data.grammar is None or recipe.data.corpus is not None:
             return recipe.data.corpus
@@ -68,7 +67,6 @@ class TextTask(Task):
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """Training tokens and words of the recipe's own corpus, as published or approximate."""
         data = recipe.data
         assert isinstance(data, TextData)
         if data.grammar is not None:
@@ -104,11 +102,9 @@ class TextTask(Task):
 
     @property
     def first(self) -> int:
-        """The symbol that precedes a text."""
         return start_symbol(self.corpus.vocabulary)
 
     def begin(self, model: LanguageModel) -> None:
-        """Vectors of words that stand together, where the recipe asks for them."""
         encoder = self.recipe.model.encoder
         if isinstance(encoder, Lookup) and encoder.cooccurrence is not None:
             from elman.tasks.text.vectors import begin_with_cooccurrence
@@ -116,25 +112,21 @@ class TextTask(Task):
             begin_with_cooccurrence(encoder.cooccurrence, model, self.corpus.split("train").tokens)
 
     def windows(self, max_extra: int | None) -> Windows:
-        """The training text in columns; with starting small, those of each epoch."""
         from elman.data.starting_small import training_windows
 
         return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
-        """Nats over the tokens of the validation text, in columns."""
         tokens, rules = self.corpus.split("valid").tokens, msgspec.structs.asdict(self.data.evaluation)
         return evaluate(model, ColumnsOf(EvaluationWindows(tokens, self.first, **rules), part))
 
     def write(self, folder: Path) -> None:
-        """vocabulary.tsv, data.json and, of subwords, subwords.model."""
         if self.corpus.subwords is not None:
             write_atomic(folder / subwords.FILE, self.corpus.subwords.model)
         self.corpus.vocabulary.save(folder / "vocabulary.tsv")
         super().write(folder)
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of another run, words mapped by their spelling."""
         from elman.tasks.text.warm_start import start_from
 
         start_from(model, self.corpus.vocabulary.words, TextRun(folder))
@@ -153,7 +145,6 @@ class TextTask(Task):
         return write_results(out, evaluated, more)
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
-        """Unigram and Kneser-Ney n-gram figures, of the tokens that the recipe counts."""
         from elman.evaluation.ngram import kneser_ney
         from elman.evaluation.ngram.table import BackoffTable
         from elman.evaluation.ngram.unigram import Unigram
@@ -172,7 +163,6 @@ class TextTask(Task):
         return rows
 
     def summary(self) -> list[str]:
-        """Tokens of each split, and the size of the vocabulary."""
         parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown" for name, split in parts]
         return [*lines, f"vocabulary {len(self.corpus.vocabulary):,}"]
@@ -186,6 +176,5 @@ class TextTask(Task):
 
 
 def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> Sample:
-    """A text that a run draws."""
     words = run.words(prompt, count=count, seed=seed, sampling=Sampling(temperature=temperature))
     return Sample(prompt=prompt, text=shown(words, run.options), temperature=temperature, seed=seed)

@@ -97,11 +97,9 @@ class _Mapped(NamedTuple):
     views: tuple[View, View] = (Tensor.detach, Tensor.detach)
 
     def fit(self, parameter: Tensor, other: Tensor) -> bool:
-        """Whether rows have the same size."""
         return self.views[0](parameter).shape[1:] == self.views[1](other).shape[1:]
 
     def copy_(self, parameter: Tensor, other: Tensor) -> None:
-        """Copy the rows."""
         self.views[0](parameter)[self.ours] = self.views[1](other)[self.theirs]
 
 
