@@ -95,8 +95,8 @@ def evaluate(
     device = common.use()
     streams = None if split.streams == 1 else split.streams
     constrained = False if pairs.unconstrained else None
-    named = EvaluationOptions(split=split.split, data=split.data, streams=streams, constrained=constrained)
-    how = record_of(named, text, pairs, trees)
+    how = EvaluationOptions(split=split.split, data=split.data, streams=streams, constrained=constrained)
+    how = record_of(how, text, pairs, trees)
     if not ensemble.ensemble:
         refuse(given(ensemble), "belongs to --ensemble; add it")
     elif not mixture.mix:

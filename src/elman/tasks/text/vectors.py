@@ -73,6 +73,6 @@ def begin_with_cooccurrence(record: Cooccurrence, model: LanguageModel, tokens: 
         raise UserError("model.encoder.cooccurrence: the training text has no pair of tokens; leave it out")
     if len(tokens) > MOST:
         notice(f"model.encoder.cooccurrence: the first {MOST:,} of {len(tokens):,} tokens are counted")
-    found = vectors(tokens, *model.encoder.weight.shape, record)
+    found = vectors(tokens, len(model.encoder.weight), model.encoder.weight.shape[1], record)
     occurring = found.abs().sum(1) > 0
     model.encoder.weight[occurring, : found.shape[1]] = found[occurring]
