@@ -72,12 +72,14 @@ def _build(
             ' vectors cannot be listed; set model.core.feedback = "target"'
         )
     if core.reads == "trees":
-        from elman.network.tree_model import RecursiveCore, TreeModel
+        from elman.network.cores.recursive import RecursiveCore
+        from elman.network.tree_model import TreeModel
 
         assert isinstance(core, RecursiveCore)
         model: LanguageModel = TreeModel(encoder, core, output)
     elif core.reads == "sentences":
-        from elman.network.tag_model import SentenceCore, TagModel
+        from elman.network.cores.sentence import SentenceCore
+        from elman.network.tag_model import TagModel
 
         assert isinstance(core, SentenceCore)
         model = TagModel(encoder, core, output)
