@@ -28,7 +28,6 @@ from elman.evaluation.result import Result
 from elman.evaluation.scoring import Sentences, score_document, score_sentences
 from elman.jobs import Advance
 from elman.network.build import build_model
-from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
@@ -152,7 +151,7 @@ class TextRun(Run):
     @property
     def reads_spelling(self) -> bool:
         """Whether words beyond the vocabulary have vectors of their own."""
-        return isinstance(self.recipe.model.encoder, Characters)
+        return getattr(self.recipe.model.encoder, "spells", False)
 
     def split(self, corpus: TextCorpus, name: str, *, known_only: bool = False) -> Split:
         """A split to evaluate, its unknown words distinguished if the model reads spelling, unless `known_only`."""
