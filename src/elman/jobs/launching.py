@@ -1,8 +1,10 @@
 """Many jobs side by side, whichever launcher runs them: processes of this machine, jobs of Slurm, tasks of Ray."""
 
+import os
 import traceback
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
@@ -66,6 +68,20 @@ def attempt(function: Callable[..., Any], /, *arguments: Any) -> Outcome:
         return Outcome(failure=f"{type(error).__name__}: {first_line(error)}", trace=traceback.format_exc())
 
 
+PACKAGES = {"slurm": "submitit", "ray": "ray"}
+"""What launchers need."""
+
+
+def package_of(launcher: str) -> Any:
+    """The package of a launcher; raises UserError where it is missing."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        return import_module(PACKAGES[launcher])
+    except ImportError:
+        needed = PACKAGES[launcher]
+        raise UserError(f"--launcher {launcher} needs the package {needed}: pip install 'elman[{launcher}]'") from None
+
+
 @dataclass(frozen=True)
 class Launch:
     """How many jobs run, and where.
@@ -93,14 +109,8 @@ class Launch:
 
     def require(self) -> None:
         """Raises UserError where the package of the launcher is missing."""
-        if self.launcher == "slurm":
-            from elman.jobs.slurm import require_submitit
-
-            require_submitit()
-        if self.launcher == "ray":
-            from elman.jobs.ray import require_ray
-
-            require_ray()
+        if self.launcher in PACKAGES:
+            package_of(self.launcher)
 
     def begin(self) -> Launcher:
         """The launcher; raises UserError where its package is missing, or an option is unknown or wrong."""

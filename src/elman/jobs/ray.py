@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, first_line
-from elman.jobs.launching import Outcome, attempt
+from elman.jobs.launching import Outcome, attempt, package_of
 
 RESOURCES = ("num_cpus", "num_gpus", "memory")
 """Options of a task; memory in bytes."""
@@ -42,22 +42,12 @@ class RayJob:
         self._ray.cancel(self._task, force=False)
 
 
-def require_ray() -> Any:
-    """The package ray; raises UserError where it is missing."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise UserError("--launcher ray needs the package ray: pip install 'elman[ray]'") from None
-    return ray
-
-
 class Ray:
     """A Ray cluster."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """Connect or begin one; raises UserError where ray is missing, an option is wrong or there is no cluster."""
-        ray = require_ray()
+        ray = package_of("ray")
         for name in options.keys() - {*OPTIONS}:
             raise UserError(f"--ray {name}: there is no such option; choose {', '.join(OPTIONS)}")
         self._ray, self._tasks, self._owned = ray, list[Any](), not ray.is_initialized()

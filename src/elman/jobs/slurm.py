@@ -19,7 +19,7 @@ from elman.errors import UserError, first_line
 from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import handling
-from elman.jobs.launching import Outcome, attempt
+from elman.jobs.launching import Outcome, attempt, package_of
 
 RENAMED = {"time": "timeout_min", "memory": "slurm_mem", "gpus": "gpus_per_node", "cpus": "cpus_per_task"}
 """Options that submitit calls otherwise; the rest are those of sbatch, such as partition, account and constraint."""
@@ -83,21 +83,12 @@ class SlurmJob:
             self._job.cancel(check=False)
 
 
-def require_submitit() -> Any:
-    """The package submitit; raises UserError where it is missing."""
-    try:
-        import submitit
-    except ImportError:
-        raise UserError("--launcher slurm needs the package submitit: pip install 'elman[slurm]'") from None
-    return submitit
-
-
 class Slurm:
     """A Slurm cluster, or with the option cluster=local processes of this machine that imitate one."""
 
     def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
         """Raise UserError where submitit is missing, there is no Slurm, or an option is unknown or wrong."""
-        executor = require_submitit().AutoExecutor
+        executor = package_of("slurm").AutoExecutor
         self._folder = (folder / "slurm").absolute()
         self._names, self._jobs = self._folder / "jobs.json", list[SlurmJob]()
         given = {name: value for name, value in options.items() if name != "cluster"}
