@@ -23,7 +23,6 @@ from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.jobs import Advance, advancing
 from elman.network.cores.core import Trace
-from elman.network.encoders.characters import CharactersEncoder
 from elman.network.model import LanguageModel
 from elman.network.state import restart
 from elman.objective import perplexity
@@ -167,7 +166,7 @@ def reading(
     model: LanguageModel, split: Split, first: int, rules: TextEvaluation = ONE_STREAM
 ) -> tuple[LanguageModel, EvaluationWindows]:
     """The model that knows the split's words, and the windows of the split, which `first` precedes."""
-    inputs = split.inputs if isinstance(model.encoder, CharactersEncoder) else None
+    inputs = split.inputs if model.encoder.spells else None
     windows = EvaluationWindows(split.tokens, first, **msgspec.structs.asdict(rules), inputs=inputs)
     return (model if inputs is None else model.knowing(split.unknown_words)), windows
 

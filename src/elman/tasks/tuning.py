@@ -165,7 +165,6 @@ class Tuning:
         self.kept[self._key(method)] = nll if math.isfinite(nll) else math.inf
 
     def _write(self) -> None:
-        """Write the points found here beside those that another tuning of the run has written meanwhile."""
         if not is_writable(self.run.path):
             return
         with waiting_for(self.path):

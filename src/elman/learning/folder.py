@@ -1,4 +1,4 @@
-"""The log of a training run: metrics.jsonl, one JSON object per line, and the observers that receive them."""
+"""What a training writes into its run folder: lines of metrics, the checkpoint, the best model so far."""
 
 import contextlib
 import os
@@ -7,12 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import torch
 from torch import Tensor
 
 from elman.errors import UserError
 from elman.files import explain, json_text, write_atomic
+from elman.learning import checkpoint
+from elman.learning.checkpoint import CHECKPOINT, BestModel
 from elman.learning.progress import Progress
+from elman.learning.team import ALONE, Team
+from elman.learning.update import Update
 from elman.network.device import widest
 from elman.objective import perplexity
 from elman.objective.loss import Loss
@@ -46,15 +51,25 @@ class Watcher(Protocol):
         """A file about the run, such as its report, was written into its folder."""
 
 
-class Log:
-    """Sums the losses of steps, writes lines of metrics and notifies the watchers.
+class Folder:
+    """A run folder in which a training writes; of several processes the first one writes, and all sum the losses.
 
-    The sums stay on the device of the losses until they are read. There are no watchers at first.
+    Losses are summed on their device until they are read. There are no `watchers` at first.
+
+    Args:
+        path: the run folder.
+        device: of the losses.
+        facts: stored in the checkpoint and in the best model: the recipe, the digests of data and vocabulary.
+        team: the processes that train the run.
     """
 
-    def __init__(self, path: Path, device: torch.device) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, device: torch.device, facts: Mapping[str, Any] | None = None, team: Team = ALONE
+    ) -> None:
+        self.path, self.facts, self.team = path, facts or {}, team
+        self.checkpoint, self.metrics, self.best = path / CHECKPOINT, path / "metrics.jsonl", BestModel(path)
         self.watchers: Sequence[Watcher] = ()
+        self._place: os.stat_result | None = None
         self._steps_between = STEPS_BETWEEN_READINGS.get(device.type, 10)
         self._wide = widest(device)
         self._sums = torch.zeros(4, dtype=self._wide, device=device)  # NLL, positions, penalty, steps not finite
@@ -63,44 +78,36 @@ class Log:
         self._lines = 0
         self._line_at = self._saved_at = self._counted_to = time.monotonic()
 
+    @property
+    def begun(self) -> bool:
+        return self.best.exists or self.checkpoint.exists()
+
     def clear(self) -> None:
         """Begin with no lines: those of a run that was killed before its first checkpoint are removed."""
-        self.path.unlink(missing_ok=True)
+        if self.team.leads:
+            self.metrics.unlink(missing_ok=True)
 
     def resume(self, progress: Progress) -> None:
-        """Drop the lines after a checkpoint, which will be written again, and lines cut short."""
-        lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
+        """Drop the lines after a checkpoint, which will be written again, those cut short, and the model of a stop.
+
+        Raises UserError where the best model that `progress` has is missing, damaged or of another run.
+        """
+        if not self.team.leads:
+            return
+        self.best.restore()
+        if progress.best is not None:
+            self.best.require(self.facts)
+        lines = self.metrics.read_bytes().splitlines(keepends=True) if self.metrics.exists() else []
         kept = [line for line in lines[: progress.lines] if line.endswith(b"\n")]
         if kept != lines:
-            write_atomic(self.path, b"".join(kept))
+            write_atomic(self.metrics, b"".join(kept))
         self._lines = len(kept)
 
     def begin(self, epochs: int, windows: int, progress: Progress) -> None:
-        """Training begins or resumes."""
         self._line_at = self._saved_at = self._counted_to = time.monotonic()
         self._tokens = 0
         for watcher in self.watchers:
             watcher.begin(epochs, windows, progress)
-
-    def end(self) -> None:
-        """Training returns."""
-        for watcher in self.watchers:
-            watcher.end()
-
-    def branch(self, done: int, steps: int) -> None:
-        """A branch continues."""
-        for watcher in self.watchers:
-            watcher.branch(done, steps)
-
-    def conclude(self, figures: Mapping[str, float]) -> None:
-        """The best model was evaluated."""
-        for watcher in self.watchers:
-            watcher.conclude(figures)
-
-    def attach(self, path: Path) -> None:
-        """A file about the run was written."""
-        for watcher in self.watchers:
-            watcher.attach(path)
 
     def add(self, loss: Loss, norm: Tensor) -> None:
         """Add a step, its loss and the norm of its gradient, without waiting for the device."""
@@ -112,7 +119,6 @@ class Log:
 
     @property
     def due(self) -> bool:
-        """Whether the sums should be read now."""
         return self._unread >= self._steps_between
 
     def read(self, progress: Progress) -> str | None:
@@ -147,24 +153,21 @@ class Log:
         progress.nll_sum = progress.penalty_sum = 0.0
         progress.count = progress.windows_logged = 0
 
-    def write_valid(self, progress: Progress, epoch: float, nll: float, *, best: bool, averaged: bool) -> None:
-        """Write a validation: its NLL (nats per token), whether it is the best so far, and of averaged weights."""
-        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
-        self.write("valid", progress, epoch, facts)
-
     def write(self, kind: str, progress: Progress, epoch: float, facts: dict[str, Any]) -> None:
         """Write a line with its place in training and its time, and notify the watchers.
 
         Numbers that are not finite are written as null. Raises UserError where the file cannot be written.
         """
+        if not self.team.leads:
+            return
         place = {"step": progress.step, "epoch": round(epoch, 4), "phase": progress.phase}
         seconds = progress.seconds + time.monotonic() - self._counted_to
         record = {"kind": kind, **place, **facts, "seconds": round(seconds, 2)}
         try:
-            with self.path.open("a", encoding="utf-8") as file:
+            with self.metrics.open("a", encoding="utf-8") as file:
                 file.write(json_text(record) + "\n")
         except OSError as error:
-            raise UserError(explain(self.path, error)) from error
+            raise UserError(explain(self.metrics, error)) from error
         self._lines += 1
         for watcher in self.watchers:
             watcher.record(record)
@@ -177,27 +180,51 @@ class Log:
         self._line_at = begun + time.monotonic() - started
 
     def due_to_save(self, minutes: float) -> bool:
-        """Whether the last checkpoint is older than so many minutes."""
         return time.monotonic() - self._saved_at > 60 * minutes
 
-    def saving(self, progress: Progress) -> None:
-        """A checkpoint is being written: add the time since the last one, and the lines on disk, to the progress."""
+    def save(self, progress: Progress, update: Update) -> str:
+        """Write the checkpoint, with the time and the lines so far, and return its digest; "" where another does.
+
+        Raises UserError where the folder has been removed, or the weights of two processes differ.
+        """
         now = time.monotonic()
         progress.seconds += now - self._counted_to
         self._counted_to = self._saved_at = now
         progress.lines = self._lines
-        with contextlib.suppress(OSError), self.path.open("rb") as file:
+        with contextlib.suppress(OSError), self.metrics.open("rb") as file:
             os.fsync(file.fileno())
+        if self.team.size > 1:
+            self.team.require_same(checkpoint.digest_of(checkpoint.model_tensors(update.model)), "weights")
+        if update.average is not None:
+            progress.average_count = update.average.count
+        facts, tensors = {**self.facts, "progress": msgspec.to_builtins(progress)}, update.tensors()
+        if not self.team.leads:  # every process asks for the tensors
+            return ""
+        self._require_place()
+        return checkpoint.save(self.checkpoint, tensors, facts, parents=False)
 
+    def save_best(self, progress: Progress, epoch: float, nll: float, update: Update, *, stopped: bool = False) -> None:
+        """Write the present model, averaged where weights are, as the best one, of a validation NLL (nats per token).
 
-class FollowersLog(Log):
-    """The log of a process that does not lead: it sums the same losses and writes nothing."""
+        That of a training that is stopped is undone when it is resumed. Raises UserError where the folder has been
+        removed.
+        """
+        if not self.team.leads:
+            return
+        facts = {**self.facts, "step": progress.step, "epoch": epoch, "valid_nll": nll}
+        if update.average is not None:
+            facts["averaged"] = True
+        self._require_place()
+        with update.averaged():
+            self.best.save(update.model, facts, provisional=stopped)
 
-    def clear(self) -> None:
-        """There is nothing to clear."""
-
-    def resume(self, progress: Progress) -> None:
-        """There are no lines to drop."""
-
-    def write(self, kind: str, progress: Progress, epoch: float, facts: dict[str, Any]) -> None:
-        """Nothing."""
+    def _require_place(self) -> None:
+        """Raise UserError where the run folder has been removed, so that it is not made again without its recipe."""
+        try:
+            found = self.path.stat()
+            self._place = self._place or found
+            same = os.path.samestat(found, self._place)
+        except OSError:
+            same = False
+        if not same:
+            raise UserError(f"{self.path}: removed while the run was trained in it; training has stopped")

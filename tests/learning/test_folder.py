@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from elman.learning import log as module
-from elman.learning.log import Log
+from elman.learning import folder as module
+from elman.learning.folder import Folder
 from elman.learning.progress import Progress
 from elman.objective.loss import Loss
 
@@ -29,19 +29,19 @@ def clock(monkeypatch):
 
 
 def test_a_line_has_the_means_since_the_last_one_and_the_speed_without_validations(tmp_path, clock):
-    log, progress = Log(tmp_path / "metrics.jsonl", torch.device("cpu")), Progress()
-    log.begin(1, 4, progress)
+    folder, progress = Folder(tmp_path, torch.device("cpu")), Progress()
+    folder.begin(1, 4, progress)
     for step, (nll, tokens, penalty) in enumerate([(40.0, 20, 0.5), (50.0, 30, 1.5)], start=1):
         progress.step, progress.windows_logged = step, step
         parts = (torch.tensor(value, dtype=torch.float64) for value in (2.0, nll, tokens, penalty))
-        log.add(Loss(*parts), torch.tensor(0.25))
-        assert log.read(progress) is None
+        folder.add(Loss(*parts), torch.tensor(0.25))
+        assert folder.read(progress) is None
         clock.now += 2.0
-        with log.paused():
+        with folder.paused():
             clock.now += 4.0
-            with log.paused():
+            with folder.paused():
                 clock.now += 3.0
-    log.write_train(progress, 0.5, {"lr": 0.1})
+    folder.write_train(progress, 0.5, {"lr": 0.1})
     assert (progress.nll_sum, progress.count, progress.penalty_sum, progress.windows_logged) == (0.0, 0, 0.0, 0)
     line = json.loads((tmp_path / "metrics.jsonl").read_text())
     assert line == {
@@ -59,8 +59,8 @@ def test_a_line_has_the_means_since_the_last_one_and_the_speed_without_validatio
 
 
 def test_a_loss_that_is_not_finite_is_reported_and_not_added(tmp_path):
-    log, progress = Log(tmp_path / "metrics.jsonl", torch.device("cpu")), Progress()
+    folder, progress = Folder(tmp_path, torch.device("cpu")), Progress()
     loss = Loss(torch.tensor(math.nan), torch.tensor(1.0), torch.tensor(2.0), torch.tensor(0.0))
-    log.add(loss, torch.tensor(0.25))
-    assert log.read(progress) == "loss nan, gradient norm 0.25"
+    folder.add(loss, torch.tensor(0.25))
+    assert folder.read(progress) == "loss nan, gradient norm 0.25"
     assert progress.count == 0
