@@ -32,7 +32,12 @@ from elman.network.cells.slstm import SLSTM as SLSTMCell
 from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
 from elman.network.precision import products_in
+from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
+from elman.nn.averaging import TriggeredAverage, WeightAverage
+from elman.nn.evaluation import Reader, perplexity, token_log_probs
+from elman.nn.fitting import Epoch, History, fit
 from elman.nn.recurrent import Recurrent, detach
+from elman.nn.spectral import SpectralBound
 
 
 class Continuous(Recurrent, cell=ContinuousCell):
@@ -131,8 +136,11 @@ __all__ = [
     "SRU",
     "Continuous",
     "DeltaNet",
+    "DynamicEvaluation",
     "Elman",
+    "Epoch",
     "Highway",
+    "History",
     "Ladder",
     "LocalAttention",
     "Mamba2",
@@ -140,8 +148,17 @@ __all__ = [
     "MinLSTM",
     "MinimalGated",
     "Mogrifier",
+    "NeuralCache",
+    "Reader",
     "Recurrent",
+    "SpectralBound",
+    "TriggeredAverage",
     "Unitary",
+    "WeightAverage",
     "detach",
+    "fit",
+    "gradient_statistics",
+    "perplexity",
     "products_in",
+    "token_log_probs",
 ]
