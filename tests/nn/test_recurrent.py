@@ -87,8 +87,8 @@ def test_one_sequence_without_a_batch(name):
     compared(made, known, x, state)
 
 
-CLASSES = {name: getattr(enn, name) for name in enn.__all__ if inspect.isclass(getattr(enn, name))}
-EVERY = [name for name, one in CLASSES.items() if issubclass(one, enn.Recurrent) and one is not enn.Recurrent]
+RECURRENCES = {one.__name__: one for one in enn.Recurrent.__subclasses__()}
+EVERY = [one for one in enn.__all__ if one in RECURRENCES]
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -31,11 +31,31 @@ from elman.network.cells.rwkv7 import RWKV7 as RWKV7Cell
 from elman.network.cells.slstm import SLSTM as SLSTMCell
 from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
+from elman.network.cores.core import Trace
 from elman.network.precision import products_in
+from elman.nn import functional
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
 from elman.nn.averaging import TriggeredAverage, WeightAverage
+from elman.nn.embedding import Characters, Embedding
 from elman.nn.evaluation import Reader, perplexity, token_log_probs
 from elman.nn.fitting import Epoch, History, fit
+from elman.nn.output import Output
+from elman.nn.outputs import (
+    NADE,
+    AdaptiveSoftmax,
+    Bernoulli,
+    DirectOutputConnection,
+    Gaussian,
+    GaussianMixture,
+    HierarchicalSoftmax,
+    Mixtape,
+    Mixture,
+    MixtureOfSoftmaxes,
+    MonotoneSoftmax,
+    RareClassSoftmax,
+    Sigsoftmax,
+    Softmax,
+)
 from elman.nn.recurrent import Recurrent, detach
 from elman.nn.spectral import SpectralBound
 
@@ -129,16 +149,25 @@ __all__ = [
     "LRU",
     "LSTM",
     "MLSTM",
+    "NADE",
     "QRNN",
     "RGLRU",
     "RWKV7",
     "SLSTM",
     "SRU",
+    "AdaptiveSoftmax",
+    "Bernoulli",
+    "Characters",
     "Continuous",
     "DeltaNet",
+    "DirectOutputConnection",
     "DynamicEvaluation",
     "Elman",
+    "Embedding",
     "Epoch",
+    "Gaussian",
+    "GaussianMixture",
+    "HierarchicalSoftmax",
     "Highway",
     "History",
     "Ladder",
@@ -147,16 +176,26 @@ __all__ = [
     "MinGRU",
     "MinLSTM",
     "MinimalGated",
+    "Mixtape",
+    "Mixture",
+    "MixtureOfSoftmaxes",
     "Mogrifier",
+    "MonotoneSoftmax",
     "NeuralCache",
+    "Output",
+    "RareClassSoftmax",
     "Reader",
     "Recurrent",
+    "Sigsoftmax",
+    "Softmax",
     "SpectralBound",
+    "Trace",
     "TriggeredAverage",
     "Unitary",
     "WeightAverage",
     "detach",
     "fit",
+    "functional",
     "gradient_statistics",
     "perplexity",
     "products_in",

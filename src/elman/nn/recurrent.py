@@ -5,8 +5,8 @@ T steps, B sequences, I inputs, H units of a layer, L layers, D directions. A la
 """
 
 import inspect
-from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import msgspec
 import torch
@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from elman.config.initialisation import Initialisation
 from elman.config.parts import convert, tag_of
 from elman.network.cells.cell import Cell, LayerState, Weights
+from elman.network.cores.core import Trace
 from elman.network.cores.layer import Layer, build_layer
 from elman.network.cores.stack import Stack
 from elman.network.dropout import Dropout
@@ -160,28 +161,48 @@ class Recurrent(nn.Module):
         """The sizes, and the arguments that are not the usual ones."""
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, cell={self.cell}"
 
-    def forward(self, input: Tensor | PackedSequence, state: State | None = None) -> tuple[Any, State]:
+    @overload
+    def forward(
+        self, input: Tensor | PackedSequence, state: State | None = None, levels: Literal[False] = False
+    ) -> tuple[Any, State]: ...
+
+    @overload
+    def forward(
+        self, input: Tensor | PackedSequence, state: State | None = None, *, levels: Literal[True]
+    ) -> tuple[Trace, State]: ...
+
+    def forward(
+        self, input: Tensor | PackedSequence, state: State | None = None, levels: bool = False
+    ) -> tuple[Any, State]:
         """Outputs and the last state, as torch's recurrent modules return them.
 
         Args:
             input: [T, B, I], [B, T, I] if `batch_first`, [T, I] for one sequence, or packed sequences
             state: of a former call; None: sequences begin
+            levels: in place of the outputs a `Trace` of the input and of every layer's outputs, each in the form of the
+                input: `levels` after dropout, of which the last are the outputs, and `raw` before it; not of packed
+                sequences, which raise ValueError
 
         Returns:
             Outputs of the last layer in the form of the input, and the state after the last step of each sequence.
         """
         if isinstance(input, PackedSequence):
+            if levels:
+                raise ValueError("levels are those of a tensor, and sequences are packed; call with a padded tensor")
             xs, lengths = pad_packed_sequence(input)
-            outputs, after = self._through(xs, self._entered(state, xs.shape[1]), lengths)
-            return pack_padded_sequence(outputs, lengths, enforce_sorted=input.sorted_indices is None), self._left(
-                after
-            )
-        if input.dim() == 2:
-            outputs, after = self._through(input.unsqueeze(1), self._entered(state, None))
-            return outputs.squeeze(1), self._left(after, batched=False)
-        xs = input.transpose(0, 1) if self.batch_first else input
-        outputs, after = self._through(xs, self._entered(state, xs.shape[1]))
-        return outputs.transpose(0, 1) if self.batch_first else outputs, self._left(after)
+            trace, after = self._through(xs, self._entered(state, xs.shape[1]), lengths)
+            outputs = pack_padded_sequence(trace.top, lengths, enforce_sorted=input.sorted_indices is None)
+            return outputs, self._left(after)
+        batched = input.dim() > 2
+        if not batched:
+            trace, after = self._through(input.unsqueeze(1), self._entered(state, None))
+            trace = _each_of(trace, lambda level: level.squeeze(1))
+        else:
+            xs = input.transpose(0, 1) if self.batch_first else input
+            trace, after = self._through(xs, self._entered(state, xs.shape[1]))
+            if self.batch_first:
+                trace = _each_of(trace, lambda level: level.transpose(0, 1))
+        return trace if levels else trace.top, self._left(after, batched=batched)
 
     def _entered(self, state: State | None, batch: int | None) -> list[LayerState] | None:
         """The state of each layer and direction, [B, ...] each."""
@@ -205,9 +226,9 @@ class Recurrent(nn.Module):
 
     def _through(
         self, xs: Tensor, states: list[LayerState] | None, lengths: Tensor | None = None
-    ) -> tuple[Tensor, list[LayerState]]:
-        """Outputs [T, B, D H] of all layers over xs [T, B, I], zeros behind the ends, and the states at the ends."""
-        after = []
+    ) -> tuple[Trace, list[LayerState]]:
+        """The levels [T, B, _] over xs [T, B, I], zeros behind the ends, and the states of all layers at the ends."""
+        levels, raw, after = [xs], [xs], []
         for number in range(self.num_layers):
             found = []
             for direction in range(1 + self.bidirectional):
@@ -216,9 +237,10 @@ class Recurrent(nn.Module):
                 outputs, last = self._one(place, given, None if states is None else states[place], lengths)
                 found.append(turned(outputs, lengths) if direction else outputs)
                 after.append(last)
-            xs = torch.cat(found, dim=-1) if self.bidirectional else found[0]
-            xs = (self._output if number == self.num_layers - 1 else self._between)(xs)
-        return xs, after
+            raw.append(torch.cat(found, dim=-1) if self.bidirectional else found[0])
+            xs = (self._output if number == self.num_layers - 1 else self._between)(raw[-1])
+            levels.append(xs)
+        return Trace(tuple(levels), tuple(raw)), after
 
     def _one(
         self, place: int, xs: Tensor, state: LayerState | None, lengths: Tensor | None
@@ -231,6 +253,10 @@ class Recurrent(nn.Module):
         if layer.masked:
             return held_at_ends(layer, w, xs, state, lengths)
         return by_lengths(layer, w, xs, state, lengths)
+
+
+def _each_of(trace: Trace, change: Callable[[Tensor], Tensor]) -> Trace:
+    return Trace(tuple(map(change, trace.levels)), tuple(map(change, trace.raw)))
 
 
 def turned(xs: Tensor, lengths: Tensor | None) -> Tensor:

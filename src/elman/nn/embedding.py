@@ -1,0 +1,127 @@
+"""Symbols to vectors: an embedding with the dropout of AWD-LSTM, and words by their characters."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor
+
+from elman import config
+from elman.config.initialisation import Initialisation
+from elman.config.parts import convert
+from elman.network.encoders.characters import Characters as CharactersRecord
+from elman.network.encoders.encoder import Inputs, TokenEncoder
+from elman.network.encoders.lookup import Lookup
+from elman.nn.shared import Shared
+
+
+class Encoder(Shared):
+    """Vectors [..., E] of symbols [...], by an encoder of elman; of two axes or more the first is time."""
+
+    def __init__(self, encoder: TokenEncoder, *, batch_first: bool = False) -> None:
+        super().__init__(encoder, encoder)
+        self.batch_first, self.embedding_dim = batch_first, encoder.size
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Vectors [..., E] of symbols [...], int64."""
+        encoder = self._whole[0]
+        if x.dim() < 2:
+            return encoder(x.view(1, -1)).view(*x.shape, -1)
+        return encoder(x.transpose(0, 1)).transpose(0, 1) if self.batch_first else encoder(x)
+
+
+class Embedding(Encoder):
+    """A vector of E numbers for each of V symbols; `weight` [V, E] can be shared with an output.
+
+    Args:
+        vocabulary: V
+        size: E
+        word_dropout: of whole symbols, wherever they occur in a call (Gal & Ghahramani 2016; Merity et al. 2018)
+        dropout: of the vectors, with one mask held over time
+        scale: what the vectors are multiplied by
+        batch_first: symbols are [B, T]; only the mask held over time depends on it
+        initialisation: how the matrix begins; None: in U(-0.1, 0.1)
+        device: of the matrix
+        dtype: of the matrix
+
+    Raises ValueError where an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        size: int,
+        *,
+        word_dropout: float = 0.0,
+        dropout: float = 0.0,
+        scale: float = 1.0,
+        batch_first: bool = False,
+        initialisation: Initialisation | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        keys = {"size": size, "word_dropout": word_dropout, "dropout": dropout, "scale": scale}
+        encoder = made(Lookup, keys, Inputs(vocabulary), initialisation, device, dtype)
+        super().__init__(encoder, batch_first=batch_first)
+        self.num_embeddings = vocabulary
+
+
+class Characters(Encoder):
+    """The vectors of words by their spelling: convolutions and highways (Kim, Jernite, Sontag & Rush 2016).
+
+    Args:
+        words: the symbols, in their order
+        size: of the vector of a character
+        widths: of the convolutions
+        filters: of each width, as many
+        highways: layers of them
+        dropout: of the vectors, with one mask held over time
+
+    The others as in `Embedding`; E is the sum of `filters`.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        size: int = 15,
+        widths: Sequence[int] = (1, 2, 3, 4, 5, 6),
+        filters: Sequence[int] = (25, 50, 75, 100, 125, 150),
+        highways: int = 1,
+        *,
+        dropout: float = 0.0,
+        batch_first: bool = False,
+        initialisation: Initialisation | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        if len(widths) != len(filters):
+            raise ValueError(f"{len(widths)} widths and {len(filters)} filters; give one number of filters per width")
+        keys = {"size": size, "widths": widths, "filters": filters, "highways": highways, "dropout": dropout}
+        encoder = made(CharactersRecord, keys, Inputs(len(words), words), initialisation, device, dtype)
+        super().__init__(encoder, batch_first=batch_first)
+        self.num_embeddings = len(words)
+
+    def encode_words(self, words: Sequence[str]) -> Tensor:
+        """Vectors [n, E] of any strings, of which a character that no symbol has is read as a blank."""
+        vectors: Tensor = self._whole[0].encode_words(words)  # type: ignore[operator]
+        return vectors
+
+
+def made(
+    kind: type[config.Encoder],
+    keys: dict[str, Any],
+    inputs: Inputs,
+    initialisation: Initialisation | None,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> TokenEncoder:
+    """The encoder of a record with these keys, initialised."""
+    try:
+        record = convert({"kind": kind.__struct_config__.tag, **keys}, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)) from None
+    with torch.device(torch.get_default_device() if device is None else device):
+        encoder: TokenEncoder = record.build(inputs).to(dtype)
+        encoder.initialise(initialisation or Initialisation())
+    return encoder

@@ -1,0 +1,156 @@
+"""The equations as pure functions of tensors.
+
+T steps, B sequences, I inputs, H units, N positions, K components, D the width of a context, V symbols. The weights of
+a recurrence are (weight_ih [G H, I], weight_hh [G H, H], bias_ih [G H], bias_hh [G H]), of which biases can be None or
+left out, with the gates in torch's order. Where there is a fast form it is used; it has first derivatives.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from torch import Tensor
+
+from elman.config.parts import Activation
+from elman.config.record import Nonlinearity
+from elman.network.cells.cell import Weights
+from elman.network.cells.elman import Elman
+from elman.network.cells.gru import GRU
+from elman.network.cells.lstm import LSTM
+from elman.network.output import fast_mixture
+from elman.network.output.activation import log_g
+from elman.nn.output import Each, Reduction
+
+Arrays: TypeAlias = Sequence[Tensor | None]
+
+
+def lstm(x: Tensor, state: tuple[Tensor, Tensor], weights: Arrays) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """i, f, o = sigm(W x + U h + b), g = tanh(W x + U h + b), c' = f c + i g, h' = o tanh(c') (Gers et al. 2000).
+
+    Args:
+        x: [T, B, I]
+        state: h and c, each [B, H]
+        weights: of the gates i, f, g, o
+
+    Returns:
+        h of every step, [T, B, H], and the last h and c.
+    """
+    outputs, (h, c) = LSTM().scan(Weights(*weights), x, state)
+    return outputs, (h, c)
+
+
+def gru(x: Tensor, h: Tensor, weights: Arrays, reset: Literal["before", "after"] = "after") -> tuple[Tensor, Tensor]:
+    """r, z = sigm(W x + U h + b), n = tanh(W_n x + b + r (U_n h + b')), h' = z h + (1 - z) n.
+
+    Args:
+        x: [T, B, I]
+        h: [B, H]
+        weights: of the gates r, z, n
+        reset: "before": n = tanh(W_n x + b + U_n (r h)) (Cho et al. 2014); "after" is torch's form
+
+    Returns:
+        h of every step, [T, B, H], and the last one.
+    """
+    outputs, (h,) = GRU(reset=reset).scan(Weights(*weights), x, (h,))
+    return outputs, h
+
+
+def elman(x: Tensor, h: Tensor, weights: Arrays, nonlinearity: Nonlinearity = "tanh") -> tuple[Tensor, Tensor]:
+    """h_t = f(W x_t + U h_{t-1} + b) (Elman 1990).
+
+    Args:
+        x: [T, B, I]
+        h: [B, H]
+        weights: of the one gate
+        nonlinearity: f
+
+    Returns:
+        h of every step, [T, B, H], and the last one.
+    """
+    outputs, (h,) = Elman(nonlinearity=nonlinearity).scan(Weights(*weights), x, (h,))
+    return outputs, h
+
+
+def log_activated(z: Tensor, activation: Activation = "softmax") -> Tensor:
+    """Log g(z) - logsumexp log g(z) over the last axis, exact in the log domain (thesis 4.44-4.47).
+
+    Args:
+        z: [..., V]
+        activation: of g: "softmax", "sigsoftmax" and so on
+    """
+    return log_g(z, activation).log_softmax(-1)
+
+
+def log_sigsoftmax(z: Tensor) -> Tensor:
+    """The logarithm [..., V] of `sigsoftmax`, which does not underflow."""
+    return log_activated(z, "sigsoftmax")
+
+
+def sigsoftmax(z: Tensor) -> Tensor:
+    """exp(z_y) sigm(z_y) / sum_v exp(z_v) sigm(z_v) of z [..., V] (Kanai et al. 2018, section 3)."""
+    return log_sigsoftmax(z).exp()
+
+
+def mixture_nll(
+    contexts: Tensor,
+    log_prior: Tensor | None,
+    weight: Tensor,
+    bias: Tensor | None,
+    target: Tensor,
+    *,
+    activation: Activation = "softmax",
+    reduction: Reduction = "mean",
+    position_weight: Tensor | None = None,
+) -> Tensor:
+    """-log sum_k pi_k p(y | c_k), p(y | c) = g(z_y) / sum_v g(z_v), z = W c + b (Yang et al. 2018, section 3.2).
+
+    No tensor [N, K, V] is formed. Differentiable once.
+
+    Args:
+        contexts: c [N, K, D]
+        log_prior: log pi [N, K]; None: K = 1
+        weight: W [V, D]
+        bias: b [V], or None
+        target: y [N], int64, from 0 to V - 1
+        activation: of g
+        reduction: as in `Output.nll`
+        position_weight: w [N]; None: 1
+    """
+    w = contexts.new_ones(len(contexts)) if position_weight is None else position_weight
+    if reduction == "mean":
+        w = w / w.sum()
+    arrays = [contexts, log_prior, weight, bias]
+
+    def total(*parts: Tensor | None) -> Tensor:
+        *arrays, w = parts
+        return fast_mixture.mixture_nll(*arrays, target, w, activation)[0]
+
+    def each(*arrays: Tensor | None) -> Tensor:
+        return -fast_mixture.mixture_log_prob(*arrays, target, activation)
+
+    if reduction == "none" or w.requires_grad:
+        found = w * Each.apply(each, total, *arrays)
+        return found if reduction == "none" else found.sum()
+    return total(*arrays, w)
+
+
+def softmax_nll(
+    h: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    target: Tensor,
+    *,
+    activation: Activation = "softmax",
+    reduction: Reduction = "mean",
+    position_weight: Tensor | None = None,
+) -> Tensor:
+    """`mixture_nll` with one context h [N, D] per position."""
+    return mixture_nll(
+        h.unsqueeze(1),
+        None,
+        weight,
+        bias,
+        target,
+        activation=activation,
+        reduction=reduction,
+        position_weight=position_weight,
+    )
