@@ -97,13 +97,14 @@ def token_log_probs(
     ids = sequence_of(ids, model)
     before, counted = (int(ids[0]), ids[1:]) if first is None else (first, ids)
     windows = EvaluationWindows(counted.cpu().numpy(), before, streams=columns, length=window)
-    result = torch.full((len(counted),), math.nan)
+    result = torch.full((len(counted),), math.nan, dtype=next(model.parameters()).dtype)
     state = None
+    output = output_of(model)
     with torch.no_grad(), scoring.evaluating(model):
         for batch, positions in windows:
             hidden, state = model(batch.inputs.to(ids.device), state)
-            log_prob = output_of(model).log_prob(hidden, batch.targets.to(ids.device))
-            result[positions[positions >= 0]] = log_prob.cpu()[batch.mask].to(result)
+            log_prob = output.log_prob(hidden, batch.targets.to(ids.device))
+            result[positions[positions >= 0]] = log_prob.cpu()[batch.mask].to(result.dtype)
     return result if first is not None else torch.cat([result.new_full((1,), math.nan), result])
 
 

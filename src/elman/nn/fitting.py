@@ -159,9 +159,8 @@ def fit(
                 average.step()
             state, loss = detach(state), nll.item()
             if not math.isfinite(loss):
-                raise Diverged(
-                    f"the loss of window {number + 1} of epoch {epoch + 1} is {loss}; lower the rate, or clip"
-                )
+                where = f"window {number + 1} of epoch {epoch + 1}"
+                raise Diverged(f"the loss of {where} is {loss}; lower the learning rate, or clip")
             total += loss * span.length
             advance(epoch + (number + 1) / len(spans), done)
         return total / (windows.steps - 1)

@@ -98,14 +98,11 @@ def layers_within(module: nn.Module) -> dict[str, Layer]:
     for place, part in module.named_modules():
         if (cell := cell_of(part)) is None:
             continue
+        where = place or type(part).__name__
         if getattr(part, "proj_size", 0) or nn.utils.parametrize.is_parametrized(part):
-            raise ValueError(
-                f"{place or type(part).__name__}: weights that are projected or parametrised have no bound"
-            )
+            raise ValueError(f"{where}: weights that are projected or parametrised cannot be bounded")
         if cell.name not in constraint.CELLS:
-            raise ValueError(
-                f"{place or type(part).__name__}: W_hh alone does not determine the dynamics of {cell.name}"
-            )
+            raise ValueError(f"{where}: its recurrent matrix alone does not determine the dynamics of {cell.name}")
         for name, hidden in part.named_parameters(recurse=False):
             if not name.startswith("weight_hh"):
                 continue
