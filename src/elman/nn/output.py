@@ -200,7 +200,7 @@ class Output(Shared):
         return self._entered(target, len(lead))
 
     def _require(self, right: Tensor, what: str) -> None:
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(right):
             return
         if right.device.type == "cuda":
             torch._assert_async(right.all(), f"every target is {what}")
