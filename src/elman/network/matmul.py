@@ -167,7 +167,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x weight^T + bias, [*, O], for x [*, I], weight [O, I] and bias [O] or None.
 
     As `torch.nn.functional.linear`, but faster on CPUs, where it has first derivatives only, as in bf16 everywhere.
+    `torch.compile` chooses a product itself, and cannot read what is chosen here.
     """
+    if torch.compiler.is_dynamo_compiling():
+        return functional.linear(x, weight, bias)
     rows = x.reshape(-1, x.shape[-1])
     own = _by_onednn(rows, weight) or _in_bf16(rows, weight) or int8.applies(weight)
     if torch.is_autocast_enabled(x.device.type) or _TWICE.get() or not own:

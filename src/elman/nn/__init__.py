@@ -40,17 +40,12 @@ from elman.nn.embedding import Characters, Embedding
 from elman.nn.evaluation import Reader, perplexity, token_log_probs
 from elman.nn.fitting import Epoch, History, fit
 from elman.nn.output import Output
+from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
+from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture
 from elman.nn.outputs import (
-    NADE,
     AdaptiveSoftmax,
-    Bernoulli,
-    DirectOutputConnection,
-    Gaussian,
-    GaussianMixture,
     HierarchicalSoftmax,
     Mixtape,
-    Mixture,
-    MixtureOfSoftmaxes,
     MonotoneSoftmax,
     RareClassSoftmax,
     Sigsoftmax,

@@ -25,7 +25,7 @@ class Encoder(Shared):
 
     def forward(self, x: Tensor) -> Tensor:
         """Vectors [..., E] of symbols [...], int64."""
-        encoder = self._whole[0]
+        encoder = self.called()
         if x.dim() < 2:
             return encoder(x.view(1, -1)).view(*x.shape, -1)
         return encoder(x.transpose(0, 1)).transpose(0, 1) if self.batch_first else encoder(x)
@@ -104,7 +104,7 @@ class Characters(Encoder):
 
     def encode_words(self, words: Sequence[str]) -> Tensor:
         """Vectors [n, E] of any strings, of which a character that no symbol has is read as a blank."""
-        vectors: Tensor = self._whole[0].encode_words(words)  # type: ignore[operator]
+        vectors: Tensor = self.called().encode_words(words)
         return vectors
 
 

@@ -62,8 +62,7 @@ class Output(Shared):
     @property
     def layer(self) -> OutputLayer:
         """The layer that is called, with the arrays of this module."""
-        layer = self._whole[0]
-        assert isinstance(layer, OutputLayer)
+        layer: OutputLayer = self.called()
         return layer
 
     @property
@@ -181,8 +180,8 @@ class Output(Shared):
     def _left(self, x: Tensor, lead: torch.Size) -> Tensor:
         """The same in the form that it is returned in."""
         if self.batch_first and len(lead) > 1:
-            return x.reshape(lead[1], lead[0], *lead[2:], *x.shape[2:]).transpose(0, 1)
-        return x.reshape(*lead, *x.shape[2:])
+            return x.reshape((lead[1], lead[0], *lead[2:], *x.shape[2:])).transpose(0, 1)
+        return x.reshape((*lead, *x.shape[2:]))
 
     def _target(self, target: Tensor, lead: torch.Size) -> Tensor:
         """Targets [T, B] or [T, B, P] that are in their range; on a GPU an assertion of the device says so."""

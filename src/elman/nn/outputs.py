@@ -12,79 +12,17 @@ D is the width of what an output reads, V the number of symbols, P that of notes
 A ValueError names an argument that is out of its range.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal
 
-import msgspec
 import torch
 from torch import nn
 
-from elman import config
-from elman.config import plugins
 from elman.config.initialisation import Initialisation
-from elman.config.parts import Activation, convert
-from elman.network.encoders.encoder import Inputs
-from elman.network.encoders.lookup import Lookup, LookupEncoder
-from elman.network.output.choice import Conditional, Surroundings
-from elman.network.output.contexts import build_contexts
-from elman.network.output.layer import OutputLayer
+from elman.config.parts import Activation
+from elman.nn.birth import Birth, Device
 from elman.nn.output import Output
-
-Device: TypeAlias = torch.device | str | None
-
-
-class Birth(NamedTuple):
-    """How the arrays of an output begin: the arguments that all of them have."""
-
-    weight: nn.Parameter | None = None
-    initialisation: Initialisation | None = None
-    device: Device = None
-    dtype: torch.dtype | None = None
-    counts: Sequence[int] | None = None
-
-    def layer(
-        self,
-        sizes: Sequence[int],
-        num_outputs: int,
-        choice: dict[str, Any],
-        activation: Activation = "softmax",
-        contexts: dict[str, Any] | None = None,
-    ) -> OutputLayer:
-        """The layer of the records `choice` and `contexts`, over levels of widths `sizes`, initialised."""
-        tied = {} if self.weight is None else {"tied": True}
-        parts = {"activation": activation, "choice": choice | tied, "contexts": contexts or {"kind": "single"}}
-        try:
-            record = convert(parts, config.Output)
-        except msgspec.ValidationError as error:
-            raise ValueError(f"{choice['kind']}: {error}") from None
-        device = torch.get_default_device() if self.device is None else torch.device(self.device)
-        with device if self.weight is None else self.weight.device:
-            read = build_contexts(record, sizes)
-            surroundings = Surroundings(
-                read.size, num_outputs, activation, self._tied(read.size, num_outputs), self.counts
-            )
-            layer = OutputLayer(read, plugins.built(record.choice, Conditional, surroundings))
-        dtype = self.dtype if self.weight is None else self.weight.dtype
-        for parameter in layer.parameters():
-            if parameter is not self.weight:
-                parameter.data = parameter.data.to(dtype)
-        layer.initialise(self.initialisation or Initialisation(), [] if self.weight is None else [self.weight])
-        return layer
-
-    def _tied(self, size: int, num_outputs: int) -> LookupEncoder | None:
-        """An encoder of word vectors that has the shared matrix."""
-        if self.weight is None:
-            return None
-        if self.weight.shape != (num_outputs, size):
-            raise ValueError(
-                f"weight has shape {list(self.weight.shape)}, and {num_outputs} symbols after contexts of width {size}"
-                f" need {[num_outputs, size]}; choose the width of the vectors, or leave weight out"
-            )
-        with torch.device("meta"):
-            encoder = Lookup(size=size).build(Inputs(num_outputs))
-        encoder.weight = self.weight
-        return encoder
 
 
 class Softmax(Output):
@@ -126,108 +64,6 @@ class Sigsoftmax(Output):
         birth = Birth(weight, initialisation, device, dtype)
         choice = {"kind": "flat", "bias": bias, "shift": shift}
         super().__init__(birth.layer([size], vocabulary, choice, "sigsoftmax"), vocabulary)
-
-
-class MixtureOfSoftmaxes(Output):
-    """p(y) = sum_k pi_k p(y | tanh(W_k h + b_k)), pi = softmax(W_pi h) (Yang et al. 2018, section 3.2).
-
-    Args:
-        components: K
-        width: of the K contexts, and so of `weight` [V, width]
-        dropout: of the contexts, one mask held over time; `shared_mask`: one for all of their units
-        linear: contexts without tanh
-        prior: "softmax", or "same": pi by the g of `activation`
-        batch_first: h is [B, T, D], for the mask alone
-    """
-
-    def __init__(
-        self,
-        size: int,
-        vocabulary: int,
-        components: int = 15,
-        width: int = 280,
-        *,
-        weight: nn.Parameter | None = None,
-        activation: Activation = "softmax",
-        dropout: float = 0.0,
-        shared_mask: bool = False,
-        linear: bool = False,
-        prior: Literal["softmax", "same"] = "softmax",
-        bias: bool = True,
-        batch_first: bool = False,
-        initialisation: Initialisation | None = None,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        birth = Birth(weight, initialisation, device, dtype)
-        contexts = mixture({0: components}, width, dropout, shared_mask, linear, prior)
-        layer = birth.layer([size], vocabulary, {"kind": "flat", "bias": bias}, activation, contexts)
-        super().__init__(layer, vocabulary, batch_first=batch_first, last_alone=True)
-
-
-class DirectOutputConnection(Output):
-    """A mixture with contexts from several levels, weighted by the last one (Takase et al. 2018, eqs 7-11).
-
-    Args:
-        sizes: widths of the levels, that of the embedding first
-        components: by level the number of its contexts, such as {2: 5, 3: 15}
-
-    The others as in `MixtureOfSoftmaxes`. It reads the levels of a core, `core(x, state, levels=True)`.
-    """
-
-    def __init__(
-        self,
-        sizes: Sequence[int],
-        vocabulary: int,
-        components: Mapping[int, int],
-        width: int = 280,
-        *,
-        weight: nn.Parameter | None = None,
-        activation: Activation = "softmax",
-        dropout: float = 0.0,
-        shared_mask: bool = False,
-        linear: bool = False,
-        prior: Literal["softmax", "same"] = "softmax",
-        bias: bool = True,
-        batch_first: bool = False,
-        initialisation: Initialisation | None = None,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        if wrong := [level for level in components if not 0 <= level < len(sizes)] or (not components and [None]):
-            raise ValueError(f"components names level {wrong[0]}; the levels of sizes are 0 to {len(sizes) - 1}")
-        birth = Birth(weight, initialisation, device, dtype)
-        contexts = mixture(components, width, dropout, shared_mask, linear, prior)
-        layer = birth.layer(list(sizes), vocabulary, {"kind": "flat", "bias": bias}, activation, contexts)
-        super().__init__(layer, vocabulary, batch_first=batch_first)
-
-
-class Mixture(Output):
-    """`MixtureOfSoftmaxes` of any other output: of an adaptive softmax, of NADE.
-
-    Args:
-        output: whose arrays it takes over; what it reads are the contexts
-    """
-
-    def __init__(
-        self,
-        size: int,
-        output: Output,
-        components: int = 15,
-        *,
-        dropout: float = 0.0,
-        shared_mask: bool = False,
-        linear: bool = False,
-        prior: Literal["softmax", "same"] = "softmax",
-        batch_first: bool = False,
-        initialisation: Initialisation | None = None,
-    ) -> None:
-        like = next(output.parameters())
-        birth = Birth(None, initialisation, like.device, like.dtype)
-        contexts = mixture({0: components}, output.width, dropout, shared_mask, linear, prior)
-        activation = getattr(output.choice, "activation", "softmax")
-        read = birth.layer([size], 1, {"kind": "flat"}, activation, contexts).contexts
-        super().__init__(OutputLayer(read, output.choice), output.num_outputs, batch_first=batch_first, last_alone=True)
 
 
 class AdaptiveSoftmax(Output):
@@ -360,84 +196,3 @@ class Mixtape(Output):
         sizes = {"components": components, "size": width, "gate_size": gate_size, "frequent": frequent}
         choice = {"kind": "mixtape", "bias": bias} | sizes
         super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
-
-
-class Bernoulli(Output):
-    """Frames of P independent notes, p(v_p = 1) = sigm(W h + b)_p."""
-
-    def __init__(
-        self,
-        size: int,
-        pitches: int,
-        *,
-        bias: bool = True,
-        initialisation: Initialisation | None = None,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        birth = Birth(None, initialisation, device, dtype)
-        super().__init__(birth.layer([size], pitches, {"kind": "bernoulli", "bias": bias}), pitches)
-
-
-class NADE(Output):
-    """Frames of P notes, one after another through `hidden` units (Larochelle & Murray 2011, eqs 4 and 5)."""
-
-    def __init__(
-        self,
-        size: int,
-        pitches: int,
-        hidden: int = 128,
-        *,
-        initialisation: Initialisation | None = None,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        birth = Birth(None, initialisation, device, dtype)
-        super().__init__(birth.layer([size], pitches, {"kind": "nade", "size": hidden}), pitches)
-
-
-class Gaussian(Output):
-    """P independent real values; the deviations are learned, `floor` at least, or 1 (Nix & Weigend 1994)."""
-
-    def __init__(
-        self,
-        size: int,
-        values: int,
-        *,
-        variance: Literal["learned", "unit"] = "learned",
-        floor: float = 1e-3,
-        initialisation: Initialisation | None = None,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        birth = Birth(None, initialisation, device, dtype)
-        super().__init__(
-            birth.layer([size], values, {"kind": "gaussian", "variance": variance, "floor": floor}), values
-        )
-
-
-class GaussianMixture(Output):
-    """P real values under a mixture of `components` normal distributions (Bishop 1994, eqs 22-27)."""
-
-    def __init__(
-        self,
-        size: int,
-        values: int,
-        components: int = 5,
-        *,
-        floor: float = 1e-3,
-        initialisation: Initialisation | None = None,
-        device: Device = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        birth = Birth(None, initialisation, device, dtype)
-        choice = {"kind": "gaussian-mixture", "components": components, "floor": floor}
-        super().__init__(birth.layer([size], values, choice), values)
-
-
-def mixture(
-    heads: Mapping[int, int], width: int, dropout: float, shared_mask: bool, linear: bool, prior: str
-) -> dict[str, Any]:
-    """The record of a mixture's contexts."""
-    sizes = {"kind": "mixture", "heads": dict(heads), "size": width}
-    return sizes | {"dropout": dropout, "shared_mask": shared_mask, "linear": linear, "prior": prior}

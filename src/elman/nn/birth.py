@@ -1,0 +1,73 @@
+"""How the arrays of output layers begin."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import torch
+from torch import nn
+
+from elman import config
+from elman.config import plugins
+from elman.config.initialisation import Initialisation
+from elman.config.parts import Activation, convert
+from elman.network.encoders.encoder import Inputs
+from elman.network.encoders.lookup import Lookup, LookupEncoder
+from elman.network.output.choice import Conditional, Surroundings
+from elman.network.output.contexts import build_contexts
+from elman.network.output.layer import OutputLayer
+
+Device: TypeAlias = torch.device | str | None
+
+
+class Birth(NamedTuple):
+    """How the arrays of an output begin: the arguments that all of them have."""
+
+    weight: nn.Parameter | None = None
+    initialisation: Initialisation | None = None
+    device: Device = None
+    dtype: torch.dtype | None = None
+    counts: Sequence[int] | None = None
+
+    def layer(
+        self,
+        sizes: Sequence[int],
+        num_outputs: int,
+        choice: dict[str, Any],
+        activation: Activation = "softmax",
+        contexts: dict[str, Any] | None = None,
+    ) -> OutputLayer:
+        """The layer of the records `choice` and `contexts`, over levels of widths `sizes`, initialised."""
+        tied = {} if self.weight is None else {"tied": True}
+        parts = {"activation": activation, "choice": choice | tied, "contexts": contexts or {"kind": "single"}}
+        try:
+            record = convert(parts, config.Output)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{choice['kind']}: {error}") from None
+        device = torch.get_default_device() if self.device is None else torch.device(self.device)
+        with device if self.weight is None else self.weight.device:
+            read = build_contexts(record, sizes)
+            surroundings = Surroundings(
+                read.size, num_outputs, activation, self._tied(read.size, num_outputs), self.counts
+            )
+            layer = OutputLayer(read, plugins.built(record.choice, Conditional, surroundings))
+        dtype = self.dtype if self.weight is None else self.weight.dtype
+        for parameter in layer.parameters():
+            if parameter is not self.weight:
+                parameter.data = parameter.data.to(dtype)
+        layer.initialise(self.initialisation or Initialisation(), [] if self.weight is None else [self.weight])
+        return layer
+
+    def _tied(self, size: int, num_outputs: int) -> LookupEncoder | None:
+        """An encoder of word vectors that has the shared matrix."""
+        if self.weight is None:
+            return None
+        if self.weight.shape != (num_outputs, size):
+            raise ValueError(
+                f"weight has shape {list(self.weight.shape)}, and {num_outputs} symbols after contexts of width {size}"
+                f" need {[num_outputs, size]}; choose the width of the vectors, or leave weight out"
+            )
+        with torch.device("meta"):
+            encoder = Lookup(size=size).build(Inputs(num_outputs))
+        encoder.weight = self.weight
+        return encoder
