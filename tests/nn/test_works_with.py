@@ -12,20 +12,19 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.utils.data import DataLoader, Dataset
 
 from elman import nn as enn
-from support.words import V, Words, mixture, text
+from support.words import V, Words, mixture
 
 RECURRENCES = [one for one in vars(enn).values() if inspect.isclass(one) and one.__mro__[1] is enn.Recurrent]
-IDS = text(400)
 
 
 class Lines(Dataset):
-    """Pieces of a text, under the names that trainers of transformers expect."""
+    """Symbols in their order, round and round, under the names that trainers of transformers expect."""
 
     def __len__(self):
         return 12
 
     def __getitem__(self, index):
-        piece = IDS[9 * index : 9 * index + 9]
+        piece = torch.arange(index, index + 9) % V
         return {"input_ids": piece[:-1], "labels": piece[1:]}
 
 
@@ -49,14 +48,14 @@ def test_a_loop_with_a_loader_learns():
     model = Loss(mixture, weight_drop=0.1)
     optimiser = torch.optim.Adam(model.parameters(), lr=0.03)
     losses = []
-    for _ in range(20):
+    for _ in range(8):
         for batch in DataLoader(Lines(), batch_size=4, shuffle=True):
             optimiser.zero_grad()
             loss = model(**batch)["loss"]
             loss.backward()
             optimiser.step()
             losses.append(loss.item())
-    assert sum(losses[-3:]) < 0.8 * sum(losses[:3])
+    assert sum(losses[-3:]) < 0.7 * sum(losses[:3])
 
 
 def test_distributed_data_parallel(tmp_path):
@@ -88,7 +87,7 @@ def test_the_trainer_of_transformers(tmp_path):
     trainer = Trainer(model, arguments, train_dataset=Lines())
     trainer.train()
     losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
-    assert losses[-1] < 0.9 * losses[0]
+    assert losses[-1] < 0.8 * losses[0]
     saved = Loss()
     load_model(saved, next(tmp_path.rglob("model.safetensors")))
     for mine, theirs in zip(saved.parameters(), model.parameters(), strict=True):
@@ -118,7 +117,7 @@ def test_lightning(tmp_path):
         enable_model_summary=False, enable_checkpointing=False,
     )  # fmt: skip
     trainer.fit(module, DataLoader(Lines(), batch_size=4))
-    assert module.losses[-1] < 0.9 * module.losses[0]
+    assert module.losses[-1] < 0.8 * module.losses[0]
 
 
 @pytest.mark.filterwarnings("ignore")
