@@ -80,7 +80,7 @@ def test_the_trainer_of_transformers(tmp_path):
     from transformers import Trainer, TrainingArguments
 
     arguments = TrainingArguments(
-        str(tmp_path), num_train_epochs=6, per_device_train_batch_size=4, learning_rate=0.03, use_cpu=True,
+        str(tmp_path), num_train_epochs=15, per_device_train_batch_size=4, learning_rate=0.1, use_cpu=True,
         report_to=[], save_strategy="epoch", save_total_limit=1, disable_tqdm=True, logging_steps=3,
     )  # fmt: skip
     model = Loss()
@@ -109,11 +109,11 @@ def test_lightning(tmp_path):
             return loss
 
         def configure_optimizers(self):
-            return torch.optim.Adam(self.parameters(), 0.03)
+            return torch.optim.Adam(self.parameters(), 0.1)
 
     module = Module()
     trainer = lightning.Trainer(
-        max_epochs=6, accelerator="cpu", logger=False, enable_progress_bar=False, default_root_dir=tmp_path,
+        max_epochs=15, accelerator="cpu", logger=False, enable_progress_bar=False, default_root_dir=tmp_path,
         enable_model_summary=False, enable_checkpointing=False,
     )  # fmt: skip
     trainer.fit(module, DataLoader(Lines(), batch_size=4))
