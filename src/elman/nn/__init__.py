@@ -33,7 +33,7 @@ from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
 from elman.network.cores.core import Trace
 from elman.network.precision import products_in
-from elman.nn import functional
+from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
 from elman.nn.averaging import TriggeredAverage, WeightAverage
 from elman.nn.embedding import Characters, Embedding
@@ -51,7 +51,7 @@ from elman.nn.outputs import (
     Sigsoftmax,
     Softmax,
 )
-from elman.nn.recurrent import Recurrent, detach
+from elman.nn.recurrent import Recurrent, State, detach
 from elman.nn.spectral import SpectralBound
 
 
@@ -184,6 +184,7 @@ __all__ = [
     "Sigsoftmax",
     "Softmax",
     "SpectralBound",
+    "State",
     "Trace",
     "TriggeredAverage",
     "Unitary",
@@ -192,6 +193,7 @@ __all__ = [
     "fit",
     "functional",
     "gradient_statistics",
+    "penalties",
     "perplexity",
     "products_in",
     "token_log_probs",
