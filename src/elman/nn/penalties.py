@@ -21,20 +21,18 @@ from elman.network.cores.stack import StackCore
 from elman.network.dropout import Dropout
 from elman.network.output.contexts import Contexts, MixtureContexts
 from elman.nn.output import Output
-from elman.nn.recurrent import Recurrent
+from elman.nn.recurrent import Recurrent, State
 from elman.objective import penalties as terms
 
 
 def activation(levels: Trace | Tensor, weight: float = 2.0, mask: Tensor | None = None) -> Tensor:
     """AR: weight * mean(h^2) of the last level after dropout (Merity et al. 2017)."""
-    trace = _trace(levels)
-    return terms.activation(weight, trace, None, _window(trace, mask))
+    return terms.activation(weight, *_seen(levels, mask))
 
 
 def temporal(levels: Trace | Tensor, weight: float = 1.0, mask: Tensor | None = None) -> Tensor:
     """TAR: weight * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); 0 of one step."""
-    trace = _trace(levels)
-    return terms.temporal_activation(weight, trace, None, _window(trace, mask))
+    return terms.temporal_activation(weight, *_seen(levels, mask))
 
 
 def balance(
@@ -52,15 +50,16 @@ def balance(
 
     Raises ValueError where the output is no mixture.
     """
-    contexts, trace = output.layer.contexts, _trace(levels)
+    contexts = output.layer.contexts
     if not isinstance(contexts, MixtureContexts):
         raise ValueError(f"{type(output).__name__} has one component, and nothing to balance")
+    top = levels if isinstance(levels, Tensor) else levels.top
     form = terms.balance_columns if columns else terms.balance
-    return form(weight, None, Contexts(trace.top, contexts.log_prior(trace.top)), _window(trace, mask))
+    return form(weight, *_seen(levels, mask, contexts.log_prior(top)))
 
 
 def gradient_norm(
-    core: Recurrent, vectors: Tensor, loss: Callable[[Tensor], Tensor], weight: float = 1.0, state: Tensor | None = None
+    core: Recurrent, vectors: Tensor, loss: Callable[[Tensor], Tensor], weight: float = 1.0, state: State | None = None
 ) -> Tensor:
     """Errors keep their norm back in time: the regulariser of vanishing gradients (Pascanu et al. 2013, eq. 9).
 
@@ -105,14 +104,13 @@ def own_layers(core: Recurrent) -> list[Layer]:
     return made
 
 
-def _trace(levels: Trace | Tensor) -> Trace:
-    return Trace((levels,), (levels,)) if isinstance(levels, Tensor) else levels
-
-
-def _window(trace: Trace, mask: Tensor | None) -> Batch:
-    """Of the positions that count, whatever stands there."""
+def _seen(
+    levels: Trace | Tensor, mask: Tensor | None, log_prior: Tensor | None = None
+) -> tuple[Trace, Contexts, Batch]:
+    """What a penalty of a recipe is given; of contexts it reads the prior, of a batch which positions count."""
+    trace = Trace((levels,), (levels,)) if isinstance(levels, Tensor) else levels
     symbols = trace.top.new_zeros(trace.top.shape[:2], dtype=torch.long)
-    return Batch(symbols, symbols, mask)
+    return trace, Contexts(trace.top, trace.top if log_prior is None else log_prior), Batch(symbols, symbols, mask)
 
 
 def _drops(part: nn.Module) -> bool:

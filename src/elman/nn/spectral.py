@@ -13,8 +13,8 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
+from elman import config
 from elman.config.parts import convert
-from elman.config.training import Spectral
 from elman.learning import constraint
 from elman.network.cells.cell import Cell
 from elman.network.cells.elman import Elman
@@ -64,7 +64,7 @@ class SpectralBound:
             raise ValueError("2 - delta is a bound for gated cells; give an Elman network `bound`, such as 0.95")
         keys = {"kind": "spectral", "delta": delta, "bound": bound, "input": inputs, "method": method}
         try:
-            record = convert(keys, Spectral)
+            record = convert(keys, config.Spectral)
         except msgspec.ValidationError as error:
             raise ValueError(f"SpectralBound: {error}") from None
         self._constrained = constraint.ConstrainedCore(StackCore([*self._layers.values()]), record)

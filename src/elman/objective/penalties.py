@@ -54,7 +54,7 @@ def require_fit(weights: config.Penalties, model: LanguageModel) -> None:
         )
 
 
-def activation(alpha: float, trace: Trace, contexts: Contexts | None, batch: Batch) -> Tensor:  # noqa: ARG001
+def activation(alpha: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
     """AR: alpha * mean(h^2) of the last level after dropout (Merity et al. 2017)."""
     squares = trace.top.square()
     if batch.mask is None:
@@ -62,7 +62,7 @@ def activation(alpha: float, trace: Trace, contexts: Contexts | None, batch: Bat
     return alpha * _mean(squares, batch.mask, (batch.whole or Whole.of(batch)).counted)
 
 
-def temporal_activation(beta: float, trace: Trace, contexts: Contexts | None, batch: Batch) -> Tensor:  # noqa: ARG001
+def temporal_activation(beta: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
     """TAR: beta * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); zero for one step.
 
     A pair of steps counts if both do.
@@ -81,7 +81,7 @@ def _mean(values: Tensor, mask: Tensor, count: Tensor) -> Tensor:
     return (values.mean(-1) * mask).sum() / count.clamp(min=1)
 
 
-def balance_columns(weight: float, trace: Trace | None, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
+def balance_columns(weight: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
     """As `balance`, in the form of the published code, with which a weight of 0.001 was tuned.
 
     It is (S - 1) * unbiased variance over the [batch, component] sums over time, divided by their squared mean; zero
@@ -97,7 +97,7 @@ def balance_columns(weight: float, trace: Trace | None, contexts: Contexts, batc
     return weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square() * batch.share
 
 
-def balance(weight: float, trace: Trace | None, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
+def balance(weight: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
     """The squared coefficient of variation of the S component weights summed over the whole minibatch, times `weight`.
 
     Takase et al. 2018, eqs 12-13, as printed; zero when all components are used equally.
