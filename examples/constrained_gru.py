@@ -23,7 +23,7 @@ parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--tiny", action="store_true", help="a small model and little text")
 parser.add_argument("--torch", action="store_true", help="constrain torch.nn.GRU")
 parser.add_argument("--delta", type=float, default=0.2)
-parser.add_argument("--rate", type=float, default=2.0, help="of plain SGD")
+parser.add_argument("--rate", type=float, default=1e-2, help="of Adam")
 parser.add_argument("--clip", type=float, default=None, help="the largest norm of a gradient; by default none")
 options = parser.parse_args()
 
@@ -60,7 +60,7 @@ for constrained in (False, True):
             model,
             train,
             valid,
-            optimiser=torch.optim.SGD(model.parameters(), options.rate),
+            optimiser=torch.optim.Adam(model.parameters(), options.rate),
             epochs=EPOCHS,
             bptt=100,
             clip=options.clip,

@@ -120,11 +120,11 @@ def perplexity(
 
 
 def mean_nll(log_probs: Tensor) -> float:
-    """The mean negative log-likelihood of the log-probabilities that are not nan, summed in float64."""
-    score = scoring.score_of(log_probs.double().numpy())
-    if not score.count:
+    """The mean negative log-likelihood, summed in float64, without the first token where nothing precedes it."""
+    counted = log_probs[1:] if log_probs[0].isnan() else log_probs
+    if not len(counted):
         raise ValueError("no token is scored: give two ids or more, or the symbol `first` that precedes them")
-    return score.nll
+    return -float(counted.double().mean())
 
 
 def sequence_of(ids: Any, model: nn.Module) -> Tensor:

@@ -174,6 +174,9 @@ def fit(
             averaged = isinstance(average, WeightAverage) or (average is not None and average.average is not None)
             with nullcontext() if average is None else average.applied():
                 valid_nll = mean_nll(token_log_probs(model, valid_ids, columns=valid_columns, window=bptt))
+                if not math.isfinite(valid_nll):
+                    where = f"after epoch {number + 1}"
+                    raise Diverged(f"the validation loss {where} is {valid_nll}; lower the learning rate")
                 is_best = not done or valid_nll < History(done).best.valid_nll
                 if is_best:
                     best = {name: tensor.clone() for name, tensor in files.model_tensors(model).items()}

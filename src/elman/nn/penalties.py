@@ -80,7 +80,7 @@ def gradient_norm(
     if core.bidirectional:
         raise ValueError("errors go back in time in one direction; the core reads in both")
     before = core._entered(state, vectors.shape[1])
-    stack = take_plain_steps(StackCore(own_layers(core)))
+    stack = take_plain_steps(StackCore(_own_layers(core)))
     if core.training and any(map(_drops, [*stack.modules(), core._between, core._output])):
         raise ValueError("single steps have no dropout masks that are held over time; set the core's dropout to 0")
 
@@ -93,7 +93,7 @@ def gradient_norm(
     return weight * preservation(step, vectors.detach(), states[:-1], errors[1:])
 
 
-def own_layers(core: Recurrent) -> list[Layer]:
+def _own_layers(core: Recurrent) -> list[Layer]:
     """The layers of a core, with its weights as their own."""
     made = []
     for place, layer in enumerate(core._layers):
