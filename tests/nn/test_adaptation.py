@@ -92,9 +92,9 @@ def test_the_frozen_and_the_tied_adapt():
 
 def test_wrong_arguments_are_one_line():
     _, made = pair()
-    with pytest.raises(ValueError, match=r"lr is -1; it must be 0 or more"):
+    with pytest.raises(ValueError, match=r"^lr is -1; it must be 0 or more"):
         enn.DynamicEvaluation(made, lr=-1)
-    with pytest.raises(ValueError, match=r"cache-weight is 1; it must be 0 or more and below 1"):
+    with pytest.raises(ValueError, match=r"^weight is 1; it must be 0 or more and below 1"):
         enn.NeuralCache(made, weight=1.0)
     with pytest.raises(ValueError, match="6 ids or more"):
         enn.gradient_statistics(made, TRAIN[:5])
@@ -107,3 +107,13 @@ def test_wrong_arguments_are_one_line():
     with pytest.raises(ValueError, match="leave columns out"):
         enn.perplexity(enn.NeuralCache(made), TEST, columns=2)
     assert np.isfinite(enn.perplexity(made, [3], first=2))
+
+
+def test_dropout_is_off_and_the_mode_stays():
+    made = Words(weight_drop=0.5, output_dropout=0.5, between_dropout=0.5)
+    readers = (lambda: made, lambda: enn.NeuralCache(made), lambda: enn.DynamicEvaluation(made, lr=0.3))
+    expected = [enn.perplexity(read(), TEST) for read in readers]
+    assert made.training
+    made.eval()
+    assert [enn.perplexity(read(), TEST) for read in readers] == expected
+    assert not made.training

@@ -135,4 +135,4 @@ def _require(settings: Settings) -> None:
     try:
         settings.check()
     except UserError as error:
-        raise ValueError(str(error).removeprefix("--")) from None
+        raise ValueError(str(error).removeprefix("--").removeprefix("cache-")) from None
