@@ -189,6 +189,36 @@ def test_masks_of_products_are_held_where_other_sequences_end():
     assert not torch.equal(padded[0, 0], padded[0, 1]), "sequences have masks of their own"
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_levels_are_what_layers_read_and_return(name):
+    """In every form of the input; `raw` before dropout, `levels` after it, the input first."""
+    torch.manual_seed(0)
+    made = getattr(enn, name)(4, [16, 8], bidirectional=True, between_dropout=0.5, output_dropout=0.5)
+    xs = torch.randn(7, 5, 4)
+    torch.manual_seed(1)
+    outputs, state = made(xs)
+    torch.manual_seed(1)
+    trace, after = made(xs, levels=True)
+    assert torch.equal(trace.top, outputs)
+    torch.testing.assert_close(after, state, rtol=0, atol=0)
+    assert trace.levels[0] is trace.raw[0] is xs
+    assert [level.shape[-1] for level in trace.levels] == [4, 32, 16]
+    for level, raw in zip(trace.levels[1:], trace.raw[1:], strict=True):
+        kept = level != 0
+        assert 0 < kept.float().mean() < 1
+        torch.testing.assert_close(level, 2 * raw * kept)
+    made.eval()
+    below, _ = made(xs, levels=True)
+    assert all(torch.equal(*pair) for pair in zip(below.levels, below.raw, strict=True))
+    alone, _ = made(xs[:, 0], levels=True)
+    torch.testing.assert_close([one[:, 0] for one in below.levels], list(alone.levels))
+    made.batch_first = True
+    turned, _ = made(xs.transpose(0, 1), levels=True)
+    torch.testing.assert_close([one.transpose(0, 1) for one in below.raw], list(turned.raw))
+    with pytest.raises(ValueError, match="call with a padded tensor"):
+        made(pack_padded_sequence(xs, LENGTHS, enforce_sorted=False), levels=True)
+
+
 def test_wrong_arguments_are_one_line():
     with pytest.raises(
         ValueError, match=r"LSTM: .*proj_size.*; further arguments are forget_gate, peepholes, input_gate"

@@ -1,13 +1,16 @@
-"""The parts of elman as torch modules: recurrent layers with the arguments, results and weights of torch's own.
+"""The parts of elman as torch modules by keyword: recurrent layers, embeddings, output layers, functions.
 
     from elman import nn as enn
 
+    encoder = enn.Embedding(vocabulary, 400, word_dropout=0.1)
     core = enn.LSTM(400, [1150, 1150, 400], weight_drop=0.5, between_dropout=0.25, output_dropout=0.4)
-    outputs, state = core(vectors)               # [T, B, 400], and a state to continue with
+    output = enn.MixtureOfSoftmaxes(400, vocabulary, components=15, width=400, weight=encoder.weight)
+    h, state = core(encoder(inputs))             # [T, B, 400], and a state to continue with
+    loss = output.nll(h, targets)
     state = enn.detach(state)
 
-Changing `torch.nn.LSTM` or `torch.nn.GRU` into the class of this name is enough for a program that uses them:
-`state_dict` has the same names, shapes and order of gates.
+Recurrent layers have the arguments, results and weights of torch's own: changing `torch.nn.LSTM` or `torch.nn.GRU` into
+the class of this name is enough for a program that uses them. Output layers have one protocol (`elman.nn.output`).
 """
 
 from elman.network.cells.continuous import Continuous as ContinuousCell
@@ -36,7 +39,7 @@ from elman.network.precision import products_in
 from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
 from elman.nn.averaging import TriggeredAverage, WeightAverage
-from elman.nn.embedding import Characters, Embedding
+from elman.nn.embedding import Characters, Embedding, Encoder
 from elman.nn.evaluation import Reader, perplexity, token_log_probs
 from elman.nn.fitting import Epoch, History, fit
 from elman.nn.output import Output
@@ -159,6 +162,7 @@ __all__ = [
     "DynamicEvaluation",
     "Elman",
     "Embedding",
+    "Encoder",
     "Epoch",
     "Gaussian",
     "GaussianMixture",

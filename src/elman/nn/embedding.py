@@ -27,7 +27,7 @@ class Encoder(Shared):
         """Vectors [..., E] of symbols [...], int64."""
         encoder = self.called()
         if x.dim() < 2:
-            return encoder(x.view(1, -1)).view(*x.shape, -1)
+            return encoder(x.reshape(1, -1)).reshape(*x.shape, self.embedding_dim)
         return encoder(x.transpose(0, 1)).transpose(0, 1) if self.batch_first else encoder(x)
 
 

@@ -1,12 +1,12 @@
 """The equations as pure functions of tensors.
 
-T steps, B sequences, I inputs, H units, N positions, K components, D the width of a context, V symbols. The weights of
-a recurrence are (weight_ih [G H, I], weight_hh [G H, H], bias_ih [G H], bias_hh [G H]), of which biases can be None or
-left out, with the gates in torch's order. Where there is a fast form it is used; it has first derivatives.
+T steps, B sequences, I inputs, H units, G gates, N positions, K components, D the width of a context, V symbols. The
+weights of a recurrence are weight_ih [G H, I], weight_hh [G H, H], bias_ih [G H] and bias_hh [G H], with the gates in
+torch's order. Where there is a fast form it is used; it has first derivatives.
 """
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from torch import Tensor
 
@@ -18,13 +18,16 @@ from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
 from elman.network.output import fast_mixture
 from elman.network.output.activation import log_g
-from elman.nn.output import Each, Reduction
+from elman.nn.output import Each, Reduction, symbols_below
 
-Arrays: TypeAlias = Sequence[Tensor | None]
+Arrays: TypeAlias = Sequence[Any]
+"""(weight_ih, weight_hh, bias_ih, bias_hh), tensors, of which biases can be None or left out."""
 
 
 def lstm(x: Tensor, state: tuple[Tensor, Tensor], weights: Arrays) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """i, f, o = sigm(W x + U h + b), g = tanh(W x + U h + b), c' = f c + i g, h' = o tanh(c') (Gers et al. 2000).
+    """i, f, o = sigm(W x + U h + b), g = tanh(W x + U h + b), c' = f c + i g, h' = o tanh(c').
+
+    Gers, Schmidhuber & Cummins 2000; Graves 2013, eqs 7-11 without the peepholes.
 
     Args:
         x: [T, B, I]
@@ -45,7 +48,7 @@ def gru(x: Tensor, h: Tensor, weights: Arrays, reset: Literal["before", "after"]
         x: [T, B, I]
         h: [B, H]
         weights: of the gates r, z, n
-        reset: "before": n = tanh(W_n x + b + U_n (r h)) (Cho et al. 2014); "after" is torch's form
+        reset: "before": n = tanh(W_n x + b + U_n (r h)) (Cho et al. 2014; thesis 2.29-2.32); "after" is torch's form
 
     Returns:
         h of every step, [T, B, H], and the last one.
@@ -114,21 +117,23 @@ def mixture_nll(
         activation: of g
         reduction: as in `Output.nll`
         position_weight: w [N]; None: 1
+
+    Raises ValueError where a target is out of its range.
     """
+    target = symbols_below(len(weight), target)
     w = contexts.new_ones(len(contexts)) if position_weight is None else position_weight
     if reduction == "mean":
         w = w / w.sum()
-    arrays = [contexts, log_prior, weight, bias]
+    arrays = (contexts, log_prior, weight, bias)
 
-    def total(*parts: Tensor | None) -> Tensor:
-        *arrays, w = parts
-        return fast_mixture.mixture_nll(*arrays, target, w, activation)[0]
+    def total(c: Tensor, log_pi: Tensor | None, matrix: Tensor, vector: Tensor | None, w: Tensor) -> Tensor:
+        return fast_mixture.mixture_nll(c, log_pi, matrix, vector, target, w, activation)[0]
 
-    def each(*arrays: Tensor | None) -> Tensor:
-        return -fast_mixture.mixture_log_prob(*arrays, target, activation)
+    def each(c: Tensor, log_pi: Tensor | None, matrix: Tensor, vector: Tensor | None) -> Tensor:
+        return -fast_mixture.mixture_log_prob(c, log_pi, matrix, vector, target, activation)
 
     if reduction == "none" or w.requires_grad:
-        found = w * Each.apply(each, total, *arrays)
+        found: Tensor = w * Each.apply(each, total, *arrays)  # type: ignore[no-untyped-call]
         return found if reduction == "none" else found.sum()
     return total(*arrays, w)
 

@@ -54,7 +54,9 @@ class Output(Shared):
         self._widths, self._last_alone = {-1: contexts.size}, last_alone
         if isinstance(contexts, MixtureContexts):
             parts = contexts.projections
-            self._widths = {level: parts[str(level)].in_features for level in contexts.heads}
+            self._widths = {
+                int(level): part.in_features for level, part in parts.items() if isinstance(part, nn.Linear)
+            }
             self._widths[-1] = contexts.prior.in_features
             self.latent = parts if len(parts) > 1 else parts[str(max(contexts.heads))]
             self.prior = contexts.prior
@@ -87,7 +89,7 @@ class Output(Shared):
     @fused.setter
     def fused(self, value: bool) -> None:
         if hasattr(self.choice, "fast"):
-            self.choice.fast = value
+            self.choice.fast = value  # type: ignore[assignment]
         elif value:
             raise ValueError(f"{type(self).__name__} has no fused form")
 
@@ -152,7 +154,7 @@ class Output(Shared):
             if temperature == 0:
                 return log_probs.argmax(-1)
             p = (log_probs / temperature).softmax(-1)
-            return torch.multinomial(p.flatten(0, -2), 1, generator=generator).view(p.shape[:-1])
+            return torch.multinomial(p.reshape(-1, self.num_outputs), 1, generator=generator).view(p.shape[:-1])
 
     def _trace(self, h: Levels) -> tuple[Trace, torch.Size]:
         """The levels in the form [T, B, _], and the leading shape of the positions."""
@@ -184,27 +186,16 @@ class Output(Shared):
         return x.reshape((*lead, *x.shape[2:]))
 
     def _target(self, target: Tensor, lead: torch.Size) -> Tensor:
-        """Targets [T, B] or [T, B, P] that are in their range; on a GPU an assertion of the device says so."""
+        """Targets [T, B] or [T, B, P] that are in their range."""
         symbols = isinstance(self.choice, Choice)
         shape = lead if symbols else (*lead, self.num_outputs)
         if target.shape != shape:
             raise ValueError(f"targets have shape {list(target.shape)}, and {list(shape)} is predicted")
         if symbols:
-            if target.is_floating_point() or target.dtype == torch.bool:
-                raise ValueError(f"targets are symbols, of type torch.int64, and not {target.dtype}")
-            self._require((target >= 0) & (target < self.num_outputs), f"a symbol from 0 to {self.num_outputs - 1}")
-            target = target.long()
+            target = symbols_below(self.num_outputs, target)
         elif isinstance(self.choice, Chord):
-            self._require((target == 0) | (target == 1), "0 or 1")
+            require((target == 0) | (target == 1), "0 or 1")
         return self._entered(target, len(lead))
-
-    def _require(self, right: Tensor, what: str) -> None:
-        if torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(right):
-            return
-        if right.device.type == "cuda":
-            torch._assert_async(right.all(), f"every target is {what}")
-        elif not right.all():
-            raise ValueError(f"every target is {what}; leave positions out by weight, with any symbol there")
 
     def _each(self, vectors: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
         """The NLL [N] of every position, differentiable."""
@@ -223,7 +214,25 @@ class Output(Shared):
         def each(vectors: Tensor, log_prior: Tensor, *_: Tensor) -> Tensor:
             return -choice.mixture_log_prob(vectors, log_prior, target)
 
-        return Each.apply(each, total, vectors, log_prior, *parameters)  # type: ignore[no-untyped-call, no-any-return]
+        return Each.apply(each, total, vectors, log_prior, *parameters)  # type: ignore[no-untyped-call]
+
+
+def symbols_below(number: int, target: Tensor) -> Tensor:
+    """Targets as int64; raises ValueError where they are no symbols below a number."""
+    if target.is_floating_point() or target.dtype == torch.bool:
+        raise ValueError(f"targets are symbols, of type torch.int64, and not {target.dtype}")
+    require((target >= 0) & (target < number), f"a symbol from 0 to {number - 1}")
+    return target.long()
+
+
+def require(right: Tensor, what: str) -> None:
+    """Raise ValueError where targets are not right; on a GPU, which is not waited for, its own assertion fails."""
+    if torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(right):
+        return
+    if right.device.type == "cuda":
+        torch._assert_async(right.all(), f"every target is {what}")
+    elif not right.all():
+        raise ValueError(f"every target is {what}; leave positions out by weight, with any target there")
 
 
 class _Total(nn.Module):

@@ -80,28 +80,26 @@ class DirectOutputConnection(Output):
         device: Device = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        if not components:
-            raise ValueError("components is empty; give the number of contexts of a level, such as {3: 15}")
-        if wrong := [level for level in components if not 0 <= level < len(sizes)]:
-            raise ValueError(f"components names level {wrong[0]}; the levels of sizes are 0 to {len(sizes) - 1}")
+        widths, heads = levels(sizes, components)
         birth = Birth(weight, initialisation, device, dtype)
-        contexts = mixture(components, width, dropout, shared_mask, linear, prior)
-        layer = birth.layer(list(sizes), vocabulary, {"kind": "flat", "bias": bias}, activation, contexts)
+        contexts = mixture(heads, width, dropout, shared_mask, linear, prior)
+        layer = birth.layer(widths, vocabulary, {"kind": "flat", "bias": bias}, activation, contexts)
         super().__init__(layer, vocabulary, batch_first=batch_first)
 
 
 class Mixture(Output):
-    """`MixtureOfSoftmaxes` of any other output: of an adaptive softmax, of NADE.
+    """A mixture, or a direct output connection, of any other output: of an adaptive softmax, of NADE.
 
     Args:
+        size: D, or the widths of the levels where `components` names levels
         output: whose arrays it takes over; what it reads are the contexts
     """
 
     def __init__(
         self,
-        size: int,
+        size: int | Sequence[int],
         output: Output,
-        components: int = 15,
+        components: int | Mapping[int, int] = 15,
         *,
         dropout: float = 0.0,
         shared_mask: bool = False,
@@ -110,12 +108,25 @@ class Mixture(Output):
         batch_first: bool = False,
         initialisation: Initialisation | None = None,
     ) -> None:
+        sizes, heads = levels(size, components)
         like = next(output.parameters())
         birth = Birth(None, initialisation, like.device, like.dtype)
-        contexts = mixture({0: components}, output.width, dropout, shared_mask, linear, prior)
+        contexts = mixture(heads, output.width, dropout, shared_mask, linear, prior)
         activation = getattr(output.choice, "activation", "softmax")
-        read = birth.layer([size], 1, {"kind": "flat"}, activation, contexts).contexts
-        super().__init__(OutputLayer(read, output.choice), output.num_outputs, batch_first=batch_first, last_alone=True)
+        read = birth.layer(sizes, 1, {"kind": "flat"}, activation, contexts).contexts
+        layer = OutputLayer(read, output.choice)
+        super().__init__(layer, output.num_outputs, batch_first=batch_first, last_alone=isinstance(size, int))
+
+
+def levels(size: int | Sequence[int], components: int | Mapping[int, int]) -> tuple[list[int], dict[int, int]]:
+    """The widths of the levels, and how many contexts each has; raises ValueError where there is no such level."""
+    sizes = [size] if isinstance(size, int) else list(size)
+    heads = {len(sizes) - 1: components} if isinstance(components, int) else dict(components)
+    if not heads:
+        raise ValueError("components is empty; give the number of contexts of a level, such as {3: 15}")
+    if wrong := [level for level in heads if not 0 <= level < len(sizes)]:
+        raise ValueError(f"components names level {wrong[0]}; the levels of sizes are 0 to {len(sizes) - 1}")
+    return sizes, heads
 
 
 def mixture(

@@ -32,8 +32,9 @@ class Shared(nn.Module):
         (whole,), (arrays,) = self._whole, self._arrays
         if not is_parametrized(self):
             return whole
+        parametrised: Any = self.parametrizations
         read = copy.copy(arrays)
-        read._parameters = arrays._parameters | {name: getattr(self, name) for name in self.parametrizations}
+        read._parameters = arrays._parameters | {name: getattr(self, name) for name in parametrised}
         if whole is arrays:
             return read
         found = copy.copy(whole)
