@@ -131,8 +131,9 @@ def fit(
     optimiser = optimiser or torch.optim.Adam(model.parameters(), 1e-3)
     rates, done = [group["lr"] for group in optimiser.param_groups], list[Epoch]()
     settings = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}
-    kept: dict[str, Kept] = {"average": average, "bound": bound}
-    held = _Checkpoint(checkpoint, settings, model, optimiser, {name: one for name, one in kept.items() if one})
+    kept: dict[str, Kept] = {} if average is None else {"average": average}
+    kept |= {} if bound is None else {"bound": bound}
+    held = _Checkpoint(checkpoint, settings, model, optimiser, kept)
     if bound is not None:
         bound()
     best, done = held.resume()

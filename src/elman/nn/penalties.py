@@ -20,6 +20,7 @@ from elman.network.cores.layer import Layer, take_plain_steps
 from elman.network.cores.stack import StackCore
 from elman.network.dropout import Dropout
 from elman.network.output.contexts import Contexts, MixtureContexts
+from elman.network.state import State as CoreState
 from elman.nn.output import Output
 from elman.nn.recurrent import Recurrent, State
 from elman.objective import penalties as terms
@@ -84,7 +85,7 @@ def gradient_norm(
     if core.training and any(map(_drops, [*stack.modules(), core._between, core._output])):
         raise ValueError("single steps have no dropout masks that are held over time; set the core's dropout to 0")
 
-    def step(x: Tensor, state: tuple[tuple[Tensor, ...], ...]) -> tuple[tuple[Tensor, ...], object]:
+    def step(x: Tensor, state: CoreState) -> tuple[tuple[Tensor, ...], CoreState]:
         trace, after = stack(x.unsqueeze(0), state)
         return tuple(level.squeeze(0) for level in trace.levels), after
 

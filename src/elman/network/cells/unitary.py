@@ -62,7 +62,7 @@ class Unitary(Driven, frozen=True, tag="unitary"):
 
 
 @cache
-@torch.compiler.assume_constant_result
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def permutation(n: int) -> tuple[int, ...]:
     """P, the same wherever a model is opened: entry k of P h is that of h at the k-th of these places."""
     draw = random.Random(n)
