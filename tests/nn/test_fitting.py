@@ -99,6 +99,13 @@ def test_it_resumes_to_the_bit(tmp_path):
     model, given = parts(9, batch_size=4)
     with pytest.raises(UserError, match=r"belongs to a training with .*'batch_size': 5"):
         elman.fit(model, TRAIN, VALID, **given, checkpoint=path)
+    model, given = parts(9, average=None)
+    with pytest.raises(UserError, match=r"'average': 'TriggeredAverage'"):
+        elman.fit(model, TRAIN, VALID, **given, checkpoint=path)
+    model, given = parts(9)
+    model.output = enn.Softmax(6, 12)
+    with pytest.raises(UserError, match=r"another model, whose output.bias is not that of this one"):
+        elman.fit(model, TRAIN, VALID, **given, checkpoint=path)
 
 
 def test_it_leaves_the_random_state_as_it_was_and_shuffles_nothing():

@@ -5,8 +5,11 @@ What is removed or changed there breaks programs: it needs a new major version, 
 """
 
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 import elman
@@ -78,6 +81,12 @@ def test_every_public_name_of_parts_is_documented():
         thing = getattr(enn, name)
         if inspect.isclass(thing) or inspect.isfunction(thing) or inspect.ismodule(thing):
             assert (inspect.getdoc(thing) or "").strip(), name
+
+
+@pytest.mark.slow
+def test_importing_the_parts_loads_torch_without_its_compiler():
+    code = "import sys, elman.nn; sys.exit(any(name in sys.modules for name in ('torch._dynamo', 'sympy', 'rich')))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 if __name__ == "__main__":

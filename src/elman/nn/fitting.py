@@ -130,9 +130,10 @@ def fit(
     windows = TrainingWindows(tokens, batch_size, bptt, random=random_windows, max_extra=max_extra, seed=seed)
     optimiser = optimiser or torch.optim.Adam(model.parameters(), 1e-3)
     rates, done = [group["lr"] for group in optimiser.param_groups], list[Epoch]()
-    settings = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}
     kept: dict[str, Kept] = {} if average is None else {"average": average}
     kept |= {} if bound is None else {"bound": bound}
+    settings = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}
+    settings |= {"optimiser": type(optimiser).__name__} | {name: type(one).__name__ for name, one in kept.items()}
     held = _Checkpoint(checkpoint, settings, model, optimiser, kept)
     if bound is not None:
         bound()
@@ -145,11 +146,13 @@ def fit(
             batch = windows.batch(span).to(next(model.parameters()).device)
             share = span.length / bptt if random_windows else 1.0
             factor = 1.0 if schedule is None else schedule((epoch + number / len(spans)) / epochs)
-            for group, rate in zip(optimiser.param_groups, rates, strict=True):
-                group["lr"] = rate * share * factor
+            rated(share * factor)
             optimiser.zero_grad()
             seen, state = model(batch.inputs, state, levels=True) if penalties else model(batch.inputs, state)
             nll = output_of(model).nll(seen, batch.targets)
+            if not math.isfinite(loss := nll.item()):
+                where = f"window {number + 1} of epoch {epoch + 1}"
+                raise Diverged(f"the loss of {where} is {loss}; lower the learning rate, or clip")
             sum((penalty(seen) for penalty in penalties), nll).backward()
             if clip is not None:
                 nn.utils.clip_grad_norm_(model.parameters(), clip)
@@ -158,20 +161,25 @@ def fit(
                 bound()
             if average is not None:
                 average.step()
-            state, loss = detach(state), nll.item()
-            if not math.isfinite(loss):
-                where = f"window {number + 1} of epoch {epoch + 1}"
-                raise Diverged(f"the loss of {where} is {loss}; lower the learning rate, or clip")
+            state = detach(state)
             total += loss * span.length
             advance(epoch + (number + 1) / len(spans), done)
         return total / (windows.steps - 1)
+
+    def rated(factor: float) -> None:
+        """Set the rates to those given, times a factor."""
+        for group, rate in zip(optimiser.param_groups, rates, strict=True):
+            group["lr"] = factor * rate
 
     with _bar(epochs, shown=progress) as advance:
         while len(done) < epochs and not _waited(done, patience):
             began, number = time.monotonic(), len(done)
             model.train()
-            with masks_of(seed, number, 0):
-                train_nll = learn(number, advance)
+            try:
+                with masks_of(seed, number, 0):
+                    train_nll = learn(number, advance)
+            finally:
+                rated(1.0)
             averaged = isinstance(average, WeightAverage) or (average is not None and average.average is not None)
             with nullcontext() if average is None else average.applied():
                 valid_nll = mean_nll(token_log_probs(model, valid_ids, columns=valid_columns, window=bptt))
@@ -185,8 +193,6 @@ def fit(
                 average.update(valid_nll)
             done.append(Epoch(number + 1, train_nll, valid_nll, time.monotonic() - began, averaged, is_best))
             held.save(best, done)
-    for group, rate in zip(optimiser.param_groups, rates, strict=True):
-        group["lr"] = rate
     files.load_model(model.eval(), best)
     return History(done)
 
@@ -225,9 +231,11 @@ class _Checkpoint:
         tensors, facts = files.load(self.path, "settings", "epochs")
         if facts["settings"] != self.settings:
             raise UserError(f"{self.path}: belongs to a training with {facts['settings']}, not {self.settings}")
-        model = files.under("model/", tensors)
-        files.require_fit(self.path, files.model_tensors(self.model), model, Path("the model"))
-        files.load_model(self.model, model)
+        saved, own = files.under("model/", tensors), files.model_tensors(self.model)
+        for name in sorted(saved.keys() | own.keys()):
+            if name not in own or name not in saved or own[name].shape != saved[name].shape:
+                raise UserError(f"{self.path}: belongs to another model, whose {name} is not that of this one")
+        files.load_model(self.model, saved)
         load_tensors(self.optimiser, files.under("optimiser/", tensors))
         for name, one in self.kept.items():
             one.load_state_dict(files.under(f"{name}/", tensors))
