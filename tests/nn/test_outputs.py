@@ -194,6 +194,13 @@ def test_arrays_begin_by_rules():
     assert usual.weight.std().item() == pytest.approx(0.1 / 3**0.5, rel=0.05)
     assert usual.latent.weight.std().item() == pytest.approx(1 / 8 / 3**0.5, rel=0.05)
     assert not usual.bias.any()
+    counts = torch.arange(500, 0, -1)
+    rules = config.Initialisation(output_bias="unigram")
+    known = enn.Sigsoftmax(64, 500, counts=counts.tolist(), initialisation=rules)
+    frequencies = (counts + 1) / (counts + 1).sum()
+    torch.testing.assert_close(known.log_probs(torch.zeros(64)).exp(), frequencies)
+    with pytest.raises(ValueError, match='"unigram" is for symbols'):
+        enn.Gaussian(D, P, initialisation=rules)
     rules = config.Initialisation(contexts=config.Orthogonal(), contexts_bias=config.Zeros())
     other = enn.MixtureOfSoftmaxes(64, 50, 1, 64, initialisation=rules)
     torch.testing.assert_close(other.latent.weight @ other.latent.weight.t(), torch.eye(64), rtol=0, atol=1e-5)
@@ -387,8 +394,10 @@ def test_copies_functional_calls_and_saved_arrays(name, tmp_path):
     torch.save(output.state_dict(), tmp_path / "arrays.pt")
     other = EVERY[name][0](None).double()
     other.load_state_dict(torch.load(tmp_path / "arrays.pt", weights_only=True))
+    assigned = EVERY[name][0](None).double()
+    assigned.load_state_dict(output.state_dict(), assign=True)
     expected = output.nll(levels, target)
-    for one in (twin, other):
+    for one in (twin, other, assigned):
         assert torch.equal(one.nll(levels, target), expected)
     changed = {key: value * 1.5 for key, value in output.named_parameters()}
     with torch.no_grad():
@@ -416,23 +425,14 @@ class Loss(nn.Module):
         return self.inner.nll(levels, target, self.reduction).sum()
 
 
-class LogProbs(nn.Module):
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, levels):
-        return self.inner.log_probs(levels)
-
-
 def test_transforms_of_functions():
     """`torch.func.grad` of the plain form, for every position by `vmap`."""
     output, levels, _ = made("mos")
     output.fused = False
-    arrays = {f"inner.{key}": value.detach() for key, value in output.named_parameters()}
+    arrays = {key: value.detach() for key, value in output.named_parameters()}
 
     def loss(arrays, h):
-        return torch.func.functional_call(LogProbs(output), arrays, (h,)).square().sum()
+        return torch.func.functional_call(output, arrays, (h,)).square().sum()
 
     h = levels[-1].detach()
     each = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(arrays, h)
@@ -459,23 +459,26 @@ def test_autocast_changes_nothing(name):
 def test_log_probs_are_compiled_without_a_break_and_exported(name):
     output, levels, _ = made(name, dtype=torch.float32)
     levels = [level.detach() for level in levels]
-    whole = LogProbs(output.eval())
+    whole = output.eval()
     torch.compiler.reset()
     for gradients in (False, True):
         with torch.set_grad_enabled(gradients):
             found = torch.compile(whole, fullgraph=True, backend="eager")(levels)
             torch.testing.assert_close(found, output.log_probs(levels))
     axes = [{0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}] * 3
-    program = torch.export.export(whole, (levels,), dynamic_shapes={"levels": axes})
+    program = torch.export.export(whole, (levels,), dynamic_shapes={"h": axes})
     other = [torch.randn(2, 5, width) for width in SIZES]
     torch.testing.assert_close(program.module()(other), output.log_probs(other))
 
 
 @pytest.mark.slow
-def test_the_fused_loss_under_torch_compile():
-    output, levels, target = made("mos", dtype=torch.float32)
+@pytest.mark.parametrize("fused", [True, False])
+def test_the_loss_under_torch_compile(fused):
+    """The plain form is one graph."""
+    output, levels, target = made("doc", dtype=torch.float32)
+    output.fused = fused
     torch.compiler.reset()
-    found = torch.compile(Loss(output), backend="eager")(levels, target)
+    found = torch.compile(Loss(output), fullgraph=not fused, backend="eager")(levels, target)
     expected = output.nll(levels, target)
     torch.testing.assert_close(found, expected)
     parameters = [*output.parameters()]
@@ -555,6 +558,15 @@ def test_wrong_arguments_are_one_line(make, line):
     with pytest.raises((ValueError, UserError), match=line) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_contexts_of_a_mixtape_are_as_wide_as_the_shared_matrix():
+    weight = enn.Embedding(V, D + 2).weight
+    for output in (enn.Mixtape(D, V, weight=weight), enn.Mixtape(D, V, 4, D + 2, weight=weight)):
+        assert output.weight is weight
+        torch.testing.assert_close(output.log_probs(torch.randn(3, D)).exp().sum(-1), torch.ones(3))
+    with pytest.raises(ValueError, match=r"contexts of width 5 need \[23, 5\]"):
+        enn.Mixtape(D, V, 4, 5, weight=weight)
 
 
 def test_devices_and_types():

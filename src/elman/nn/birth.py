@@ -13,7 +13,7 @@ from elman.config.initialisation import Initialisation
 from elman.config.parts import Activation, convert
 from elman.network.encoders.encoder import Inputs
 from elman.network.encoders.lookup import Lookup, LookupEncoder
-from elman.network.output.choice import Conditional, Surroundings
+from elman.network.output.choice import Choice, Conditional, Surroundings, unigram
 from elman.network.output.contexts import build_contexts
 from elman.network.output.layer import OutputLayer
 
@@ -47,27 +47,32 @@ class Birth(NamedTuple):
         device = torch.get_default_device() if self.device is None else torch.device(self.device)
         with device if self.weight is None else self.weight.device:
             read = build_contexts(record, sizes)
-            surroundings = Surroundings(
-                read.size, num_outputs, activation, self._tied(read.size, num_outputs), self.counts
-            )
+            encoder = self._tied(num_outputs, choice.get("size", read.size))
+            surroundings = Surroundings(read.size, num_outputs, activation, encoder, self.counts)
             layer = OutputLayer(read, plugins.built(record.choice, Conditional, surroundings))
         dtype = self.dtype if self.weight is None else self.weight.dtype
         for parameter in layer.parameters():
             if parameter is not self.weight:
                 parameter.data = parameter.data.to(dtype)
-        layer.initialise(self.initialisation or Initialisation(), [] if self.weight is None else [self.weight])
+        rules = self.initialisation or Initialisation()
+        layer.initialise(rules, [] if self.weight is None else [self.weight])
+        if rules.output_bias == "unigram":
+            if not isinstance(layer.choice, Choice):
+                raise ValueError('output_bias = "unigram" is for symbols; set it to "zeros"')
+            layer.choice.begin_at(unigram(num_outputs, self.counts))
         return layer
 
-    def _tied(self, size: int, num_outputs: int) -> LookupEncoder | None:
-        """An encoder of word vectors that has the shared matrix."""
+    def _tied(self, num_outputs: int, width: int | None) -> LookupEncoder | None:
+        """An encoder of word vectors that has the shared matrix, of this width; None: of any."""
         if self.weight is None:
             return None
-        if self.weight.shape != (num_outputs, size):
+        width = self.weight.shape[-1] if width is None else width
+        if self.weight.shape != (num_outputs, width):
             raise ValueError(
-                f"weight has shape {list(self.weight.shape)}, and {num_outputs} symbols after contexts of width {size}"
-                f" need {[num_outputs, size]}; choose the width of the vectors, or leave weight out"
+                f"weight has shape {list(self.weight.shape)}, and {num_outputs} symbols after contexts of width {width}"
+                f" need {[num_outputs, width]}; choose the width of the vectors, or leave weight out"
             )
         with torch.device("meta"):
-            encoder = Lookup(size=size).build(Inputs(num_outputs))
+            encoder = Lookup(size=width).build(Inputs(num_outputs))
         encoder.weight = self.weight
         return encoder

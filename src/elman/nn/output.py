@@ -35,7 +35,7 @@ class Output(Shared):
 
     Every method reads h: the last level [..., D] of a core, or all its levels (`core(x, state, levels=True)`), which a
     direct output connection needs. Where it has three axes or more the first one is time. All is computed in the type
-    of the weights, under autocast too.
+    of the weights, under autocast too, and without the temperature that a trained model may have.
 
     The arrays are named `weight`, `bias` and so on, as those of the choice, `latent.weight`, `latent.bias` (of several
     levels `latent.3.weight`) and `prior.weight`. `Output(model.output, V).state_dict()` has them of a trained model.
@@ -97,6 +97,10 @@ class Output(Shared):
         """What is read and predicted."""
         return f"{self.width}, {self.num_outputs}, choice={type(self.choice).__name__}"
 
+    def forward(self, h: Levels) -> Tensor:
+        """As `log_probs`."""
+        return self.log_probs(h)
+
     def nll(self, h: Levels, target: Tensor, reduction: Reduction = "mean", weight: Tensor | None = None) -> Tensor:
         """The negative log-likelihood (nats) of the targets, by the fused kernels where there are any.
 
@@ -106,8 +110,8 @@ class Output(Shared):
             reduction: "mean" is sum_n w_n nll_n / sum_n w_n, "sum" without the division, "none" w_n nll_n [...]
             weight: w [...] of the positions, or a mask of those that count; by default 1
 
-        In "mean" and "sum" the gradients are formed in the forward pass. In "none" a position's share of the loss is
-        not known by then, and the backward pass computes the positions again.
+        The mean is NaN where all weights are 0. In "mean" and "sum" the gradients are formed in the forward pass. In
+        "none" a position's share of the loss is not known by then, and the backward pass computes the positions again.
         """
         if reduction not in get_args(Reduction):
             raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')

@@ -41,11 +41,12 @@ class MixtureOfSoftmaxes(Output):
         prior: Literal["softmax", "same"] = "softmax",
         bias: bool = True,
         batch_first: bool = False,
+        counts: Sequence[int] | None = None,
         initialisation: Initialisation | None = None,
         device: Device = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        birth = Birth(weight, initialisation, device, dtype)
+        birth = Birth(weight, initialisation, device, dtype, counts)
         contexts = mixture({0: components}, width, dropout, shared_mask, linear, prior)
         layer = birth.layer([size], vocabulary, {"kind": "flat", "bias": bias}, activation, contexts)
         super().__init__(layer, vocabulary, batch_first=batch_first, last_alone=True)
@@ -76,12 +77,13 @@ class DirectOutputConnection(Output):
         prior: Literal["softmax", "same"] = "softmax",
         bias: bool = True,
         batch_first: bool = False,
+        counts: Sequence[int] | None = None,
         initialisation: Initialisation | None = None,
         device: Device = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         widths, heads = levels(sizes, components)
-        birth = Birth(weight, initialisation, device, dtype)
+        birth = Birth(weight, initialisation, device, dtype, counts)
         contexts = mixture(heads, width, dropout, shared_mask, linear, prior)
         layer = birth.layer(widths, vocabulary, {"kind": "flat", "bias": bias}, activation, contexts)
         super().__init__(layer, vocabulary, batch_first=batch_first)

@@ -6,7 +6,8 @@ D is the width of what an output reads, V the number of symbols, P that of notes
     weight          the matrix [V, D] of an embedding, to be shared (Press & Wolf 2017; Inan et al. 2017); None: its own
     bias            whether symbols have biases
     counts          occurrences of the symbols, falling, as they are numbered; None: by Zipf's law
-    initialisation  how arrays begin; None: matrices in U(-0.1, 0.1), latent layers as those of torch, biases at 0
+    initialisation  how arrays begin; None: matrices in U(-0.1, 0.1), latent layers as those of torch, biases at 0; with
+                    output_bias = "unigram" biases begin where contexts of zeros give the frequencies of `counts`
     device, dtype   of the arrays; with `weight` those of it
 
 A ValueError names an argument that is out of its range.
@@ -37,11 +38,12 @@ class Softmax(Output):
         weight: nn.Parameter | None = None,
         bias: bool = True,
         shift: bool = False,
+        counts: Sequence[int] | None = None,
         initialisation: Initialisation | None = None,
         device: Device = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        birth = Birth(weight, initialisation, device, dtype)
+        birth = Birth(weight, initialisation, device, dtype, counts)
         choice = {"kind": "flat", "bias": bias, "shift": shift}
         super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
 
@@ -57,11 +59,12 @@ class Sigsoftmax(Output):
         weight: nn.Parameter | None = None,
         bias: bool = True,
         shift: bool = False,
+        counts: Sequence[int] | None = None,
         initialisation: Initialisation | None = None,
         device: Device = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        birth = Birth(weight, initialisation, device, dtype)
+        birth = Birth(weight, initialisation, device, dtype, counts)
         choice = {"kind": "flat", "bias": bias, "shift": shift}
         super().__init__(birth.layer([size], vocabulary, choice, "sigsoftmax"), vocabulary)
 
