@@ -1,6 +1,6 @@
 """A GRU whose dynamics cannot explode (Kanai, Fujiwara & Iwamura 2017): training with and without a spectral bound.
 
-    python examples/constrained_gru.py            # two minutes
+    python examples/constrained_gru.py            # a minute
     python examples/constrained_gru.py --tiny     # a few seconds
     python examples/constrained_gru.py --torch    # torch.nn.GRU in the place of elman.nn.GRU
 

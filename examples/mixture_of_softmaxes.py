@@ -1,12 +1,12 @@
 """The softmax bottleneck (Yang, Dai, Salakhutdinov & Cohen 2018), measured: which outputs break it, at what price.
 
-    python examples/mixture_of_softmaxes.py            # two minutes
+    python examples/mixture_of_softmaxes.py            # half a minute
     python examples/mixture_of_softmaxes.py --tiny     # a few seconds
 
 A softmax over V symbols of vectors of width D gives log-probabilities whose matrix, contexts by symbols, has a rank of
-at most D + 1. Words follow a table here that was drawn at random, of which every row is another distribution: the
-matrix of the text itself has the full rank V. A mixture of softmaxes and the sigsoftmax (Kanai, Fujiwara, Yamanaka &
-Adachi 2018) have no such limit.
+at most D + 2: the vectors, the biases and the normaliser. Words follow a table here that was drawn at random, of which
+every row is another distribution: the matrix of the text itself has the full rank V. A mixture of softmaxes and the
+sigsoftmax (Kanai, Fujiwara, Yamanaka & Adachi 2018) have no such limit.
 """
 
 import argparse
