@@ -132,7 +132,7 @@ def fit(
     rates, done = [group["lr"] for group in optimiser.param_groups], list[Epoch]()
     kept: dict[str, Kept] = {} if average is None else {"average": average}
     kept |= {} if bound is None else {"bound": bound}
-    settings = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}
+    settings: dict[str, Any] = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}
     settings |= {"optimiser": type(optimiser).__name__} | {name: type(one).__name__ for name, one in kept.items()}
     held = _Checkpoint(checkpoint, settings, model, optimiser, kept)
     if bound is not None:
