@@ -55,7 +55,7 @@ LAYERS = (
     (("analysis",), "ranks, mixtures, dynamics, grammar"),
     (("serve",), "a trained model behind a page and a JSON interface"),
     (("study",), "many runs, a table, a page: published claims, sweeps, the laboratory"),
-    (("testing",), "what cells, activations and kinds of data of plug-ins must fulfil"),
+    (("testing",), "what every part of a plug-in must fulfil"),
     (("cli", "__main__"), "the command line"),
     (("kinds.*.commands",), "the commands of a kind of data"),
 )

@@ -1,5 +1,6 @@
 """Plug-ins: cells, outputs and activations of other packages and files, in processes of their own."""
 
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -7,15 +8,18 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from elman import testing
+from elman import load, testing
+from elman.errors import UserError
 from support.commands import refusal
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
+SOURCE = Path(testing.__file__).parents[2]
 
 FILE = """
 from typing import ClassVar
@@ -23,6 +27,9 @@ from typing import ClassVar
 from torch.nn.functional import linear
 
 from elman.config.output import Choice
+from elman.config.training import Constraint, Criterion, Optimiser, Penalty, Rule
+from elman.learning.bptt import WholeWindow
+from elman.learning.projections.projector import BySVD
 from elman.network.cells.cell import Cell
 from elman.network.output.flat import Flat
 
@@ -42,7 +49,41 @@ class Plain(Choice, frozen=True, tag="plain"):
         return Flat(bias=self.bias).build(surroundings)
 
 
-ELMAN = {"cells": [Sum], "outputs": [Plain]}
+class Sparse(Penalty, frozen=True, tag="sparse-units"):
+    def __call__(self, seen):
+        return self.weight * seen.mean(seen.trace.top.abs().mean(-1))
+
+
+class Twice(Criterion, frozen=True, tag="twice"):
+    def __call__(self, seen):
+        nll = -seen.log_probs.gather(-1, seen.batch.targets.unsqueeze(-1)).squeeze(-1)
+        return 2 * seen.mean(nll), nll.detach()
+
+
+class Sign(Optimiser, frozen=True, tag="sign"):
+    memory = ("mean",)
+
+    def update(self, parameters, gradients, memory, lr, weight_decay):
+        for weight, gradient, mean in zip(parameters, gradients, memory["mean"]):
+            weight.sub_(lr * mean.lerp_(gradient, 0.1).sign())
+
+
+class Small(Constraint, frozen=True, tag="small"):
+    def projector(self, *, of_input):
+        return BySVD(1.0)
+
+
+class Whole(Rule, frozen=True, tag="whole"):
+    stepwise = False
+
+    def build(self):
+        return WholeWindow()
+
+
+ELMAN = {
+    "cells": [Sum], "outputs": [Plain], "penalties": [Sparse], "losses": [Twice], "optimisers": [Sign],
+    "constraints": [Small], "rules": [Whole],
+}
 """
 
 RECIPE = """
@@ -62,8 +103,11 @@ kind = "plain"
 [training]
 epochs = 1
 batch_size = 2
-optimiser = { kind = "sgd", lr = 0.5 }
+loss = "twice"
+optimiser = { kind = "sign", lr = 0.01 }
+rule = { kind = "whole" }
 window = { length = 5 }
+penalties = { ar = 0.1, sparse-units = { weight = 0.1 } }
 """
 
 
@@ -82,7 +126,10 @@ def elman_in_turn(*commands, installed):
 
 def process(*arguments, installed=(), **changes):
     environment = {name: value for name, value in os.environ.items() if name != "ELMAN_PLUGINS"}
-    environment |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *map(str, installed)]), **changes}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join([str(SOURCE), *map(str, installed)]),
+        **changes,
+    }
     command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
 
@@ -90,9 +137,9 @@ def process(*arguments, installed=(), **changes):
 def test_files_of_one_name_keep_their_own_builders(tmp_path):
     """Each record's builder is that of its own file; a file given twice is one plug-in."""
     files = []
-    for folder, tag, bias in (("one", "plain-one", "False"), ("two", "plain-two", "True")):
+    for folder, bias in (("one", "False"), ("two", "True")):
         (tmp_path / folder).mkdir()
-        text = FILE.replace('tag="plain"', f'tag="{tag}"').replace('tag="sum"', f'tag="{tag}-sum"')
+        text = FILE.replace('tag="', f'tag="{folder}-')
         files.append(tmp_path / folder / "parts.py")
         files[-1].write_text(text.replace("Flat(bias=self.bias)", f"Flat(bias={bias})"))
     code = (
@@ -109,8 +156,6 @@ def test_files_of_one_name_keep_their_own_builders(tmp_path):
 
 def install_example(folder):
     """The example package as an installer leaves it, by its own table of entry points."""
-    import tomllib
-
     facts = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
     info = folder / "elman_example-0.1.0.dist-info"
     info.mkdir(parents=True)
@@ -123,25 +168,114 @@ def install_example(folder):
     return folder, EXAMPLE / "src"
 
 
-def test_a_file_adds_a_cell_and_an_output(tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv("ELMAN_PLUGINS", raising=False)
-    plugin, recipe, text, out = (tmp_path / name for name in ("parts.py", "recipe.toml", "text.txt", "run"))
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A plug-in, a run with its parts, and what transformers opens, from one process."""
+    folder = tmp_path_factory.mktemp("plugin")
+    plugin, recipe, text, out = (folder / name for name in ("parts.py", "recipe.toml", "text.txt", "run"))
     plugin.write_text(FILE)
     recipe.write_text(RECIPE)
     text.write_text("one two three four five six\n" * 60)
-    train = ("train", recipe, "--data", text, "--out", out, "--threads", 1)
+    commands = [("--plugin", plugin, "train", recipe, "--data", text, "--out", out, "--threads", 1)]
+    if importlib.util.find_spec("transformers"):
+        commands.append(("export", out, "--to", "hf", "--out", folder / "hf", "--plugin", plugin))
+    done = elman_in_turn(*commands, installed=[])
+    assert done.stdout.splitlines()[-1] == str([0] * len(commands)), done.stderr
+    return folder
+
+
+@pytest.fixture
+def without(monkeypatch):
+    monkeypatch.delenv("ELMAN_PLUGINS", raising=False)
+
+
+def test_a_file_adds_a_cell_an_output_and_parts_of_training(made, without, capsys):
+    recipe, text, out, moved = (made / name for name in ("recipe.toml", "text.txt", "run", "moved.py"))
+    train = ("train", recipe, "--data", text, "--out", made / "other", "--threads", 1)
     assert 'kind = "sum"; write one of "continuous", "deltanet"' in refusal(capsys, *train)
-    trained = elman("--plugin", plugin, *train)
-    assert trained.returncode == 0, trained.stderr
-    by_environment = elman("evaluate", out, "--json", "--threads", 1, ELMAN_PLUGINS=str(plugin))
+    moved.write_text(FILE)
+    by_environment = elman("evaluate", out, "--json", "--threads", 1, ELMAN_PLUGINS=str(moved))
     assert json.loads(by_environment.stdout)["perplexity"] > 1
+    assert "plug-in" not in by_environment.stderr  # the same file at another place
     (told,) = json.loads((out / "environment.json").read_text())["plugins"]
-    assert told["name"] == str(plugin)
-    assert len(told["version"]) == 64
-    assert 'kind = "sum"; write one of' in refusal(capsys, "evaluate", out)  # without the plug-in
+    assert told == {"name": str(made / "parts.py"), "version": hashlib.sha256(FILE.encode()).hexdigest()}
 
 
-def test_the_example_is_installed_by_pip_and_exported_to_every_format(tmp_path):
+def test_a_run_names_its_plug_ins(made):
+    tables = tomllib.loads((made / "run" / "recipe.toml").read_text())
+    assert tables["plugins"] == json.loads((made / "run" / "environment.json").read_text())["plugins"]
+    assert tables["training"]["penalties"]["sparse-units"] == {"kind": "sparse-units", "weight": 0.1}
+    assert tables["training"]["loss"] == "twice"
+    if (made / "hf").exists():
+        passed_on = [tables["plugins"][0] | {"name": "parts.py"}]
+        assert tomllib.loads((made / "hf" / "recipe.toml").read_text())["plugins"] == passed_on
+        assert json.loads((made / "hf" / "config.json").read_text())["plugins"] == passed_on
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("evaluate",),
+        ("info",),
+        ("generate",),
+        ("score", "-"),
+        ("analyze", "stability"),
+        ("export", "--to", "onnx", "--out", "exported"),
+        ("compare", "{run}"),
+        ("serve",),
+        ("train", "--resume", "--out"),
+        ("train", "{run}/recipe.toml", "--out", "again", "--init"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["run", "hf"])
+def test_without_its_plug_in_a_run_says_which_to_give(folder, command, made, without, capsys, monkeypatch, tmp_path):
+    if not (made / folder).exists():
+        pytest.skip("transformers is not installed")
+    monkeypatch.chdir(tmp_path)
+    run, file = made / folder, made / "parts.py" if folder == "run" else "parts.py"
+    name, *others = (word.format(run=run) for word in command)
+    words = [name, *others, run] if name in ("train", "analyze") else [name, run, *others]
+    digest = hashlib.sha256(FILE.encode()).hexdigest()[:12]
+    assert refusal(capsys, *words) == (
+        f"elman: {run}/recipe.toml needs the plug-in {file} ({digest}): add --plugin {file}, or in Python set"
+        f" ELMAN_PLUGINS={file} before elman is imported"
+    )
+
+
+def test_without_its_plug_in_python_says_which_to_give(made, without):
+    with pytest.raises(UserError, match=r"run/recipe.toml needs the plug-in .*parts.py \("):
+        load(made / "run")
+    pytest.importorskip("transformers")
+    importlib.import_module("elman.hf")
+    opened = importlib.import_module("transformers").AutoModelForCausalLM
+    with pytest.raises(UserError, match=r"hf needs the plug-in parts.py \("):
+        opened.from_pretrained(made / "hf")
+
+
+def test_another_version_of_a_plug_in_is_told_once(made, tmp_path):
+    (tmp_path / "parts.py").write_text(FILE + "# changed\n")
+    out = tmp_path / "run"
+    shutil.copytree(made / "run", out)
+    more = ("train", "--resume", "--out", out, "--epochs", 2, "--threads", 1)
+    commands = [("evaluate", out, "--threads", 1, "--plugin", tmp_path / "parts.py"), more]
+    done = elman_in_turn(*commands, installed=[])
+    assert done.stdout.splitlines()[-1] == "[0, 0]", done.stderr
+    old, new = (hashlib.sha256(text.encode()).hexdigest()[:12] for text in (FILE, FILE + "# changed\n"))
+    assert done.stderr.count("plug-in") == 1
+    assert (
+        f"elman: {out}/recipe.toml: written with the plug-in {made}/parts.py ({old}); here it is {tmp_path}/parts.py"
+        f" ({new}), which may differ\n"
+    ) in done.stderr
+
+
+@pytest.mark.parametrize("value", ["3", "[3]", "[{name = 3, version = 'a'}]", "[{name = 'a'}]"])
+def test_plug_ins_that_are_no_list_of_names_are_refused(value, tmp_path, without, capsys):
+    (tmp_path / "recipe.toml").write_text(f"plugins = {value}\n{RECIPE}")
+    line = refusal(capsys, "train", tmp_path / "recipe.toml", "--out", tmp_path / "run")
+    assert "plugins: no list of plug-ins with their names and versions" in line
+
+
+def test_the_example_is_installed_by_pip_and_exported_to_every_format(tmp_path, capsys):
     pytest.importorskip("setuptools", reason="pip builds the example with setuptools, which elman[dev] installs")
     needed = {"onnx": "onnxruntime", "torch": "torch", "hf": "transformers"}
     forms = [form for form, package in needed.items() if importlib.util.find_spec(package)]
@@ -150,17 +284,28 @@ def test_the_example_is_installed_by_pip_and_exported_to_every_format(tmp_path):
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check")
     pip = [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)]
     subprocess.run(pip, check=True, capture_output=True, text=True)
-    frequent, rare = "one one one one one one one one one one\n" * 500, "seven\n" * 3  # as far apart as Shakespeare's
-    text.write_text("one two three four five six\n" * 60 + rare + frequent)
-    small = ("--set", "model.core.sizes=[8]", "--set", "model.encoder.size=8", "--set", "training.epochs=1")
+    text.write_text("one two three four five six\n" * 60)
+    small = (
+        "--set",
+        "training.precision=float32",
+        "--set",
+        "model.core.sizes=[8]",
+        "--set",
+        "model.encoder.size=8",
+        "--set",
+        "training.epochs=1",
+    )
     train = ("train", source / "recipe.toml", "--data", text, "--out", out, "--threads", 1, *small)
-    trained = elman(*train, "--set", "training.batch_size=2", installed=[site])
-    assert trained.returncode == 0, trained.stderr
+    exports = [("export", out, "--to", form, "--out", tmp_path / form) for form in forms]
+    commands = [(*train, "--set", "training.batch_size=2"), *exports, ("evaluate", out, "--threads", 1)]
+    done = elman_in_turn(*commands, installed=[site])
+    assert done.stdout.splitlines()[-1] == str([0] * len(commands)), done.stderr
     (told,) = json.loads((out / "environment.json").read_text())["plugins"]
     assert told == {"name": "elman-example", "version": "0.1.0"}
-    exports = [("export", out, "--to", form, "--out", tmp_path / form) for form in forms]
-    exported = elman_in_turn(*exports, installed=[site])
-    assert exported.stdout.splitlines()[-1] == str([0] * len(forms)), exported.stderr
+    recipe = (out / "recipe.toml").read_text()
+    assert all(part in recipe for part in ("independent", "cosine", "squareplus", "norm-stabiliser", "elman-example"))
+    cure = "pip install elman-example==0.1.0"
+    assert refusal(capsys, "evaluate", out) == f"elman: {out}/recipe.toml needs the plug-in elman-example 0.1.0: {cure}"
     for form in {"onnx", "torch"} & {*forms}:
         facts = json.loads((tmp_path / form / "config.json").read_text())
         assert facts["files"][0]["difference"] < 1e-4
@@ -169,33 +314,40 @@ def test_the_example_is_installed_by_pip_and_exported_to_every_format(tmp_path):
 def test_the_example_keeps_the_rules(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLE / "src")
     testing.check_cell(importlib.import_module("elman_example.cell").Independent())
+    testing.check_output(importlib.import_module("elman_example.output").Cosine())
     testing.check_activation(importlib.import_module("elman_example.activation").SQUAREPLUS)
+    testing.check_penalty(importlib.import_module("elman_example.penalty").NormStabiliser(weight=0.1))
 
 
-@pytest.mark.parametrize(
-    ("code", "line"),
-    [
-        ("ELMAN = [", ":1: SyntaxError"),
-        ("import math\nmath.nothing", ":2: AttributeError"),
-        ("ELMAN = {'cells': int}", "cells: <class 'int'> stands alone; write a list of parts"),
-        ("x = 1", "it must have a dictionary ELMAN"),
-        ("ELMAN = {'cell': []}", "with keys among cells, cores, encoders"),
-        ("ELMAN = {'cells': [int]}", "is not a frozen elman.network.cells.cell.Cell with a tag"),
-        (FILE.replace('tag="sum"', 'tag="lstm"'), "the name 'lstm' is taken"),
-        (FILE.replace('tag="plain"', 'tag="flat"'), "the name 'flat' is taken"),
-        ("ELMAN = {'activations': {'softmax': None}}", "the name 'softmax' is taken"),
-        ("ELMAN = {'claims': [1]}", "1 is not a Claim"),
-        ("ELMAN = {'tasks': [int]}", "is not a frozen elman.config.data.Data with a tag"),
-        ("ELMAN = {'activations': {'cube': 1}}", "activations: 'cube': 1 is not an elman.network.output.activation"),
-    ],
-)
-def test_a_broken_file_is_refused_in_one_line(code, line, tmp_path):
-    (tmp_path / "broken.py").write_text(code)
-    refused = elman("recipes", "--plugin", tmp_path / "broken.py")
-    assert refused.returncode == 2
-    assert line in refused.stderr
-    assert len(refused.stderr.strip().splitlines()) == 1
-    assert str(tmp_path / "broken.py") in refused.stderr
+BROKEN = [
+    ("ELMAN = [", ":1: SyntaxError"),
+    ("import math\nmath.nothing", ":2: AttributeError"),
+    ("ELMAN = {'cells': int}", "cells: <class 'int'> stands alone; write a list of parts"),
+    ("x = 1", "it must have a dictionary ELMAN"),
+    ("ELMAN = {'cell': []}", "with keys among cells, cores, encoders"),
+    ("ELMAN = {'cells': [int]}", "is not a frozen elman.network.cells.cell.Cell with a tag"),
+    (FILE.replace('tag="sum"', 'tag="lstm"'), "the name 'lstm' is taken"),
+    (FILE.replace('tag="plain"', 'tag="flat"'), "the name 'flat' is taken"),
+    ("ELMAN = {'activations': {'softmax': None}}", "the name 'softmax' is taken"),
+    ("ELMAN = {'claims': [1]}", "1 is not a Claim"),
+    ("ELMAN = {'losses': [3]}", "losses: 3 is not a frozen elman.config.training.Criterion with a tag"),
+    (FILE.replace("update(", "step("), "optimisers: 'sign' lacks update"),
+    (FILE.replace("projector(self", "project(self"), "constraints: 'small' lacks projector"),
+    (FILE.replace("sparse-units", "tar"), "penalties: the name 'tar' is taken"),
+    ("ELMAN = {'tasks': [int]}", "is not a frozen elman.config.data.Data with a tag"),
+    ("ELMAN = {'activations': {'cube': 1}}", "activations: 'cube': 1 is not an elman.network.output.activation"),
+]
+
+
+def test_a_broken_file_is_refused_in_one_line(tmp_path):
+    files = [tmp_path / f"broken_{number}.py" for number in range(len(BROKEN))]
+    for file, (code, _) in zip(files, BROKEN, strict=True):
+        file.write_text(code)
+    refused = elman_in_turn(*(("recipes", "--plugin", file) for file in files), installed=[])
+    assert refused.stdout.splitlines()[-1] == str([2] * len(BROKEN)), refused.stderr
+    for said, file, (_, line) in zip(refused.stderr.splitlines(), files, BROKEN, strict=True):
+        assert line in said
+        assert str(file) in said
 
 
 def test_a_broken_package_is_named_with_its_cure(tmp_path):

@@ -1,4 +1,4 @@
-"""The checks for the cells and activations of plug-ins: elman's own pass, wrong ones fail by the rule they break."""
+"""The checks for the parts of plug-ins: elman's own pass, wrong ones fail by the rule they break."""
 
 import pytest
 import torch

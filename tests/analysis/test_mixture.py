@@ -10,7 +10,8 @@ from elman.data.windows import EvaluationWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import token_log_probs
 from elman.network.output.contexts import Contexts
-from elman.objective.penalties import balance
+from elman.objective.criteria import Seen
+from elman.objective.penalties import Balance
 from support import networks
 
 TOKENS = np.random.default_rng(0).integers(0, 7, 61)
@@ -50,7 +51,8 @@ def test_variation_is_that_of_the_balance_penalty(model):
     found = read_mixture(model, TOKENS, 0)
     contexts = Contexts(torch.zeros(1), torch.from_numpy(np.log(found.prior)).unsqueeze(1))
     symbols = torch.zeros(len(found.prior), 1, dtype=torch.long)
-    assert found.variation**2 == pytest.approx(float(balance(1.0, None, contexts, Batch(symbols, symbols))))
+    seen = Seen(model, None, contexts, Batch(symbols, symbols))
+    assert found.variation**2 == pytest.approx(float(Balance(weight=1.0, form="minibatch")(seen)))
 
 
 def test_effective_number_lies_between_one_and_all():

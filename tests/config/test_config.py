@@ -66,7 +66,7 @@ def keys_of(record):
     return f"here one may write {', '.join([*([tag] if tag else []), *record.__struct_encode_fields__])}"
 
 
-OPTIMISERS, AVERAGES = (get_type_hints(config.Training)[key] for key in ("optimiser", "averaging"))
+OPTIMISERS, AVERAGES = config.Optimiser, get_type_hints(config.Training)["averaging"]
 ACTIVATIONS = [f'"{name}"' for name in TABLE]
 
 SETTINGS = [

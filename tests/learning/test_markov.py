@@ -8,7 +8,8 @@ from elman import config
 from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.evaluation.perplexity import token_log_probs
 from elman.learning.bptt import bptt
-from elman.learning.optimisers import Optimiser, clip_gradients
+from elman.learning.optimisers import Optimiser
+from elman.learning.update import clip_gradients
 from elman.network.build import build_model
 from elman.objective.loss import Objective
 

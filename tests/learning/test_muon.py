@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from elman import config
-from elman.learning.muon import COEFFICIENTS, Muon, orthogonal_factor
-from elman.learning.optimisers import Optimiser
+from elman.learning.optimisers import COEFFICIENTS, Optimiser, OrthogonalSteps, orthogonal_factor
 from elman.learning.update import build_optimiser
 from elman.network.precision import products_in
 from support import networks
@@ -31,7 +30,9 @@ def weights(*shapes):
 @pytest.mark.parametrize("shape", [(6, 4), (4, 6), (1, 5), (5, 5)])
 def test_the_rule_of_the_matrices(shape, nesterov):
     (w,) = weights(shape)
-    optimiser = Muon(config.Muon(lr=0.1, momentum=0.8, nesterov=nesterov, iterations=3), [w], [w], weight_decay=0.5)
+    optimiser = OrthogonalSteps(
+        config.Muon(lr=0.1, momentum=0.8, nesterov=nesterov, iterations=3), [w], [w], weight_decay=0.5
+    )
     expected, momentum = w.detach().numpy().copy(), np.zeros(shape)
     for lr in (0.1, 0.05, 0.02):
         w.grad = torch.randn_like(w)
@@ -50,7 +51,7 @@ def test_torch_takes_the_same_steps(shape):
     """torch's products are always in bf16."""
     start = torch.randn(shape)
     ours, theirs = nn.Parameter(start.clone()), nn.Parameter(start.clone())
-    optimiser = Muon(config.Muon(lr=0.1), [ours], [ours], weight_decay=0.01)
+    optimiser = OrthogonalSteps(config.Muon(lr=0.1), [ours], [ours], weight_decay=0.01)
     other = torch.optim.Muon([theirs], lr=0.1, weight_decay=0.01, momentum=0.95)
     for _ in range(4):
         ours.grad = torch.randn(shape)
@@ -70,7 +71,7 @@ def test_five_iterations_bring_singular_values_near_one():
 
 def test_without_a_gradient_nothing_moves():
     w, other = weights((3, 3), (3,))
-    optimiser = Muon(config.Muon(), [w, other], [w])
+    optimiser = OrthogonalSteps(config.Muon(), [w, other], [w])
     before = w.detach().clone(), other.detach().clone(), w._version
     optimiser.step()
     assert torch.equal(w, before[0])
@@ -85,7 +86,9 @@ def test_all_others_are_adams():
     """Their rate follows that of the matrices."""
     w, other = weights((3, 3), (4, 2))
     same = nn.Parameter(other.detach().clone())
-    optimiser = Muon(config.Muon(lr=0.1, adam_lr=0.03, betas=(0.7, 0.9), eps=1e-5), [w, other], [w], weight_decay=0.2)
+    optimiser = OrthogonalSteps(
+        config.Muon(lr=0.1, adam_lr=0.03, betas=(0.7, 0.9), eps=1e-5), [w, other], [w], weight_decay=0.2
+    )
     adam = Optimiser(config.Adam(lr=0.03, betas=(0.7, 0.9), eps=1e-5, decoupled=True), [same], weight_decay=0.2)
     for share in (1.0, 0.5, 0.1):
         w.grad, other.grad = torch.randn_like(w), torch.randn_like(other)
@@ -112,7 +115,7 @@ def test_a_memory_is_restored():
     def begun():
         torch.manual_seed(1)
         w, other = weights((4, 3), (2,))
-        return Muon(config.Muon(), [w, other], [w])
+        return OrthogonalSteps(config.Muon(), [w, other], [w])
 
     def step(optimiser, seed):
         torch.manual_seed(seed)

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from elman import config
-from elman.learning.optimisers import Optimiser, add_l1, clip_gradients
+from elman.learning.optimisers import Optimiser
+from elman.learning.update import add_l1, clip_gradients
 
 
 def parameters():

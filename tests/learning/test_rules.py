@@ -1,7 +1,6 @@
 """Learning rules against each other, in float64: every gradient is found in at least two ways."""
 
 import math
-from functools import partial
 
 import pytest
 import torch
@@ -26,7 +25,7 @@ from elman.network.output.layer import OutputLayer
 from elman.network.precision import products_in
 from elman.network.state import detach, leaves
 from elman.objective.loss import Objective
-from elman.objective.penalties import activation
+from elman.objective.penalties import Activation
 from support.networks import CELLS, CORES, randomise, stack
 
 WORDS, STEPS, ROWS = 5, 6, 3
@@ -115,7 +114,7 @@ def test_rtrl_goes_on_over_windows_where_bptt_is_cut():
 
 @pytest.mark.parametrize("rule", [RTRL(), Lookback(STEPS)])
 def test_the_loss_and_its_penalties_are_those_of_the_window(rule):
-    model, batch, objective = model_of(stack("gru-after")), window(), Objective([partial(activation, 0.3)])
+    model, batch, objective = model_of(stack("gru-after")), window(), Objective([Activation(weight=0.3)])
     ours, _ = rule(model, objective, batch, rule.begin(model, ROWS))
     wanted, _ = objective(model, batch, model.begin(ROWS))
     assert all(torch.allclose(a, b.detach()) for a, b in zip(ours, wanted, strict=True))

@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from functools import partial
 
 import pytest
 import torch
@@ -19,12 +18,12 @@ from elman.learning.slices import Slices, masks_of
 from elman.learning.team import ALONE, Team
 from elman.network.state import leaves, map_state
 from elman.objective.loss import Loss, Objective
-from elman.objective.penalties import activation, temporal_activation
+from elman.objective.penalties import Activation, TemporalActivation
 from support import networks
 from support.pairwise import every_pair
 
 STEPS, ROWS, SEED = 5, 8, 7
-PENALTIES = (partial(activation, 2.0), partial(temporal_activation, 1.0))
+PENALTIES = (Activation(weight=2.0), TemporalActivation(weight=1.0))
 RULES = {
     "whole": WholeWindow(),
     "lookback": Lookback(2),

@@ -1,19 +1,18 @@
 """The objective: how it is reduced, and what a mask leaves out."""
 
-from functools import partial
-
 import pytest
 import torch
 
 from elman import config
 from elman.data.batches import Batch
 from elman.learning.bptt import bptt
+from elman.objective.criteria import Seen, Sum
 from elman.objective.loss import Objective, build_objective
-from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
+from elman.objective.penalties import Activation, Balance, TemporalActivation
 from support import networks
 
 STEPS, ROWS = 5, 6
-PENALTIES = (partial(activation, 2.0), partial(temporal_activation, 1.0))
+PENALTIES = (Activation(weight=2.0), TemporalActivation(weight=1.0))
 
 
 def window(masked=False):
@@ -43,9 +42,11 @@ def test_penalties_add_and_are_not_in_the_reported_nll():
     trace, _ = model.trace(batch.inputs, model.begin(ROWS))
     contexts = model.output.contexts(trace)
     plain, _ = Objective()(model, batch, model.begin(ROWS))
-    both = (*PENALTIES, partial(balance_columns, 0.1))
+    both = (*PENALTIES, Balance(weight=0.1))
     loss, _ = Objective(both)(model, batch, model.begin(ROWS))
-    torch.testing.assert_close(loss.penalty, sum(penalise(trace, contexts, batch) for penalise in both).detach())
+    torch.testing.assert_close(
+        loss.penalty, sum(penalise(Seen(model, trace, contexts, batch)) for penalise in both).detach()
+    )
     torch.testing.assert_close(loss.nll_sum, plain.nll_sum)
     assert plain.penalty == 0
 
@@ -58,9 +59,9 @@ def test_the_recipe_names_the_penalties():
         penalties=config.Penalties(ar=2.0, tar=1.0, balance=0.5, balance_form="minibatch"),
     )
     objective = build_objective(recipe)
-    expected = [(activation, (2.0,)), (temporal_activation, (1.0,)), (balance, (0.5,))]
-    assert [(term.func, term.args) for term in objective.penalties] == expected
-    assert objective.reduction == "sum"
+    expected = (Activation(weight=2.0), TemporalActivation(weight=1.0), Balance(weight=0.5, form="minibatch"))
+    assert objective.penalties == expected
+    assert objective.criterion == Sum()
     assert build_objective(config.Training(epochs=1, optimiser=config.SGD(lr=1.0))).penalties == ()
 
 

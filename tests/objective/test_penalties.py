@@ -11,7 +11,8 @@ from elman.learning.update import build_update
 from elman.network.build import build_model
 from elman.network.cores.core import Trace
 from elman.network.output.contexts import Contexts
-from elman.objective.penalties import activation, balance, balance_columns, temporal_activation
+from elman.objective.criteria import Seen
+from elman.objective.penalties import Activation, Balance, TemporalActivation
 from reference import penalties as reference
 
 STEPS, ROWS = 5, 3
@@ -36,49 +37,60 @@ def window(steps=STEPS, mask=None):
 def test_activation_penalty_reads_the_dropped_top(mask):
     trace, contexts = given()
     expected = reference.activation(trace.levels[-1].detach().numpy(), 2.0, mask)
-    np.testing.assert_allclose(activation(2.0, trace, contexts, window(mask=mask)).item(), expected)
+    np.testing.assert_allclose(Activation(weight=2.0)(Seen(None, trace, contexts, window(mask=mask))).item(), expected)
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
 def test_temporal_penalty_reads_the_top_before_dropout(mask):
     trace, contexts = given()
     expected = reference.temporal_activation(trace.raw[-1].detach().numpy(), 1.5, mask)
-    np.testing.assert_allclose(temporal_activation(1.5, trace, contexts, window(mask=mask)).item(), expected)
+    np.testing.assert_allclose(
+        TemporalActivation(weight=1.5)(Seen(None, trace, contexts, window(mask=mask))).item(), expected
+    )
 
 
 def test_temporal_penalty_of_one_step_is_nothing():
-    assert temporal_activation(1.0, *given(steps=1), window(1)).item() == 0.0
+    assert TemporalActivation(weight=1.0)(Seen(None, *given(steps=1), window(1))).item() == 0.0
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
-@pytest.mark.parametrize("penalty", [balance_columns, balance])
-def test_balance_penalty_in_both_forms(penalty, mask):
+@pytest.mark.parametrize("form", ["columns", "minibatch"])
+def test_balance_penalty_in_both_forms(form, mask):
     trace, contexts = given()
     prior = contexts.log_prior.exp().detach().numpy()
-    form = reference.balance_columns if penalty is balance_columns else reference.balance_minibatch
+    expected = reference.balance_columns if form == "columns" else reference.balance_minibatch
     counts = None if mask is None else mask.numpy()
-    np.testing.assert_allclose(penalty(0.3, trace, contexts, window(mask=mask)).item(), form(prior, 0.3, counts))
+    found = Balance(weight=0.3, form=form)(Seen(None, trace, contexts, window(mask=mask)))
+    np.testing.assert_allclose(found.item(), expected(prior, 0.3, counts))
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
-@pytest.mark.parametrize("penalty", [balance_columns, balance])
-def test_equal_use_of_the_components_costs_nothing(penalty, mask):
-    assert abs(penalty(1.0, *given(uniform=True), window(mask=mask)).item()) < 1e-15
+@pytest.mark.parametrize("form", ["columns", "minibatch"])
+def test_equal_use_of_the_components_costs_nothing(form, mask):
+    assert abs(Balance(weight=1.0, form=form)(Seen(None, *given(uniform=True), window(mask=mask))).item()) < 1e-15
 
 
-@pytest.mark.parametrize("penalty", [balance_columns, balance])
-def test_one_component_of_one_column_costs_nothing(penalty):
+@pytest.mark.parametrize("form", ["columns", "minibatch"])
+def test_one_component_of_one_column_costs_nothing(form):
     trace, _ = given()
     contexts = Contexts(torch.zeros(5, 1, 1, 4), torch.zeros(5, 1, 1))
-    assert penalty(1.0, trace, contexts, window().columns(slice(1))).item() == 0.0
+    assert Balance(weight=1.0, form=form)(Seen(None, trace, contexts, window().columns(slice(1)))).item() == 0.0
 
 
-@pytest.mark.parametrize("penalty", [activation, temporal_activation, balance_columns, balance])
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        Activation(weight=1.0),
+        TemporalActivation(weight=1.0),
+        Balance(weight=1.0),
+        Balance(weight=1.0, form="minibatch"),
+    ],
+)
 def test_padding_costs_nothing_and_has_no_gradient(penalty):
     """Where no step counts at all, too."""
     trace, contexts = given()
     for mask in (MASK, torch.zeros_like(MASK)):
-        found = penalty(1.0, trace, contexts, window(mask=mask))
+        found = penalty(Seen(None, trace, contexts, window(mask=mask)))
         read = (trace.top, trace.raw[-1], contexts.log_prior)
         gradients = torch.autograd.grad(found, read, allow_unused=True) if found.requires_grad else []
         assert all((gradient[~mask] == 0).all() for gradient in gradients if gradient is not None)
@@ -106,13 +118,13 @@ def test_penalties_that_are_not_for_a_network_are_refused_before_training(weight
         build_update(recipe, build_model(model, 5))
 
 
-@pytest.mark.parametrize("penalty", [balance_columns, balance])
-def test_a_step_along_the_balance_gradient_evens_the_components(penalty):
+@pytest.mark.parametrize("form", ["columns", "minibatch"])
+def test_a_step_along_the_balance_gradient_evens_the_components(form):
     scores = torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True)
     trace, _ = given()
 
     def cost(scores):
-        return penalty(1.0, trace, Contexts(scores, scores.log_softmax(-1)), window())
+        return Balance(weight=1.0, form=form)(Seen(None, trace, Contexts(scores, scores.log_softmax(-1)), window()))
 
     (gradient,) = torch.autograd.grad(cost(scores), scores)
     assert cost(scores - 0.01 * gradient) < cost(scores)

@@ -1,7 +1,5 @@
 """Tiers 1 and 2 can be trained for: the hinge is zero with the certificate, and goes down when it is followed."""
 
-from functools import partial
-
 import pytest
 import torch
 
@@ -13,11 +11,11 @@ from elman.network.build import build_model
 from elman.network.stability import incremental
 from elman.network.stability.certificate import gates_of
 from elman.objective.loss import build_objective
-from elman.objective.penalties import fixed_point_hinge, incremental_hinge, smooth_norm
+from elman.objective.penalties import Stability, smooth_norm
 from support import networks
 
 CELLS = {"before": config.GRU(reset="before"), "after": config.GRU(), "lstm": config.LSTM(), "elman": config.Elman()}
-TIERS = {1: fixed_point_hinge, 2: incremental_hinge}
+TIERS = (1, 2)
 
 
 def network(name, scale, **core):
@@ -34,7 +32,7 @@ def network(name, scale, **core):
 def test_following_the_penalty_brings_the_certificate(name, tier):
     torch.manual_seed(0)
     model = network(name, 1.5, biases=0) if tier == 1 else network(name, 0.4)
-    penalty = partial(TIERS[tier], 1.0, 0.05)
+    penalty = Stability(weight=1.0, tier=tier).hinge
     optimiser = torch.optim.Adam(model.core.parameters(), 0.03)
     assert penalty(model) > 0
     for _ in range(1000):
@@ -52,7 +50,7 @@ def test_following_the_penalty_brings_the_certificate(name, tier):
 def test_a_margin_adds_to_the_hinge_of_every_layer(tier):
     torch.manual_seed(0)
     model = network("after", 3.0, biases=0)
-    wide, narrow = (TIERS[tier](2.0, margin, model).item() for margin in (0.3, 0.1))
+    wide, narrow = (Stability(weight=2.0, tier=tier, margin=margin).hinge(model).item() for margin in (0.3, 0.1))
     assert wide - narrow == pytest.approx(2.0 * 0.2 * len(model.core.layers), rel=1e-4)
 
 
@@ -82,7 +80,7 @@ def test_the_objective_adds_it_without_touching_the_nll():
 def test_a_model_without_recurrent_layers_is_refused():
     model = build_model(config.Model(encoder=config.Lookup(size=3), core=config.FeedForward(width=2, size=4)), 5)
     with pytest.raises(UserError, match=r"training\.penalties\.stability needs layers in a chain"):
-        incremental_hinge(1.0, 0.1, model)
+        Stability(weight=1.0, margin=0.1).hinge(model)
     with pytest.raises(UserError, match=r"a certificate of stability needs layers in a chain"):
         certify(model, 5)
 
@@ -98,4 +96,4 @@ def test_the_hinge_of_tier_2_is_the_sum_of_the_rates_over_the_box_of_all_words(n
         bounds = incremental.Range(layer.bias_ih.detach() - reach, layer.bias_ih.detach() + reach)
         rate, largest = incremental.contraction(gates_of(layer), bounds)
         rates.append(rate.item())
-    assert incremental_hinge(2.0, 1.0, model).item() == pytest.approx(2.0 * sum(rates))
+    assert Stability(weight=2.0, margin=1.0).hinge(model).item() == pytest.approx(2.0 * sum(rates))

@@ -7,11 +7,16 @@ import pytest
 import torch
 from torch.nn.functional import linear
 
+from elman import config
 from elman.config import plugins
+from elman.data.batches import Batch
 from elman.errors import UserError
+from elman.learning.constraint import ConstrainedCore
 from elman.network.cells.trial import checked, tried
+from elman.network.cores.core import build_core
 from elman.network.output.activation import ACTIVATIONS, Activation
 from elman.network.output.activation import tried as tried_activation
+from elman.objective.loss import Objective
 from support import networks
 
 calling = functools.partial(plugins.calling, "it")
@@ -93,3 +98,46 @@ def test_an_error_of_a_cell_is_named_by_its_part(monkeypatch):
     monkeypatch.setitem(plugins._owners, type(cell), "p")
     with pytest.raises(UserError, match=r"the plug-in p: 'toy': TypeError: .* takes 2 positional arguments but 3"):
         checked(cell)
+
+
+class Half(config.Criterion, frozen=True, tag="half"):
+    def __call__(self, seen):
+        return seen.mean(seen.log_probs[..., 0])
+
+
+class Listed(config.Criterion, frozen=True, tag="listed"):
+    def __call__(self, seen):
+        return seen.log_probs[..., 0], seen.log_probs[..., 0]
+
+
+class Wide(config.Penalty, frozen=True, tag="wide"):
+    def __call__(self, seen):
+        return self.weight * seen.trace.top.abs()
+
+
+class Bare(config.Constraint, frozen=True, tag="bare"):
+    def projector(self, *, of_input):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("objective", "line"),
+    [
+        (Objective(reduction=Half()), "the plug-in p: 'half': its call must return a loss and the NLL [T, B]"),
+        (Objective(reduction=Listed()), "the plug-in p: 'listed': its call must return a scalar tensor, not tensor("),
+        (Objective([Wide(weight=1.0)]), "the plug-in p: 'wide': its call must return a scalar tensor, not tensor("),
+    ],
+)
+def test_a_loss_or_a_penalty_that_is_no_number_is_named(objective, line, monkeypatch):
+    for part in (Half, Listed, Wide):
+        monkeypatch.setitem(plugins._owners, part, "p")
+    model, symbols = networks.model(), torch.randint(7, (4, 2))
+    with pytest.raises(UserError, match=re.escape(line)):
+        objective(model, Batch(symbols, symbols), model.begin(2))
+
+
+def test_a_constraint_without_a_projector_is_named(monkeypatch):
+    monkeypatch.setitem(plugins._owners, Bare, "p")
+    core = build_core(config.Stack(sizes=(4,)), 3, locked=True)
+    with pytest.raises(UserError, match="the plug-in p: 'bare': its projector is None, not a Projector"):
+        ConstrainedCore(core, Bare())

@@ -37,12 +37,10 @@ from elman.config.toml import (
     set_keys,
 )
 from elman.config.training import (
-    BPTT,
-    RTRL,
-    SGD,
-    Adam,
     Constant,
+    Constraint,
     Cosine,
+    Criterion,
     Decay,
     Exponential,
     FineTune,
@@ -50,15 +48,13 @@ from elman.config.training import (
     Immediate,
     Margin,
     Memory,
-    Muon,
     NonMonotone,
-    OrthogonalWeights,
+    Optimiser,
     Penalties,
+    Penalty,
     Plateau,
     Polynomial,
-    RMSprop,
-    Spectral,
-    SpectralNorm,
+    Rule,
     Steps,
     Training,
     Window,
@@ -69,7 +65,8 @@ def __getattr__(name: str) -> Any:
     """A record that stands beside its torch module, such as `Stack` of `elman.network.cores.stack`."""
     if name[:1].isupper():
         cells = resolve_name("elman.network.cells.cell:Controller")
-        for family in (Encoder, Core, Contexts, Choice, Composition, cells):
+        parts_of_training = (Optimiser, Rule, Criterion, Penalty, Constraint)
+        for family in (*parts_of_training, Encoder, Core, Contexts, Choice, Composition, cells):
             for module in parts.modules_of(family):
                 found = vars(module).get(name)
                 if isinstance(found, type) and issubclass(found, Record):

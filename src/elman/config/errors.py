@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from elman.config.parts import allowed
+from elman.config.parts import allowed, names_alone
 from elman.errors import did_you_mean
 
 _STEP = re.compile(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]")
@@ -110,9 +110,11 @@ def _allowed(kind: Any) -> str:
         return " or ".join([_allowed(one) for one in parts] + tables)
     match kind:
         case inspect.CustomType(cls=cls):
-            records = _records(kind)
-            names = [str(one.tag) for one in records if one.tag is not None]
-            return _table(names) if records else f"one of {', '.join(map(_shown, allowed(cls)))}"
+            records, alone = _records(kind), names_alone(cls)
+            names = [str(one.tag) for one in records if one.tag is not None and one.tag not in alone]
+            tables = [_table(names)] if names or (records and not alone) else []
+            listed = alone if records else allowed(cls)
+            return " or ".join([*([f"one of {', '.join(map(_shown, listed))}"] if listed else []), *tables])
         case inspect.StructType(tag=tag):
             return _table([] if tag is None else [str(tag)])
         case inspect.DictType(key_type=key, value_type=value):

@@ -56,6 +56,11 @@ def register(member: type, family: type) -> None:
     _registered.setdefault(family, {})[tag_of(member)] = member
 
 
+def unregister(member: type, family: type) -> None:
+    """Take a member back that `register` has added."""
+    del _registered[family][tag_of(member)]
+
+
 def find(family: type[F], kind: str) -> type[F] | None:
     """The member of a family with this kind; None where there is none."""
     return _registered.get(family, {}).get(kind) or _own(family, kind)  # type: ignore[arg-type]  # a class is hashable
@@ -85,6 +90,16 @@ def modules_of(family: type) -> Iterator[ModuleType]:
     yield place
     for name in _modules(place) if hasattr(place, "__path__") else ():
         yield _member_module(place, name)
+
+
+def part_of(value: Any, family: type) -> Any:
+    """The member that a recipe names: by its kind alone, as it is without keys, or as the record itself."""
+    if not isinstance(value, str):
+        return value
+    found: Any = find(family, value)
+    if found is None:
+        raise UserError(f"{value!r} is none of {', '.join(members(family))}")
+    return found()
 
 
 def default(family: type, kind: str) -> Any:
@@ -123,6 +138,37 @@ class _Open(type):
         return isinstance(value, cls.family)
 
 
+class _Named(_Open):
+    """The type of a field that takes a member of a family, or the kind alone of one that needs no keys."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, str | cls.family)
+
+
+class _Keyed(type):
+    """The type of a field that takes a record, to whose keys plug-ins add the members of a family by their kinds."""
+
+    record: type
+    family: type
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, cls.record)
+
+    def opened(cls) -> type[Record]:
+        """The record with a key for each member that plug-ins have added."""
+        return _with_keys(cls.record, tuple(_registered.get(cls.family, {}).values()))
+
+
+@functools.cache
+def _with_keys(record: type, added: tuple[type, ...]) -> type[Record]:
+    fields = [
+        (tag_of(one).replace("-", "_"), one | msgspec.UnsetType, msgspec.field(default=msgspec.UNSET, name=tag_of(one)))
+        for one in added
+    ]
+    made: Any = msgspec.defstruct(record.__name__, fields, bases=(record,), frozen=True, kw_only=True)
+    return made
+
+
 class _Later(type):
     """The type of a field that takes one record, which is imported when a recipe has it."""
 
@@ -137,7 +183,12 @@ def later(place: str) -> type:
     return _Later(place.partition(":")[2], (), {"place": place})
 
 
-class _Named(type):
+def keyed(record: type, family: type) -> type:
+    """The type of a field that takes a record, to whose keys plug-ins add the members of a family by their kinds."""
+    return _Keyed(record.__name__, (), {"record": record, "family": family})
+
+
+class _Name(type):
     """The type of a field that takes one of the names in a table, to which plug-ins add."""
 
     table: str
@@ -150,15 +201,22 @@ T = TypeVar("T")
 
 if TYPE_CHECKING:
     OneOf: TypeAlias = Annotated[T, "a member of the family T"]
+    Named: TypeAlias = Annotated[str | T, "a member of the family T, or its kind"]
     Activation: TypeAlias = str
 else:
-    Activation = _Named("Activation", (), {"table": "elman.network.output.activation:ACTIVATIONS"})
+    Activation = _Name("Activation", (), {"table": "elman.network.output.activation:ACTIVATIONS"})
 
     class OneOf:
         """`OneOf[Family]` is the annotation of a field that takes any member of a family."""
 
         def __class_getitem__(cls, family: type) -> _Open:
             return _Open(family.__name__, (), {"family": family})
+
+    class Named:
+        """`Named[Family]` is the annotation of a field that takes any member of a family, or its kind alone."""
+
+        def __class_getitem__(cls, family: type) -> _Named:
+            return _Named(family.__name__, (), {"family": family})
 
 
 def convert(raw: Any, record: type[T]) -> T:
@@ -170,18 +228,22 @@ def convert(raw: Any, record: type[T]) -> T:
 
 
 def _decode(kind: Any, value: Any) -> Any:
-    if isinstance(kind, _Named):
+    if isinstance(kind, _Name):
         if not isinstance(value, str):
             raise ValueError(f"Expected `str`, got `{type(value).__name__}`")
         if value not in resolve_name(kind.table):
             raise ValueError(f"Invalid value {value!r}")
         return value
+    if isinstance(value, str) and value not in names_alone(kind):
+        raise ValueError(f"Invalid value {value!r}" if isinstance(kind, _Named) else "Expected `object`, got `str`")
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"Expected `object`, got `{type(value).__name__}`")
     if isinstance(kind, _Later):
         found = resolve_name(kind.place)
+    elif isinstance(kind, _Keyed):
+        found = kind.opened() if _registered.get(kind.family, {}).keys() & value.keys() else kind.record
     elif "kind" not in value:
         raise ValueError("Object missing required field `kind`")
     else:
@@ -196,9 +258,19 @@ def _decode(kind: Any, value: Any) -> Any:
 
 def allowed(kind: type) -> list[type] | list[str]:
     """What the type of an open field takes: the members of its family, its one record, or the names of its table."""
-    if isinstance(kind, _Named):
+    if isinstance(kind, _Name):
         return list(resolve_name(kind.table))
     if isinstance(kind, _Later):
         return [resolve_name(kind.place)]
+    if isinstance(kind, _Keyed):
+        return [kind.opened()]
     assert isinstance(kind, _Open), kind
     return list(members(kind.family).values())
+
+
+def names_alone(kind: type) -> list[str]:
+    """The kinds that may stand without a table in a field of this type: those of members that need no keys."""
+    if not isinstance(kind, _Named):
+        return []
+    found: dict[str, Any] = members(kind.family)
+    return [tag for tag, member in found.items() if not any(one.required for one in msgspec.structs.fields(member))]

@@ -20,9 +20,11 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-from elman.config.parts import is_member, register, tag_of
+import msgspec
+
+from elman.config.parts import is_member, register, tag_of, unregister
 from elman.errors import UserError, command
 from elman.files import sha256_file
 
@@ -36,6 +38,11 @@ FAMILIES = {
     "compositions": "elman.config.network:Composition",
     "contexts": "elman.config.output:Contexts",
     "outputs": "elman.config.output:Choice",
+    "losses": "elman.config.training:Criterion",
+    "penalties": "elman.config.training:Penalty",
+    "rules": "elman.config.training:Rule",
+    "optimisers": "elman.config.training:Optimiser",
+    "constraints": "elman.config.training:Constraint",
     "tasks": "elman.config.data:Data",
 }
 """By group of records: the family that they join."""
@@ -46,7 +53,7 @@ _ACTIVATIONS = "elman.network.output.activation:ACTIVATIONS"
 _TRIED = "elman.network.output.activation:tried"
 
 
-class Source(NamedTuple):
+class Source(msgspec.Struct, frozen=True):
     """Where a plug-in is from: a package with its version, or a file with its SHA-256."""
 
     name: str
@@ -58,8 +65,8 @@ loaded: list[Source] = []
 
 _added: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
 
-_owners: dict[type, str] = {}
-"""By type of record: the plug-in that added it."""
+_owners: dict[Any, str] = {}
+"""By type of record, and by activation: the plug-in that added it."""
 
 _roots: list[str] = []
 """The files of plug-ins, and the folders of their packages."""
@@ -68,6 +75,11 @@ _roots: list[str] = []
 def added(group: str) -> Mapping[str, Any]:
     """What plug-ins have added to a group, by name."""
     return _added[group]
+
+
+def owner_of(part: Any) -> str | None:
+    """The name of the plug-in that added a type of record or an activation; None where it is one of elman's own."""
+    return _owners.get(part)
 
 
 def name_of(record: Any) -> str | None:
@@ -94,8 +106,13 @@ def built(record: Any, expected: type, *surroundings: Any) -> Any:
     part = calling(what, lambda: record.build(*surroundings))
     if not isinstance(part, expected):
         name = f"{expected.__module__}.{expected.__qualname__}"
-        raise UserError(f"{what}: its build returned {part!r:.60}, not an {name}")
+        raise wrong(record, f"its build returned {part!r:.60}, not an {name}")
     return part
+
+
+def wrong(record: Any, told: str) -> UserError:
+    """The error that what the code of a record returned is wrong, which names its plug-in."""
+    return UserError(f"{name_of(record) or tag_of(record)}: {told}")
 
 
 def place_of(error: BaseException) -> str:
@@ -143,12 +160,19 @@ def load_file(path: Path) -> None:
     table = getattr(module, "ELMAN", None)
     if not isinstance(table, Mapping) or not set(table) <= set(GROUPS):
         raise UserError(f"--plugin {path}: it must have a dictionary ELMAN with keys among {', '.join(GROUPS)}")
-    for group, parts in table.items():
-        if not isinstance(parts, Mapping | list | tuple):
-            raise UserError(f"--plugin {path}: {group}: {parts!r:.80} stands alone; write a list of parts, [...]")
-        named = parts if isinstance(parts, Mapping) else {_name_of(group, part, str(path)): part for part in parts}
-        for name, part in named.items():
-            _add(group, name, part, str(path))
+    done: list[tuple[str, str]] = []
+    try:
+        for group, parts in table.items():
+            if not isinstance(parts, Mapping | list | tuple):
+                raise UserError(f"--plugin {path}: {group}: {parts!r:.80} stands alone; write a list of parts, [...]")
+            named = parts if isinstance(parts, Mapping) else {_name_of(group, part, str(path)): part for part in parts}
+            for name, part in named.items():
+                _add(group, name, part, str(path))
+                done.append((group, name))
+    except UserError:
+        for group, name in done:
+            _remove(group, name)
+        raise
     loaded.append(source)
 
 
@@ -206,13 +230,24 @@ def _name_of(group: str, part: Any, source: str) -> str:
         family: type = resolve_name(FAMILIES[group])
         if is_member(part, family):
             missing = [name for name in vars(family).get("__annotations__", {}) if not hasattr(part, name)]
-            if getattr(part, "build", None) is getattr(family, "build", object()):
-                missing.append("build")
+            missing += _unwritten(part, family)
             if missing:
                 raise UserError(f"the plug-in {source}: {group}: {tag_of(part)!r} lacks {', '.join(missing)}")
             return tag_of(part)
     what = "a Claim" if group == "claims" else f"a frozen {FAMILIES[group].replace(':', '.')} with a tag"
     raise UserError(f"the plug-in {source}: {group}: {part!r} is not {what}")
+
+
+def _unwritten(part: Any, family: type) -> list[str]:
+    """The methods that a family leaves to its members and that a member lacks; a `build` of its own needs no others."""
+    left = {name: one for name, one in vars(family).items() if "NotImplementedError" in _names_in(one)}
+    if hasattr(family, "build") and "build" not in left and part.build is not family.build:
+        return []
+    return [name for name, one in left.items() if getattr(part, name) is one]
+
+
+def _names_in(method: Any) -> tuple[str, ...]:
+    return method.__code__.co_names if hasattr(method, "__code__") else ()
 
 
 def _add(group: str, name: str, part: Any, source: str) -> None:
@@ -223,6 +258,7 @@ def _add(group: str, name: str, part: Any, source: str) -> None:
         raise UserError(f"{what}the name {name!r} is taken; choose another")
     if group == "activations":
         table[name] = calling(f"{what}{name!r}", lambda: resolve_name(_TRIED)(part, f"{what}{name!r}"))
+        _owners[part] = source
     elif group in FAMILIES:
         try:
             register(part, resolve_name(FAMILIES[group]))
@@ -230,3 +266,14 @@ def _add(group: str, name: str, part: Any, source: str) -> None:
             raise UserError(f"{what}{error}") from None
         _owners[part] = source
     _added[group][name] = part
+
+
+def _remove(group: str, name: str) -> None:
+    """Take a part back, since another part of its file is refused."""
+    part = _added[group].pop(name)
+    if group in FAMILIES:
+        unregister(part, resolve_name(FAMILIES[group]))
+    elif group == "activations":
+        del resolve_name(_ACTIVATIONS)[name]
+    if group != "claims":
+        del _owners[part]

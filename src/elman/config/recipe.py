@@ -5,7 +5,7 @@ from elman.config.network import Model
 from elman.config.parts import OneOf, tag_of
 from elman.config.record import Count, Record
 from elman.config.text import TextData
-from elman.config.training import BPTT, Penalties, Training
+from elman.config.training import Training
 
 
 class Expected(Record, frozen=True):
@@ -60,9 +60,9 @@ class Recipe(Record, frozen=True, kw_only=True):
             raise ValueError(
                 "model.output.choice.tied: labels are predicted, not the words that are read; set it to false"
             )
-        others = ("rule", BPTT()), ("penalties", Penalties()), ("forcing", None), ("memory", ()), ("constraint", None)
-        for key, usual in others:
-            if getattr(training, key) != usual:
+        usual = Training(epochs=1, optimiser=training.optimiser)
+        for key in ("rule", "penalties", "forcing", "memory", "constraint"):
+            if getattr(training, key) != getattr(usual, key):
                 raise ValueError(f"training.{key} is for sequences, and the data are {self.kind}; remove it")
 
     @property

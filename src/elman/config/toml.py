@@ -13,6 +13,7 @@ import tomli_w
 from elman.config.errors import explain
 from elman.config.parts import convert
 from elman.config.recipe import Recipe
+from elman.config.remembered import needed, recorded, used
 from elman.errors import UserError, did_you_mean
 from elman.files import expanded, shipped_folder
 from elman.formats import parse_toml, require_modest
@@ -62,8 +63,10 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
         require_modest(raw)
     except ValueError as error:
         raise UserError(f"{source}: {error}") from None
+    raw = dict(raw)
     try:
-        recipe = convert(raw, Recipe)
+        with needed(source, raw.pop("plugins", None)):
+            recipe = convert(raw, Recipe)
     except msgspec.ValidationError as error:
         raise UserError(f"{source}: {explain(error, Recipe, raw)}") from None
     for key, value in flatten(raw):
@@ -73,9 +76,14 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     return recipe
 
 
-def dump_recipe(recipe: Recipe) -> str:
-    """The recipe as TOML with every default written out."""
-    return tomli_w.dumps(_without_none(msgspec.to_builtins(recipe, str_keys=True)))
+def dump_recipe(recipe: Recipe, *, places: bool = True) -> str:
+    """The recipe as TOML with every default written out, and the plug-ins that it needs as a table `plugins`.
+
+    Without `places` a plug-in that is a file is recorded by its name alone.
+    """
+    values = _without_none(msgspec.to_builtins(recipe, str_keys=True))
+    table = recorded(used(recipe), places=places)
+    return tomli_w.dumps(values | ({"plugins": table} if table else {}))
 
 
 def decisive(recipe: Recipe) -> dict[str, Any]:

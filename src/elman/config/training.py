@@ -1,13 +1,12 @@
 """Training: windows, learning rules, optimisers, schedules, averaging, penalties, constraints and fine-tuning."""
 
-from typing import Annotated, Literal, TypeAlias
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta
 
+from elman.config.parts import Named, OneOf, Part, default, keyed
 from elman.config.record import Count, Fraction, NonNegative, Positive, PositiveFloat, Rate, Record, Tagged
-
-SingularValue: TypeAlias = Annotated[float, Meta(ge=1e-15, le=1e15)]
-"""A bound of singular values whose square float32 holds."""
 
 
 class Window(Record, frozen=True):
@@ -31,23 +30,19 @@ class Memory(Record, frozen=True):
             raise ValueError(f"words = {list(self.words)}; the lesser number stands first")
 
 
-class BPTT(Tagged, frozen=True, tag="bptt"):
-    """Back-propagation through time (`learning/bptt.py`).
+class Rule(Part, frozen=True):
+    """How the gradient of a window is computed; `build` makes the `Learner` (`elman.learning.bptt`)."""
 
-    `steps`: the furthest that a gradient goes back. `attenuation`: the factor on it at every step back.
-    """
+    folder = "elman.learning.rules"
 
-    steps: Positive | None = None
-    attenuation: Fraction = 1.0
+    @property
+    def stepwise(self) -> bool:
+        """Whether it processes a window step by step, which excludes sources and dropout."""
+        return True
 
-
-class RTRL(Tagged, frozen=True, tag="rtrl"):
-    """Real-time recurrent learning (`learning/rtrl.py`), for networks whose influence matrix fits into `max_gb`."""
-
-    max_gb: PositiveFloat = 2.0
-
-
-Rule: TypeAlias = BPTT | RTRL
+    def build(self) -> Any:
+        """The `Learner`."""
+        raise NotImplementedError
 
 
 class Forcing(Record, frozen=True):
@@ -68,50 +63,31 @@ class Forcing(Record, frozen=True):
             )
 
 
-class SGD(Tagged, frozen=True, tag="sgd"):
-    """Stochastic gradient descent, with heavy-ball or Nesterov momentum where `momentum` is above 0."""
+class Optimiser(Part, frozen=True):
+    """How weights follow their gradients: a rule for one parameter at a time, with what it remembers of each.
 
-    lr: PositiveFloat
-    momentum: Rate = 0.0
-    nesterov: bool = False
-
-    def __post_init__(self) -> None:
-        if self.nesterov and not self.momentum:
-            raise ValueError("nesterov = true has no effect without momentum; set momentum, or leave nesterov out")
-
-
-class Adam(Tagged, frozen=True, tag="adam"):
-    """Adam (Kingma & Ba 2015)."""
-
-    lr: PositiveFloat = 1e-3
-    betas: tuple[Rate, Rate] = (0.9, 0.999)
-    eps: PositiveFloat = 1e-8
-    decoupled: bool = False
-
-
-class RMSprop(Tagged, frozen=True, tag="rmsprop"):
-    """RMSprop (Tieleman & Hinton 2012)."""
-
-    lr: PositiveFloat = 1e-3
-    alpha: Rate = 0.99
-    eps: PositiveFloat = 1e-8
-    momentum: Rate = 0.0
-
-
-class Muon(Tagged, frozen=True, tag="muon"):
-    """Muon (Jordan et al. 2024): orthogonal steps for the matrices of the layers, AdamW for everything else.
-
-    `lr`, `momentum`, `nesterov` and `iterations` are those of the matrices; `adam_lr`, `betas` and `eps` are Adam's. A
-    schedule is that of both rates.
+    `memory` names what is remembered: of each name one tensor for each parameter, of its shape and zeros at first.
+    Where there is any, "step" is there too, a number for each parameter, which the rule has to raise by one.
     """
 
-    lr: PositiveFloat = 0.02
-    momentum: Rate = 0.95
-    nesterov: bool = True
-    iterations: Annotated[int, Meta(ge=1, le=100)] = 5
-    adam_lr: PositiveFloat = 1e-3
-    betas: tuple[Rate, Rate] = (0.9, 0.999)
-    eps: PositiveFloat = 1e-8
+    folder = "elman.learning.optimisers"
+    lr: PositiveFloat
+
+    @property
+    def memory(self) -> tuple[str, ...]:
+        """The names of what is remembered."""
+        return ()
+
+    def update(self, parameters: Any, gradients: Any, memory: Any, lr: float, weight_decay: float) -> None:
+        """Change `parameters`, a list of tensors, in place, and `memory`, by name a list of tensors, too.
+
+        `lr` is the rate of this step, which a schedule may have changed; the weight decay is that of the recipe.
+        """
+        raise NotImplementedError
+
+    def build(self, parameters: Any, matrices: Any, weight_decay: float) -> Any:  # noqa: ARG002
+        """What steps these parameters, of which `matrices` are those of the layers (`elman.learning.optimisers`)."""
+        return resolve_name("elman.learning.optimisers:Optimiser")(self, parameters, weight_decay)
 
 
 class Constant(Tagged, frozen=True, tag="constant"):
@@ -175,8 +151,42 @@ class Polynomial(Tagged, frozen=True, tag="polynomial"):
     power: NonNegative = 3.0
 
 
+class Criterion(Part, frozen=True):
+    """What training minimises over a window, beside penalties."""
+
+    folder = "elman.objective.criteria"
+
+    def __call__(self, seen: Any) -> tuple[Any, Any]:
+        """From `elman.objective.criteria.Seen` a scalar, and the NLL (nats) of every target [T, B], detached.
+
+        The scalar is differentiated, the NLLs are reported. Of columns that are a part of a batch it is their share of
+        the batch's (`batch.share`, `batch.whole`).
+        """
+        raise NotImplementedError
+
+
+class Penalty(Part, frozen=True):
+    """A scalar beside the negative log-likelihood, times its weight; none where the weight is 0."""
+
+    folder = "elman.objective.penalties"
+    weight: NonNegative
+
+    def check(self, model: Any) -> None:
+        """Raise UserError where it is not defined for a network, or would do nothing."""
+
+    def __call__(self, seen: Any) -> Any:
+        """The penalty over a window (`elman.objective.criteria.Seen`) at the positions that count, weight included.
+
+        Of columns that are a part of a batch it is their share of the batch's (`batch.share`, `batch.whole`).
+        """
+        raise NotImplementedError
+
+
 class Penalties(Record, frozen=True):
-    """Weights of penalties (`objective/penalties.py`) and Pascanu's regulariser (`learning/gradient_norm.py`)."""
+    """Weights of penalties (`objective/penalties.py`) and Pascanu's regulariser (`learning/gradient_norm.py`).
+
+    A penalty of a plug-in is a key by its kind, with its table: `training.penalties.sparse = { weight = 0.1 }`.
+    """
 
     ar: NonNegative = 0.0
     tar: NonNegative = 0.0
@@ -188,33 +198,28 @@ class Penalties(Record, frozen=True):
     gradient_norm: NonNegative = 0.0
 
 
-class Spectral(Tagged, frozen=True, tag="spectral"):
-    """sigma_1 of the candidate's W_hh <= 2 - delta, or <= bound (`learning/constraint.py`; Kanai's thesis, chapter 3).
-
-    `input`: also sigma_1 of its W_xh <= 2. The last three keys belong to the method truncated: where bounds are
-    counted, the norm of the step by which they grow, and whether to count with the other norm too.
-    """
-
-    delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2
-    bound: SingularValue | None = None
-    method: Literal["subspace", "eigh", "svd", "truncated"] = "subspace"
-    input: bool = False
-    count_at: Literal["two", "limit"] = "two"
-    step_norm: Literal["frobenius", "spectral"] = "frobenius"
-    compare_norms: bool = False
+if TYPE_CHECKING:
+    OpenPenalties: TypeAlias = Penalties
+else:
+    OpenPenalties = keyed(Penalties, Penalty)
 
 
-class OrthogonalWeights(Tagged, frozen=True, tag="orthogonal"):
-    """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/projector.py`)."""
+class Constraint(Part, frozen=True):
+    """A set in which the recurrent matrices of layers stay: after every step they are projected onto it."""
 
-    gain: SingularValue = 1.0
+    folder = "elman.learning.constraint"
 
+    @property
+    def of_inputs(self) -> bool:
+        """Whether the matrices that read the inputs are constrained, too."""
+        return False
 
-class SpectralNorm(Tagged, frozen=True, tag="spectral-norm"):
-    """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/projector.py`)."""
+    def check(self, cells: Any) -> None:
+        """Raise UserError where it does not suit layers of cells with these names."""
 
-    bound: SingularValue = 1.0
-    always: bool = True
+    def projector(self, *, of_input: bool) -> Any:
+        """A `Projector` (`elman.learning.projections.projector`) of one matrix, which reads inputs or the state."""
+        raise NotImplementedError
 
 
 class Margin(Record, frozen=True):
@@ -239,6 +244,7 @@ class Training(Record, frozen=True):
     `tokens_per_batch`: of pairs, instead of `batch_size`: the most symbols, padding and both sides together.
     `order`: of pairs: an epoch reads them `shuffled`, or in the order of the `file`, which a curriculum needs.
     `precision`: of large matrix products (`network/precision.py`); auto is settled and recorded as a run begins.
+    `loss`: what is minimised, by its kind, or as a table where it has keys.
     `rule`: how gradients are computed. `forcing`: how often the truth is read; None: always.
     `margin`: of parsers of trees.
     `memory`: starting small: stages of a memory that is reset after a few words, before the whole memory.
@@ -248,26 +254,26 @@ class Training(Record, frozen=True):
     """
 
     epochs: Positive
-    optimiser: SGD | Adam | RMSprop | Muon
+    optimiser: OneOf[Optimiser]
     batch_size: Positive = 20
     tokens_per_batch: Positive | None = None
     order: Literal["shuffled", "file"] = "shuffled"
     slices: Positive = 1
     precision: Literal["float32", "bf16", "auto"] = "float32"
     window: Window = Window()
-    rule: Rule = BPTT()
+    rule: OneOf[Rule] = default(Rule, "bptt")
     forcing: Forcing | None = None
     margin: Margin | None = None
     memory: tuple[Memory, ...] = ()
-    loss: Literal["mean", "sum"] = "mean"
+    loss: Named[Criterion] = "mean"
     schedule: Constant | Decay | Plateau | Steps | Cosine = Constant()
     averaging: NonMonotone | Immediate | Exponential | Polynomial | None = None
     clip: PositiveFloat | None = None
     clip_by: Literal["global", "tensor", "value"] = "global"
     weight_decay: NonNegative = 0.0
     l1: NonNegative = 0.0
-    penalties: Penalties = Penalties()
-    constraint: Spectral | OrthogonalWeights | SpectralNorm | None = None
+    penalties: OpenPenalties = Penalties()
+    constraint: OneOf[Constraint] | None = None
     log_spectrum: bool | None = None
     fine_tune: FineTune | None = None
     patience: Positive | None = None

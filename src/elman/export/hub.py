@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 from torch import Tensor
 
+from elman.config.remembered import recorded, used
 from elman.evaluation.result import static_results
 from elman.export.check import TorchStep
 from elman.export.folder import measured, new_folder, text_of, with_own
@@ -45,6 +46,7 @@ def export_hub(run: TextRun, out: Path, *, data: str | None = None) -> Exported:
             len(vocabulary),
             vocabulary.counts,
             vocabulary.words if spelled else None,
+            recorded(used(run.recipe.model), places=False),
             architectures=[ElmanForCausalLM.__name__],
             auto_map={
                 "AutoConfig": f"{Path(CODE).stem}.ElmanConfig",

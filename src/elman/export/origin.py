@@ -27,7 +27,7 @@ def write_origin(run: Run, folder: Path) -> None:
     if isinstance(data, TextData) and data.grammar is not None:
         rules = Path(data.grammar.rules).name
         data = msgspec.structs.replace(data, grammar=msgspec.structs.replace(data.grammar, rules=rules))
-    write_atomic(folder / "recipe.toml", dump_recipe(msgspec.structs.replace(run.recipe, data=data)))
+    write_atomic(folder / "recipe.toml", dump_recipe(msgspec.structs.replace(run.recipe, data=data), places=False))
     write_atomic(folder / "data.json", json_text({**run.facts, "source": source}, indent=1) + "\n")
 
 

@@ -17,6 +17,7 @@ from transformers.utils.generic import ModelOutput
 
 from elman import config
 from elman.config.parts import convert
+from elman.config.remembered import needed
 from elman.config.text import TextOptions
 from elman.data.text import subwords
 from elman.data.text.reading import TextReader
@@ -31,7 +32,7 @@ from elman.network.state import State, leaves, map_state, rebuild
 
 @final
 class ElmanConfig(PretrainedConfig):
-    """The recipe's network, its vocabulary's size and counts, and its words where the model reads their spelling."""
+    """The recipe's network and plug-ins, its vocabulary's size and counts, its words where the model reads spelling."""
 
     model_type = "elman"
 
@@ -41,16 +42,18 @@ class ElmanConfig(PretrainedConfig):
         vocab_size: int = 0,
         counts: Sequence[int] = (),
         words: Sequence[str] | None = None,
+        plugins: Sequence[dict[str, str]] = (),
         **others: Any,
     ) -> None:
-        self.network = network or {}
+        self.network, self.plugins = network or {}, list(plugins)
         self.vocab_size, self.counts, self.words = vocab_size, list(counts), None if words is None else list(words)
         super().__init__(**others)
 
     @property
     def recipe(self) -> config.Model:
-        """The network as a recipe has it."""
-        return convert(self.network, config.Model)
+        """The network as a recipe has it; raises UserError where a plug-in is missing."""
+        with needed(self.name_or_path or "the model", self.plugins):
+            return convert(self.network, config.Model)
 
 
 IGNORED = -100

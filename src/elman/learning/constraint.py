@@ -1,12 +1,15 @@
 """Constraints on recurrent weights: projections of their blocks after each step of the optimiser."""
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Mapping, Set
+from typing import Annotated, Any, Literal, TypeAlias
 
 import torch
+from msgspec import Meta
 from torch import Tensor
 
 from elman import config
+from elman.config.plugins import wrong
+from elman.config.training import Constraint
 from elman.errors import UserError
 from elman.learning.checkpoint import under
 from elman.learning.projections.projector import ByEigh, BySVD, Projector, ToOrthogonal, ToSpectralNorm
@@ -19,17 +22,74 @@ from elman.network.spectrum import spectral_norm, spectral_radius
 INPUT_BOUND = 2.0
 """Sigma_1(W_xh) <= 2 (thesis 3.11)."""
 
-AnyConstraint: TypeAlias = config.Spectral | config.OrthogonalWeights | config.SpectralNorm
+SingularValue: TypeAlias = Annotated[float, Meta(ge=1e-15, le=1e15)]
+"""A bound of singular values whose square float32 holds."""
+
+
+class Spectral(Constraint, frozen=True, tag="spectral"):
+    """sigma_1 of the candidate's W_hh <= 2 - delta, or <= bound (Kanai's thesis, chapter 3).
+
+    `input`: also sigma_1 of its W_xh <= 2. The last three keys belong to the method truncated: where bounds are
+    counted, the norm of the step by which they grow, and whether to count with the other norm too.
+    """
+
+    delta: Annotated[float, Meta(gt=0, lt=2)] = 0.2
+    bound: SingularValue | None = None
+    method: Literal["subspace", "eigh", "svd", "truncated"] = "subspace"
+    input: bool = False
+    count_at: Literal["two", "limit"] = "two"
+    step_norm: Literal["frobenius", "spectral"] = "frobenius"
+    compare_norms: bool = False
+
+    @property
+    def of_inputs(self) -> bool:
+        """As the key `input` says."""
+        return self.input
+
+    def check(self, cells: Set[str]) -> None:
+        """Raise UserError where a bound has to be set and is not."""
+        if self.bound is None and "elman" in cells:
+            raise UserError(
+                "training.constraint.delta bounds sigma_1 by 2 - delta, a limit for gated cells; for the cell elman set"
+                " training.constraint.bound, below 1 to keep h = 0 stable with tanh or relu"
+            )
+
+    def projector(self, *, of_input: bool) -> Projector:
+        """By the method chosen."""
+        limit = 2 - self.delta if self.bound is None else self.bound
+        return spectral_projector(self, INPUT_BOUND if of_input else limit)
+
+
+class OrthogonalWeights(Constraint, frozen=True, tag="orthogonal"):
+    """The candidate's W_hh stays gain times an orthogonal matrix (`learning/projections/projector.py`)."""
+
+    gain: SingularValue = 1.0
+
+    def projector(self, *, of_input: bool) -> Projector:  # noqa: ARG002
+        """The nearest such matrix."""
+        return ToOrthogonal(self.gain)
+
+
+class SpectralNorm(Constraint, frozen=True, tag="spectral-norm"):
+    """The candidate's W_hh is scaled to sigma_1 = bound, or only down to it (`learning/projections/projector.py`)."""
+
+    bound: SingularValue = 1.0
+    always: bool = True
+
+    def projector(self, *, of_input: bool) -> Projector:  # noqa: ARG002
+        """By a factor."""
+        return ToSpectralNorm(self.bound, always=self.always)
 
 
 class ConstrainedCore:
     """A constraint on the blocks of a core of layers of one cell, with counts for the log."""
 
-    def __init__(self, core: StackCore, recipe: AnyConstraint) -> None:
-        self.layers = layers_of(core)
-        self.with_input = isinstance(recipe, config.Spectral) and recipe.input
+    def __init__(self, core: StackCore, recipe: Constraint) -> None:
+        self.layers, self.with_input = layers_of(core), recipe.of_inputs
         places = [False] * len(self.layers) + [True] * len(self.layers) * self.with_input
-        self.projectors = [build_projector(recipe, of_input=of_input) for of_input in places]
+        self.projectors: list[Projector] = [recipe.projector(of_input=of_input) for of_input in places]
+        if others := [one for one in self.projectors if not isinstance(one, Projector)]:
+            raise wrong(recipe, f"its projector is {others[0]!r:.60}, not a Projector")
         self._sums: dict[str, list[int]] = {}
         self._calls = 0
 
@@ -86,36 +146,17 @@ def build_constraint(recipe: config.Training, core: RecurrentCore) -> Constraine
     if recipe.constraint is None:
         return None
     core = stack_of(core, "training.constraint")
-    other = {layer.cell.name for layer in layers_of(core)} - CELLS
-    if other:
+    cells = {layer.cell.name for layer in layers_of(core)}
+    if other := cells - CELLS:
         raise UserError(
             "training.constraint bounds the recurrent matrix of the candidate state, which alone does not determine the"
             f" dynamics of the cell {other.pop()}; use elman, lstm or gru, or leave training.constraint out"
         )
-    by_delta = isinstance(recipe.constraint, config.Spectral) and recipe.constraint.bound is None
-    if by_delta and any(layer.cell.name == "elman" for layer in layers_of(core)):
-        raise UserError(
-            "training.constraint.delta bounds sigma_1 by 2 - delta, a limit for gated cells; for the cell elman set"
-            " training.constraint.bound, below 1 to keep h = 0 stable with tanh or relu"
-        )
+    recipe.constraint.check(cells)
     return ConstrainedCore(core, recipe.constraint)
 
 
-def build_projector(recipe: AnyConstraint, *, of_input: bool) -> Projector:
-    """A projector for W_xh where `of_input`, otherwise for W_hh."""
-    match recipe:
-        case config.Spectral():
-            limit = 2 - recipe.delta if recipe.bound is None else recipe.bound
-            return spectral_projector(recipe, INPUT_BOUND if of_input else limit)
-        case config.OrthogonalWeights(gain=gain):
-            return ToOrthogonal(gain)
-        case config.SpectralNorm(bound=bound, always=always):
-            return ToSpectralNorm(bound, always=always)
-        case _:
-            assert_never(recipe)
-
-
-def spectral_projector(recipe: config.Spectral, limit: float) -> Projector:
+def spectral_projector(recipe: Spectral, limit: float) -> Projector:
     """The projector of a method, for sigma_1 <= limit."""
     if recipe.method == "truncated":
         level = limit if recipe.count_at == "limit" else max(2.0, limit)

@@ -1,6 +1,6 @@
 """One training step: the gradient of a window, clipping, and the update of the weights."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -8,21 +8,20 @@ from typing import Literal
 
 import msgspec
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elman import config
+from elman.config.plugins import built
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.averaging import Average, share_of
-from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
+from elman.learning.bptt import Learner
 from elman.learning.constraint import ConstrainedCore, build_constraint
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm
-from elman.learning.muon import Muon
-from elman.learning.optimisers import Optimiser, add_l1, clip_gradients
+from elman.learning.optimisers import Optimiser
 from elman.learning.progress import averages_at_once
-from elman.learning.rtrl import RTRL
 from elman.learning.sentences import Tagging
 from elman.learning.slices import Slices
 from elman.learning.team import ALONE, Team
@@ -35,15 +34,18 @@ from elman.network.model import LanguageModel
 from elman.network.precision import Precision, products_in
 from elman.network.preference import resolve
 from elman.network.state import State, leaves, rebuild
-from elman.objective import penalties
 from elman.objective.loss import Loss, Objective, build_objective
 
 
 class Update:
-    """A model and everything that changes its weights, in the order of application.
+    """A model and the chain of what changes its weights, one link after the other.
 
-    `gradient` draws what the model reads (scheduled sampling), applies the learning rule and adds the gradient of L1;
-    `clip` clips; `apply` steps the optimiser, projects onto the constraint and updates the average of the weights.
+    1. `gradient`: what the model reads is drawn (scheduled sampling), the learning rule gives the gradient of the loss
+       and its penalties, and that of L1 is added;
+    2. `clip`: the gradient is clipped;
+    3. `apply`: the optimiser takes its step, weight decay within it; the weights are projected onto the constraint;
+       their average follows.
+
     Large products of `gradient` and those of Muon are computed in `precision`, all others in float32.
 
     Attributes:
@@ -56,7 +58,7 @@ class Update:
         model: LanguageModel,
         learner: Learner,
         objective: Objective,
-        optimiser: Optimiser | Muon,
+        optimiser: Optimiser,
         *,
         clip: float | None = None,
         clip_by: Literal["global", "tensor", "value"] = "global",
@@ -210,7 +212,8 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
     sliced = training.slices > 1 or team.size > 1
     objective, learner = build_objective(training), build_learner(training, recipe.model)
     learner.check(model, training.batch_size)
-    penalties.require_fit(training.penalties, model)
+    for penalty in objective.penalties:
+        penalty.check(model)
     constraint = build_constraint(training, model.core)
     if constraint is not None:
         constraint.project()
@@ -233,13 +236,12 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
     return update
 
 
-def build_optimiser(training: config.Training, model: LanguageModel) -> Optimiser | Muon:
-    """The optimiser of a recipe for the trained parameters of a model; the matrices of Muon are those of its core."""
+def build_optimiser(training: config.Training, model: LanguageModel) -> Optimiser:
+    """The optimiser of a recipe for the trained parameters of a model; those of its core are its matrices."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if not isinstance(training.optimiser, config.Muon):
-        return Optimiser(training.optimiser, parameters, training.weight_decay)
     matrices = [matrix for matrix in model.core.parameters() if matrix.requires_grad and matrix.ndim == 2]
-    return Muon(training.optimiser, parameters, matrices, training.weight_decay)
+    found: Optimiser = built(training.optimiser, Optimiser, parameters, matrices, training.weight_decay)
+    return found
 
 
 def build_learner(training: config.Training, model: config.Model) -> Learner:
@@ -249,16 +251,9 @@ def build_learner(training: config.Training, model: config.Model) -> Learner:
     if isinstance(model.core, Sentence):
         return Tagging()
     weight = training.penalties.gradient_norm
-    if weight or training.rule != config.BPTT():
+    if weight or training.rule.stepwise:
         _require_single_steps(model)
-    rule: Learner
-    match training.rule:
-        case config.RTRL(max_gb=max_gb):
-            rule = RTRL(max_gb)
-        case config.BPTT(steps=None, attenuation=factor):
-            rule = WholeWindow() if factor == 1 else Attenuated(factor)
-        case config.BPTT(steps=int(steps), attenuation=factor):
-            rule = Lookback(steps, factor)
+    rule: Learner = built(training.rule, Learner)
     return GradientNorm(rule, weight) if weight else rule
 
 
@@ -280,3 +275,33 @@ def _require_single_steps(model: config.Model) -> None:
                     f"{stepwise}, which model.{part}.{name} does not allow: set it to 0, or use the rule bptt without"
                     " steps or attenuation, and gradient_norm = 0"
                 )
+
+
+@torch.no_grad()
+def clip_gradients(parameters: Sequence[nn.Parameter], limit: float | None, by: str = "global") -> Tensor:
+    """Clip gradients at `limit` and return their global norm before that, without waiting for the device.
+
+    `by` = "global": the norm of all of them together is scaled down (thesis, Algorithm 2.2); "tensor": that of each
+    parameter; "value": every number is brought into [-limit, limit] (Graves 2013, section 2.1, there for the gradient
+    with respect to the inputs of the LSTM layers).
+    """
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = nn.utils.get_total_norm(gradients)
+    if limit is not None and by == "global":
+        nn.utils.clip_grads_with_norm_(parameters, limit, norm)
+    elif limit is not None and by == "value":
+        for gradient in gradients:
+            gradient.clamp_(-limit, limit)
+    elif limit is not None:
+        for parameter in parameters:
+            nn.utils.clip_grad_norm_(parameter, limit)
+    return norm
+
+
+@torch.no_grad()
+def add_l1(parameters: Sequence[nn.Parameter], weight: float) -> None:
+    """Add the gradient of weight * sum |w|."""
+    if weight:
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad.add_(parameter.sign(), alpha=weight)

@@ -24,16 +24,17 @@ from elman.network.state import State as CoreState
 from elman.nn.output import Output
 from elman.nn.recurrent import Recurrent, State
 from elman.objective import penalties as terms
+from elman.objective.criteria import Seen
 
 
 def activation(levels: Trace | Tensor, weight: float = 2.0, mask: Tensor | None = None) -> Tensor:
     """AR: weight * mean(h^2) of the last level after dropout (Merity et al. 2017)."""
-    return terms.activation(weight, *_seen(levels, mask))
+    return terms.Activation(weight=weight)(_seen(levels, mask))
 
 
 def temporal(levels: Trace | Tensor, weight: float = 1.0, mask: Tensor | None = None) -> Tensor:
     """TAR: weight * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); 0 of one step."""
-    return terms.temporal_activation(weight, *_seen(levels, mask))
+    return terms.TemporalActivation(weight=weight)(_seen(levels, mask))
 
 
 def balance(
@@ -55,8 +56,8 @@ def balance(
     if not isinstance(contexts, MixtureContexts):
         raise ValueError(f"{type(output).__name__} has one component, and nothing to balance")
     top = levels if isinstance(levels, Tensor) else levels.top
-    form = terms.balance_columns if columns else terms.balance
-    return form(weight, *_seen(levels, mask, contexts.log_prior(top)))
+    form = terms.Balance(weight=weight, form="columns" if columns else "minibatch")
+    return form(_seen(levels, mask, contexts.log_prior(top)))
 
 
 def gradient_norm(
@@ -105,13 +106,12 @@ def _own_layers(core: Recurrent) -> list[Layer]:
     return made
 
 
-def _seen(
-    levels: Trace | Tensor, mask: Tensor | None, log_prior: Tensor | None = None
-) -> tuple[Trace, Contexts, Batch]:
+def _seen(levels: Trace | Tensor, mask: Tensor | None, log_prior: Tensor | None = None) -> Seen:
     """What a penalty of a recipe is given; of contexts it reads the prior, of a batch which positions count."""
     trace = Trace((levels,), (levels,)) if isinstance(levels, Tensor) else levels
     symbols = trace.top.new_zeros(trace.top.shape[:2], dtype=torch.long)
-    return trace, Contexts(trace.top, trace.top if log_prior is None else log_prior), Batch(symbols, symbols, mask)
+    contexts = Contexts(trace.top, trace.top if log_prior is None else log_prior)
+    return Seen(None, trace, contexts, Batch(symbols, symbols, mask))  # type: ignore[arg-type] # these read no model
 
 
 def _drops(part: nn.Module) -> bool:

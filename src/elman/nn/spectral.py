@@ -13,7 +13,6 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from elman import config
 from elman.config.parts import convert
 from elman.learning import constraint
 from elman.network.cells.cell import Cell
@@ -64,7 +63,7 @@ class SpectralBound:
             raise ValueError("2 - delta is a bound for gated cells; give an Elman network `bound`, such as 0.95")
         keys = {"kind": "spectral", "delta": delta, "bound": bound, "input": inputs, "method": method}
         try:
-            record = convert(keys, config.Spectral)
+            record = convert(keys, constraint.Spectral)
         except msgspec.ValidationError as error:
             raise ValueError(f"SpectralBound: {error}") from None
         self._constrained = constraint.ConstrainedCore(StackCore([*self._layers.values()]), record)

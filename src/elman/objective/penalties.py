@@ -5,75 +5,52 @@ alone; tiers 1 and 2 are trained for with a hinge on their value. A model has th
 stability` reports it, not because it was trained with the penalty.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Literal
 
+import msgspec
 import torch
 from torch import Tensor
 
 from elman import config
-from elman.data.batches import Batch, Whole, pairs_of
+from elman.config.record import Rate
+from elman.config.training import Penalty
+from elman.data.batches import Whole, pairs_of
 from elman.errors import UserError
-from elman.network.cores.core import Trace
 from elman.network.cores.stack import layers_of, slope_of, stack_of
 from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
-from elman.network.output.contexts import Contexts, MixtureContexts
+from elman.network.output.contexts import MixtureContexts
 from elman.network.stability import fixed_point, incremental
 from elman.network.stability.certificate import LETTERS, gates_of
-
-Penalty: TypeAlias = Callable[[Trace, Contexts, Batch], Tensor]
-"""A scalar computed from the activations over one window at positions that count, weight included.
-
-Of columns that are a part of a batch it is their share of the batch's.
-"""
-
-WeightPenalty: TypeAlias = Callable[[LanguageModel], Tensor]
-"""A scalar computed from the weights alone, weight included."""
+from elman.objective.criteria import Seen
 
 
-def require_fit(weights: config.Penalties, model: LanguageModel) -> None:
-    """Raise UserError where a penalty of a recipe is not defined for a network, or would do nothing."""
-    if weights.balance and not isinstance(model.output.contexts, MixtureContexts):
-        raise UserError(
-            "training.penalties.balance evens out the components of a mixture, and this output has one context: set"
-            ' model.output.contexts.kind = "mixture", or balance = 0'
-        )
-    if not weights.stability:
-        return
-    core = stack_of(model.core, "training.penalties.stability")
-    if other := {layer.cell.name for layer in layers_of(core)} - LETTERS.keys():
-        raise UserError(
-            "training.penalties.stability is for the cells elman (without softplus), gru, and lstm with a forget gate"
-            f" and no peepholes; the cell {other.pop()} has no such certificate: set stability = 0"
-        )
-    if weights.stability_tier == 2 and not isinstance(model.encoder, LookupEncoder):
-        raise UserError(
-            'training.penalties.stability_tier = 2 needs model.encoder.kind = "lookup"; set stability_tier = 1, or'
-            " stability = 0"
-        )
+class Activation(Penalty, frozen=True, tag="ar"):
+    """AR: weight * mean(h^2) of the last level after dropout (Merity et al. 2017)."""
+
+    def __call__(self, seen: Seen) -> Tensor:
+        """The penalty over a window."""
+        squares, batch = seen.trace.top.square(), seen.batch
+        if batch.mask is None:
+            return self.weight * squares.mean() * batch.share
+        return self.weight * _mean(squares, batch.mask, (batch.whole or Whole.of(batch)).counted)
 
 
-def activation(alpha: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
-    """AR: alpha * mean(h^2) of the last level after dropout (Merity et al. 2017)."""
-    squares = trace.top.square()
-    if batch.mask is None:
-        return alpha * squares.mean() * batch.share
-    return alpha * _mean(squares, batch.mask, (batch.whole or Whole.of(batch)).counted)
-
-
-def temporal_activation(beta: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
-    """TAR: beta * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); zero for one step.
+class TemporalActivation(Penalty, frozen=True, tag="tar"):
+    """TAR: weight * mean((h_{t+1} - h_t)^2) of the last level before dropout (Merity et al. 2017); zero for one step.
 
     A pair of steps counts if both do.
     """
-    last = trace.raw[-1]
-    if len(last) < 2:
-        return last.new_zeros(())
-    squares = (last[1:] - last[:-1]).square()
-    if batch.mask is None:
-        return beta * squares.mean() * batch.share
-    return beta * _mean(squares, pairs_of(batch.mask), (batch.whole or Whole.of(batch)).pairs)
+
+    def __call__(self, seen: Seen) -> Tensor:
+        """The penalty over a window."""
+        last, batch = seen.trace.raw[-1], seen.batch
+        if len(last) < 2:
+            return last.new_zeros(())
+        changes = (last[1:] - last[:-1]).square()
+        if batch.mask is None:
+            return self.weight * changes.mean() * batch.share
+        return self.weight * _mean(changes, pairs_of(batch.mask), (batch.whole or Whole.of(batch)).pairs)
 
 
 def _mean(values: Tensor, mask: Tensor, count: Tensor) -> Tensor:
@@ -81,34 +58,38 @@ def _mean(values: Tensor, mask: Tensor, count: Tensor) -> Tensor:
     return (values.mean(-1) * mask).sum() / count.clamp(min=1)
 
 
-def balance_columns(weight: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
-    """As `balance`, in the form of the published code, with which a weight of 0.001 was tuned.
+class Balance(Penalty, frozen=True, tag="balance"):
+    """How unequally the S components of a mixture are used; zero when all are used equally (Takase et al. 2018).
 
-    It is (S - 1) * unbiased variance over the [batch, component] sums over time, divided by their squared mean; zero
-    for one component. Columns in which not every step counts have means over those that do, so that columns of
+    The form "minibatch" is that of eqs 12-13: the squared coefficient of variation of the component weights summed
+    over the whole minibatch. "columns" is that of the published code, with which a weight of 0.001 was tuned: (S - 1)
+    times the unbiased variance over the [batch, component] sums over time, divided by their squared mean; zero for one
+    component. There columns in which not every step counts have means over those that do, so that columns of
     different lengths do not vary by their lengths.
     """
-    sums = _component_weights(contexts, batch)
-    if batch.mask is not None:
-        counted = batch.mask.sum(0)
-        sums = sums[counted > 0] / counted[counted > 0].unsqueeze(-1)
-    if sums.shape[-1] == 1 or sums.numel() == 0:
-        return sums.new_zeros(())
-    return weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square() * batch.share
 
+    form: Literal["columns", "minibatch"] = "columns"
 
-def balance(weight: float, trace: Trace, contexts: Contexts, batch: Batch) -> Tensor:  # noqa: ARG001
-    """The squared coefficient of variation of the S component weights summed over the whole minibatch, times `weight`.
+    def check(self, model: LanguageModel) -> None:
+        """Raise UserError where there is no mixture."""
+        if not isinstance(model.output.contexts, MixtureContexts):
+            raise UserError(
+                "training.penalties.balance evens out the components of a mixture, and this output has one context: set"
+                ' model.output.contexts.kind = "mixture", or balance = 0'
+            )
 
-    Takase et al. 2018, eqs 12-13, as printed; zero when all components are used equally.
-    """
-    return weight * squared_variation(_component_weights(contexts, batch).sum(0)) * batch.share
-
-
-def _component_weights(contexts: Contexts, batch: Batch) -> Tensor:
-    """Of every column [B, S], summed over the steps that count."""
-    weights = contexts.log_prior.exp()
-    return (weights if batch.mask is None else weights * batch.mask.unsqueeze(-1)).sum(0)
+    def __call__(self, seen: Seen) -> Tensor:
+        """The penalty over a window."""
+        weights, batch = seen.contexts.log_prior.exp(), seen.batch
+        sums = (weights if batch.mask is None else weights * batch.mask.unsqueeze(-1)).sum(0)
+        if self.form == "minibatch":
+            return self.weight * squared_variation(sums.sum(0)) * batch.share
+        if batch.mask is not None:
+            counted = batch.mask.sum(0)
+            sums = sums[counted > 0] / counted[counted > 0].unsqueeze(-1)
+        if sums.shape[-1] == 1 or sums.numel() == 0:
+            return sums.new_zeros(())
+        return self.weight * (sums.shape[-1] - 1) * sums.var() / sums.mean().square() * batch.share
 
 
 def squared_variation(sums: Tensor) -> Tensor:
@@ -119,12 +100,43 @@ def squared_variation(sums: Tensor) -> Tensor:
     return sums.var(unbiased=False) / sums.mean().square().clamp(min=torch.finfo(sums.dtype).tiny)
 
 
-def fixed_point_hinge(weight: float, margin: float, model: LanguageModel) -> Tensor:
-    """Tier 1: weight * sum over layers of max(0, bound of ||K||_2 - (1 - margin)) at the silent fixed point.
+class Stability(Penalty, frozen=True, tag="stability"):
+    """A hinge on the value of a certificate: weight * sum over layers of max(0, value - (1 - margin)).
 
-    The norm is bounded from above by ||(K'K)^4||_F^(1/8), products alone. The fixed point, the state reached after at
-    most 200 steps, is held constant.
+    Tier 1: the value is a bound of ||K||_2 at the silent fixed point. The norm is bounded from above by
+    ||(K'K)^4||_F^(1/8), products alone. The fixed point, the state reached after at most 200 steps, is held constant.
+
+    Tier 2: the value is the contraction. The inputs of the lowest layer are bounded coordinate by coordinate, which is
+    faster than word by word and never smaller: where the penalty is zero, the model has the certificate.
     """
+
+    tier: Literal[1, 2] = 2
+    margin: Rate = 0.05
+
+    def check(self, model: LanguageModel) -> None:
+        """Raise UserError where there is no such certificate."""
+        core = stack_of(model.core, "training.penalties.stability")
+        if other := {layer.cell.name for layer in layers_of(core)} - LETTERS.keys():
+            raise UserError(
+                "training.penalties.stability is for the cells elman (without softplus), gru, and lstm with a forget"
+                f" gate and no peepholes; the cell {other.pop()} has no such certificate: set stability = 0"
+            )
+        if self.tier == 2 and not isinstance(model.encoder, LookupEncoder):
+            raise UserError(
+                'training.penalties.stability_tier = 2 needs model.encoder.kind = "lookup"; set stability_tier = 1, or'
+                " stability = 0"
+            )
+
+    def __call__(self, seen: Seen) -> Tensor:
+        """The share of these columns in the hinge."""
+        return self.hinge(seen.model) * seen.batch.share
+
+    def hinge(self, model: LanguageModel) -> Tensor:
+        """The hinge, weight included."""
+        return self.weight * (_fixed_point if self.tier == 1 else _incremental)(self.margin, model)
+
+
+def _fixed_point(margin: float, model: LanguageModel) -> Tensor:
     core = stack_of(model.core, "training.penalties.stability")
     x = torch.zeros(1, core.dims[0], dtype=torch.float64, device=model.device)
     total = torch.zeros((), device=model.device)
@@ -134,17 +146,12 @@ def fixed_point_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
         value = torch.stack([smooth_norm(part) for part in parts]).sum()
         total = total + (value - (1 - margin)).relu()
         x = state[0]
-    return weight * total
+    return total
 
 
-def incremental_hinge(weight: float, margin: float, model: LanguageModel) -> Tensor:
-    """Tier 2: weight * sum over layers of max(0, contraction - (1 - margin)).
-
-    The inputs of the lowest layer are bounded coordinate by coordinate, which is faster than word by word and never
-    smaller: where the penalty is zero, the model has the certificate.
-    """
+def _incremental(margin: float, model: LanguageModel) -> Tensor:
     core, encoder = stack_of(model.core, "training.penalties.stability"), model.encoder
-    assert isinstance(encoder, LookupEncoder), "as `require_fit` demands"
+    assert isinstance(encoder, LookupEncoder), "as `check` demands"
     largest = encoder.weight.abs().amax(0) * encoder.scale
     total = torch.zeros((), device=model.device)
     for layer in layers_of(core):
@@ -152,7 +159,7 @@ def incremental_hinge(weight: float, margin: float, model: LanguageModel) -> Ten
         reach = incremental.box_range(largest, layer.weight_ih, torch.cat(list(gates.input_bias.values())))
         rate, largest = incremental.contraction(gates, reach, slope_of(layer) if gates.kind == "elman" else 1.0)
         total = total + (rate - (1 - margin)).relu()
-    return weight * total
+    return total
 
 
 def smooth_norm(matrix: Tensor) -> Tensor:
@@ -162,3 +169,15 @@ def smooth_norm(matrix: Tensor) -> Tensor:
     for _ in range(2):
         power = power @ power
     return scale * power.norm().clamp(min=1e-30) ** 0.125
+
+
+def chosen(weights: config.Penalties) -> list[Penalty]:
+    """The penalties of a recipe whose weight is not zero, of plug-ins last."""
+    own: list[Penalty] = [
+        Activation(weight=weights.ar),
+        TemporalActivation(weight=weights.tar),
+        Balance(weight=weights.balance, form=weights.balance_form),
+        Stability(weight=weights.stability, tier=weights.stability_tier, margin=weights.stability_margin),
+    ]
+    added = [value for value in msgspec.structs.asdict(weights).values() if isinstance(value, Penalty)]
+    return [penalty for penalty in [*own, *added] if penalty.weight]

@@ -15,6 +15,7 @@ import torch
 import elman
 from elman import config
 from elman.config import plugins
+from elman.config.remembered import recorded
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result, figures_of
@@ -197,7 +198,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         **({} if (name := launch()) is None else {"torchrun": name}),
-        **({"plugins": [source._asdict() for source in plugins.loaded]} if plugins.loaded else {}),
+        **({"plugins": recorded(plugins.loaded)} if plugins.loaded else {}),
     }
 
 

@@ -1,1 +1,1 @@
-"""An example of a plug-in of elman: a package with a cell and an output activation."""
+"""An example of a plug-in of elman: a package with a cell, an output, an output activation and a penalty."""

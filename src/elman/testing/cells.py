@@ -1,31 +1,14 @@
-"""What every cell, output activation and kind of data must fulfil, as functions for the tests of plug-ins.
-
-They raise AssertionError with a sentence that names the rule. elman's own cells and activations pass the same checks.
-
-Example:
-    >>> from elman.network.cells.gru import GRU
-    >>> check_cell(GRU())
-"""
+"""What every cell and every output activation must fulfil."""
 
 import math
-import tempfile
 from functools import partial
-from pathlib import Path
 
-import msgspec
 import torch
 from torch import Tensor
 
-from elman.config.recipe import Recipe
-from elman.learning.checkpoint import digest_of, load
-from elman.learning.log import Watcher
-from elman.learning.progress import Progress
 from elman.network.cells.cell import Cell, LayerState, unroll
 from elman.network.cores.layer import Layer
 from elman.network.output.activation import Activation
-from elman.tasks.evaluating import DEFAULT
-from elman.tasks.experiment import Experiment
-from elman.tasks.open import open_run, task_of
 
 ROWS, STEPS, INPUTS, UNITS = 2, 5, 3, 4
 
@@ -147,48 +130,3 @@ def check_activation(activation: Activation) -> None:
 def _slope(activation: Activation, z: Tensor) -> Tensor:
     assert callable(activation.slope)
     return activation.slope(z)
-
-
-class _StopAt(Watcher):
-    """Interrupts training after so many steps, as a signal does."""
-
-    def __init__(self, step: int) -> None:
-        self.at = step
-
-    def step(self, progress: Progress, tokens: int, loss: float) -> None:  # noqa: ARG002 - the position decides
-        if progress.step >= self.at:
-            raise KeyboardInterrupt
-
-
-def check_task(recipe: Recipe, source: Path | str) -> None:
-    """A kind of data: trained, killed and resumed with equal weights, evaluated and opened again with equal results.
-
-    The recipe should be small, since it is trained twice, and have at least two windows per epoch.
-    """
-    kind, data = task_of(recipe), str(source)
-    with tempfile.TemporaryDirectory() as folder:
-        whole, cut = Path(folder, "whole"), Path(folder, "cut")
-        first = Experiment(recipe, whole, data=data)
-        assert first.task.digest == Experiment(recipe, cut, data=data).task.digest, "the digest is that of the data"
-        assert first.recipe.data.digest == first.task.digest, "the recipe of a run names the digest of its data"
-        spans = first.task.windows(recipe.training.window.max_extra).spans(0)
-        assert len(spans) > 1, "an epoch has two windows or more"
-        first.train()
-        results = first.finish()
-        interrupted = Experiment(recipe, cut, data=data)
-        try:
-            interrupted.train([_StopAt(len(spans) // 2)])  # type: ignore[abstract]
-        except KeyboardInterrupt:
-            pass
-        else:
-            raise AssertionError("training ends before the middle of an epoch")
-        Experiment(recipe, cut, data=data, resume=True).train()
-        ours, theirs = (digest_of(load(one / "model.safetensors")[0]) for one in (whole, cut))
-        assert ours == theirs, "a resumed run has the weights of one that was not stopped"
-        run = open_run(whole)
-        assert isinstance(run, kind.run), "a run folder opens as the run of its kind"
-        assert [row.split for row in results] == ["valid", "test"], "results are those of the valid and the test split"
-        for row in results:
-            assert math.isfinite(row.nll), "the NLL of every split is finite"
-            again = run.evaluate(msgspec.structs.replace(DEFAULT, split=row.split))
-            assert math.isclose(again.nll, row.nll, rel_tol=1e-5), "an open run gives the results of its training"
