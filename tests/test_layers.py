@@ -40,10 +40,10 @@ LAYERS = (
         "a language model; one whose state a source prepares; models of the nodes of trees and of the tags of words",
     ),
     (("network.build",), "builds a network from a recipe"),
-    (("nn",), "recurrent layers with the arguments, results and weights of torch's, for programs of one's own"),
     (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),
     (("learning",), "learning rules, updates, constraints, checkpoints, the trainer"),
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
+    (("nn",), "the parts as torch modules, functions and a training loop, for programs of one's own"),
     (("tasks",), "experiments, runs and texts: open, train, evaluate, sample, adapt, report"),
     (
         (

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elman.config.text import TextEvaluation
 from elman.data.batches import Batch
@@ -58,7 +58,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def evaluating(model: LanguageModel, *, dropout: bool = False) -> Iterator[None]:
+def evaluating(model: nn.Module, *, dropout: bool = False) -> Iterator[None]:
     """Within the block the model is in evaluation mode, or with `dropout` in that of training; afterwards as before."""
     training = model.training
     model.train(dropout)

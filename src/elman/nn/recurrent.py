@@ -6,6 +6,7 @@ T steps, B sequences, I inputs, H units of a layer, L layers, D directions. A la
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import msgspec
@@ -15,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from elman.config.initialisation import Initialisation
 from elman.config.parts import convert, tag_of
-from elman.network.cells.cell import Cell, LayerState, Weights
+from elman.network.cells.cell import Cell, LayerState, Weights, unroll
 from elman.network.cores.core import Trace
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import Stack, build_layer
@@ -153,6 +154,20 @@ class Recurrent(nn.Module):
         for layer in self._layers:
             layer.train(mode)
         return super().train(mode)
+
+    @property
+    def fused(self) -> bool:
+        """Whether the fast forms over time are used, which have first derivatives alone.
+
+        `core.fused = False` chooses the loop over the plain step of the cell, for derivatives of any order and the
+        transforms of `torch.func`. `torch.compile` and `torch.export` read the plain step in any case.
+        """
+        return all(layer.scan == layer.cell.scan for layer in self._layers)
+
+    @fused.setter
+    def fused(self, value: bool) -> None:
+        for layer in self._layers:
+            layer.scan = layer.cell.scan if value else partial(unroll, layer.cell.step)
 
     def flatten_parameters(self) -> None:
         """Nothing to do: weights are read where they are."""

@@ -11,6 +11,9 @@ from elman.network.cells import fast_mogrifier
 from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights
 from elman.network.cells.lstm import LSTM
 
+LAST = {"free": LSTM(), "capped": LSTM(input_gate="capped")}
+"""What ends a step, by its input gate."""
+
 
 class Mogrifier(Cell, frozen=True, tag="mogrifier"):
     """x_i = 2 sigm(Q_i h_{i-1}) x_{i-2} for odd i, h_i = 2 sigm(R_i x_{i-1}) h_{i-2} for even i (eqs 1-2).
@@ -56,7 +59,7 @@ class Mogrifier(Cell, frozen=True, tag="mogrifier"):
                 h = 2 * _product(factors, x).sigmoid() * h
             else:
                 x = 2 * _product(factors, h).sigmoid() * x
-        return LSTM(input_gate=self.input_gate).step(w, x, (h, c))
+        return LAST[self.input_gate].step(w, x, (h, c))
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs and state over xs [T, B, I]."""

@@ -96,7 +96,7 @@ class Layer(nn.Module):
         if self.masked:
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
-        if _is_small_step(weights, xs):
+        if torch.compiler.is_compiling() or _is_small_step(weights, xs):
             return unroll(self.cell.step, weights, xs, state)
         return self.scan(weights, xs, state)
 
