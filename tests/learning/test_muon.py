@@ -9,7 +9,7 @@ from elman import config
 from elman.learning.muon import COEFFICIENTS, Muon, orthogonal_factor
 from elman.learning.optimisers import Optimiser
 from elman.learning.update import build_optimiser
-from elman.network.precision import products_in
+from elman.network.fast.precision import products_in
 from support import networks
 
 

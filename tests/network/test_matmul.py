@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elman.network import matmul
+from elman.network.fast import matmul, policy
 from support.pairwise import every_pair
 
 
 @pytest.fixture(autouse=True, params=["oneDNN", "torch"])
 def library(request, monkeypatch):
     """Products of every size by either."""
-    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0 if request.param == "oneDNN" else 1 << 60)
+    monkeypatch.setattr(policy, "LEAST_ONEDNN", 0 if request.param == "oneDNN" else 1 << 60)
     return request.param
 
 
@@ -48,7 +48,7 @@ def test_packed_products_are_the_plain_ones(dtype, layout, uses, num_rows):
 def test_packing_follows_the_library_the_switch_and_the_uses(library):
     w = torch.randn(4, 4)
     assert matmul.pack(w, 1, 1) is w
-    assert matmul.pack(w, 1, 100).is_mkldnn == (library == "oneDNN" and matmul.uses_onednn(w))
+    assert matmul.pack(w, 1, 100).is_mkldnn == (library == "oneDNN" and policy.uses_onednn(w))
     with torch.backends.mkldnn.flags(enabled=False):
         assert matmul.pack(w, 1, 100) is w
     assert matmul.pack(w.double(), 1, 100).dtype == torch.float64
@@ -77,9 +77,9 @@ def test_linear_and_its_gradients_are_those_of_torch(dtype, shape, bias):
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.skipif(not matmul.uses_onednn(torch.ones(1)), reason="torch without oneDNN")
+@pytest.mark.skipif(not policy.uses_onednn(torch.ones(1)), reason="torch without oneDNN")
 def test_large_products_are_onednns_and_small_ones_torchs(monkeypatch):
     monkeypatch.undo()
-    rows, w = matmul.LEAST_ONEDNN // 2**14, torch.randn(128, 128)
+    rows, w = policy.LEAST_ONEDNN // 2**14, torch.randn(128, 128)
     assert matmul.pack(w, rows - 1, 100) is w
     assert matmul.pack(w, rows, 100).is_mkldnn

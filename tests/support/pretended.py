@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from elman.network.output import triton_rows
+from elman.network.fast import triton_rows
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 COPIES = (

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.learning.optimisers import Optimiser
-from elman.network import precision
+from elman.network.fast import precision
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """a, b, c of Jordan et al. 2024."""
@@ -27,7 +27,7 @@ class Muon:
     """Changes parameters by their gradients, as `Optimiser` does; those of `matrices` by orthogonal steps.
 
     The rate of Adam is to `adam_lr` as that of the matrices to `lr`. Weight decay is decoupled. Products of the
-    iterations are in the chosen precision (`elman.network.precision`).
+    iterations are in the chosen precision (`elman.network.fast.precision`).
 
     Attributes:
         lr: the learning rate of the next step, of the matrices.

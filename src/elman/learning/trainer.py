@@ -27,8 +27,8 @@ from elman.learning.saving import Saver
 from elman.learning.schedules import rate
 from elman.learning.team import ALONE, Team
 from elman.learning.update import build_update
+from elman.network.fast.precision import products_in
 from elman.network.model import LanguageModel
-from elman.network.precision import products_in
 from elman.objective import perplexity
 
 

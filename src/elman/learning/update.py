@@ -31,9 +31,9 @@ from elman.network.cores.jordan import Jordan
 from elman.network.cores.recursive import Recursive
 from elman.network.cores.sentence import Sentence
 from elman.network.device import random_states, restore_random_states
+from elman.network.fast.precision import Precision, products_in
+from elman.network.fast.preference import resolve
 from elman.network.model import LanguageModel
-from elman.network.precision import Precision, products_in
-from elman.network.preference import resolve
 from elman.network.state import State, leaves, rebuild
 from elman.objective import penalties
 from elman.objective.loss import Loss, Objective, build_objective

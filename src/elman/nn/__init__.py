@@ -31,7 +31,7 @@ from elman.network.cells.rwkv7 import RWKV7 as RWKV7Cell
 from elman.network.cells.slstm import SLSTM as SLSTMCell
 from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
-from elman.network.precision import products_in
+from elman.network.fast.precision import products_in
 from elman.nn.recurrent import Recurrent, detach
 
 

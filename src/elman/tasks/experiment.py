@@ -27,8 +27,8 @@ from elman.learning.resumption import described, split_changes
 from elman.learning.team import ALONE, Team, launch
 from elman.learning.trainer import StopReason, Trainer
 from elman.network.device import choose_device, processor_name
+from elman.network.fast.preference import automatic
 from elman.network.model import LanguageModel
-from elman.network.preference import automatic
 from elman.tasks.hub import fetched
 from elman.tasks.open import open_task, recorded_source, source_of
 from elman.tasks.run import data_facts

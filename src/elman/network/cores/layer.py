@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.errors import UserError
-from elman.network import dropout, matmul, precision
+from elman.network import dropout
 from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
 from elman.network.cells.trial import checked
+from elman.network.fast import policy, precision
 from elman.network.initialisation import fill
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _is_small_step(weights: Weights, xs: Tensor) -> bool:
     if xs.device.type != "cpu" or precision.chosen() != "float32":
         return False
     matrices = (weights.weight_ih, weights.weight_hh)
-    return not any(factor is not None and matmul.is_large(factor, xs.shape[1]) for factor in matrices)
+    return not any(factor is not None and policy.is_large(factor, xs.shape[1]) for factor in matrices)
 
 
 Module = TypeVar("Module", bound=nn.Module)

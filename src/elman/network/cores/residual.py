@@ -28,8 +28,8 @@ from elman.network.cores.core import Surroundings, Trace
 from elman.network.cores.layer import build_layer
 from elman.network.cores.stack import Layers, Stack, layers_of
 from elman.network.dropout import Dropout
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 from elman.network.state import State
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from elman.network.precision import products_in
+from elman.network.fast.precision import products_in
 from elman.study.claim import Arm, Claim, ClaimMeasure, Measurement, Source
 from elman.study.claims.adaptation import adapted
 from elman.study.claims.characters import CHARACTER_BOTTLENECK
