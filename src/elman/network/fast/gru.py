@@ -94,12 +94,14 @@ class _ResetAfter(torch.autograd.Function):
         xs, h0, w_x, w_h, gates, candidates, outputs = ctx.saved_tensors
         num_steps, num_rows, _ = outputs.shape
         before = torch.cat([h0[None], outputs[:-1]])
-        r, z, n = gates.unbind(2)
-        d_n = (1 - z) * (1 - n * n)
-        d_hidden = torch.empty_like(gates)
-        torch.mul(d_n, r, out=d_hidden[:, :, 2])
-        torch.mul(d_n * (r - r * r), candidates, out=d_hidden[:, :, 0])
-        torch.mul(before - n, z - z * z, out=d_hidden[:, :, 1])
+        z, d_hidden, d_n = gates[:, :, 1], torch.empty_like(gates), torch.empty_like(outputs)
+        parts = zip(*map(policy.in_cache, (gates, before, candidates, d_hidden, d_n)), strict=True)
+        for of_gates, old, candidate, factor, of_n in parts:
+            r, keep, n = of_gates.unbind(2)
+            torch.mul(1 - keep, 1 - n * n, out=of_n)
+            torch.mul(of_n, r, out=factor[:, :, 2])
+            torch.mul(of_n * (r - r * r), candidate, out=factor[:, :, 0])
+            torch.mul(old - n, keep - keep * keep, out=factor[:, :, 1])
         packed = matmul.pack(w_h.t(), num_rows, num_steps)
         d_h, earlier = d_outputs[-1], (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
         for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):

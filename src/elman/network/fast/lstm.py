@@ -138,14 +138,17 @@ class _LSTM(torch.autograd.Function):
 
 def factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
     """Return what d c (for i, f, g) and d h (for o) are multiplied by to give d z [T, B, 4, H]; d c / d h."""
-    i, f, g, o = gates.unbind(2)
-    tanh_c = cells[1:].tanh()
-    factors = torch.empty_like(gates)
-    torch.mul(i - i * i, g, out=factors[:, :, 0])
-    torch.mul(f - f * f, cells[:-1], out=factors[:, :, 1])
-    torch.addcmul(i, i * g, g, value=-1, out=factors[:, :, 2])
-    torch.mul(o - o * o, tanh_c, out=factors[:, :, 3])
-    return factors, torch.addcmul(o, o * tanh_c, tanh_c, value=-1)
+    found, h_to_c = torch.empty_like(gates), torch.empty_like(cells[1:])
+    arrays = gates, cells[:-1], cells[1:], found, h_to_c
+    for gate, old, new, factor, to_c in zip(*map(policy.in_cache, arrays), strict=True):
+        i, f, g, o = gate.unbind(2)
+        tanh_c = new.tanh()
+        torch.mul(i - i * i, g, out=factor[:, :, 0])
+        torch.mul(f - f * f, old, out=factor[:, :, 1])
+        torch.addcmul(i, i * g, g, value=-1, out=factor[:, :, 2])
+        torch.mul(o - o * o, tanh_c, out=factor[:, :, 3])
+        torch.addcmul(o, o * tanh_c, tanh_c, value=-1, out=to_c)
+    return found, h_to_c
 
 
 def back_through_gates(step: Tensor, d_h: Tensor, d_c: Tensor, h_to_c: Tensor, forget: Tensor) -> Tensor:

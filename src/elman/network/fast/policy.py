@@ -27,6 +27,9 @@ LEAST_ROWS = 16
 LIBRARY_LSTM: dict[precision.Precision, int] = {"float32": 1100, "bf16": 300, "int8": 0}
 """Below this width the library's LSTM runs on a CPU, in float32, and from it on the hoisted form."""
 
+CACHED = 1 << 16
+"""Units of all rows of the steps that are computed together where a window is long."""
+
 BF16_LSTM = 512
 """With bf16 products the library's LSTM is given bf16 tensors below this width, of `BF16_ROWS` rows or more."""
 
@@ -86,6 +89,12 @@ def lays_out_second(d: Tensor, x: Tensor) -> bool:
     if not (uses_onednn(d) and (is_large(d, inputs) or in_bf16(x, d))):
         return False
     return inputs * (num_rows + outputs) < num_rows * outputs
+
+
+def in_cache(windows: Tensor) -> tuple[Tensor, ...]:
+    """An array [T, B, ..., H] in parts of so many steps that what is formed of them stays in the cache."""
+    steps = CACHED // (windows.shape[1] * windows.shape[-1])
+    return windows.split(max(1, steps))
 
 
 @cache
