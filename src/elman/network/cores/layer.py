@@ -12,7 +12,7 @@ from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
 from elman.network.cells.trial import checked
-from elman.network.fast import policy, precision
+from elman.network.fast import policy
 from elman.network.initialisation import fill
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Layer(nn.Module):
         if self.masked:
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
-        if _is_small_step(weights, xs):
+        if policy.plain() or policy.small_step(xs, weights.weight_ih, weights.weight_hh):
             return unroll(self.cell.step, weights, xs, state)
         return self.scan(weights, xs, state)
 
@@ -181,19 +181,6 @@ class Layer(nn.Module):
             for vector in (self.bias_ih, self.bias_hh):
                 if vector is not None and start < len(vector):
                     vector[start : start + self.hidden_size], rest = rest, 0.0
-
-
-def _is_small_step(weights: Weights, xs: Tensor) -> bool:
-    """Whether xs [T, B, I] are one step with small products of float32 on a CPU, and no gradient is asked for.
-
-    What a fast form prepares for many steps then costs more than it saves. Exported programs are not of one step alone.
-    """
-    if torch.compiler.is_compiling() or torch.is_grad_enabled() or len(xs) > 1:
-        return False
-    if xs.device.type != "cpu" or precision.chosen() != "float32":
-        return False
-    matrices = (weights.weight_ih, weights.weight_hh)
-    return not any(factor is not None and policy.is_large(factor, xs.shape[1]) for factor in matrices)
 
 
 Module = TypeVar("Module", bound=nn.Module)

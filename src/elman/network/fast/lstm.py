@@ -67,8 +67,9 @@ def hoisted(w: Arrays, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor
 
 def library(w: Arrays, xs: Tensor, h: Tensor, c: Tensor, dtype: torch.dtype) -> tuple[Tensor, State]:
     """As `scan`, by the library in this type."""
-    given = xs.to(dtype), [h[None].to(dtype), c[None].to(dtype)], library_parameters(w, dtype)
-    found = torch.lstm(*given, True, 1, 0.0, keeps_workspace(xs), False, False)
+    given = xs, h[None], c[None]
+    x, *begun = given if dtype == xs.dtype else (part.to(dtype) for part in given)
+    found = torch.lstm(x, begun, library_parameters(w, dtype), True, 1, 0.0, keeps_workspace(xs), False, False)
     outputs, h, c = found if dtype == xs.dtype else (part.to(xs.dtype) for part in found)
     return outputs, (h[0], c[0])
 
@@ -162,7 +163,7 @@ def back_through_gates(step: Tensor, d_h: Tensor, d_c: Tensor, h_to_c: Tensor, f
 
 def keeps_workspace(xs: Tensor) -> bool:
     """The library's flag `train`, without which cuDNN has no backward pass; no dropout depends on it here."""
-    return xs.device.type == "cuda" and torch.is_grad_enabled()
+    return xs.is_cuda and torch.is_grad_enabled()
 
 
 def library_parameters(w: Arrays, dtype: torch.dtype) -> list[Tensor]:
@@ -172,7 +173,7 @@ def library_parameters(w: Arrays, dtype: torch.dtype) -> list[Tensor]:
     """
     biases = [w.weight_ih.new_zeros(len(w.weight_ih)) if bias is None else bias for bias in (w.bias_ih, w.bias_hh)]
     parts = [w.weight_ih, w.weight_hh, *biases]
-    if w.weight_ih.device.type == "cuda":
+    if w.weight_ih.is_cuda:
         block = torch.cat([part.flatten() for part in parts]).to(dtype)
         split = block.split([part.numel() for part in parts])
         return [flat.view(part.shape) for flat, part in zip(split, parts, strict=True)]

@@ -39,6 +39,11 @@ LIBRARY_GRU = 5000
 """Up to so many units of all rows together, of 512 in a row at most, the library's GRU is used without gradients."""
 
 
+def plain() -> bool:
+    """Whether torch.compile, torch.export or torch.func follows what is computed: then it is the plain forms."""
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
+
+
 @cache
 def _onednn_works(dtype: torch.dtype) -> bool:
     if not torch.backends.mkldnn.is_available():
@@ -80,6 +85,16 @@ def in_bf16(x: Tensor, factor: Tensor) -> bool:
     return torch.bfloat16 in (x.dtype, factor.dtype) or worth_rounding(factor, x.shape[0])
 
 
+def small_step(xs: Tensor, *matrices: Tensor | None) -> bool:
+    """Whether inputs [T, B, I] are one step with small products of float32 on a CPU, and no gradient is asked for.
+
+    What a fast form prepares for many steps then costs more than it saves.
+    """
+    if torch.is_grad_enabled() or xs.shape[0] > 1 or xs.device.type != "cpu" or precision.chosen() != "float32":
+        return False
+    return not any(factor is not None and is_large(factor, xs.shape[1]) for factor in matrices)
+
+
 def lays_out_second(d: Tensor, x: Tensor) -> bool:
     """Whether d^T x, [O, I], d [N, O] and x [N, I], is formed as (x^T d)^T: oneDNN copies the first factor.
 
@@ -108,7 +123,7 @@ def library_lstm(xs: Tensor, hidden_size: int, *, exact: bool = False) -> torch.
     kind = precision.chosen()
     if xs.device.type == "cuda":
         return _type_on_cuda(xs)
-    if len(xs) < PACKING_USES or not uses_onednn(xs):
+    if xs.shape[0] < PACKING_USES or not uses_onednn(xs):
         return None
     if kind == "bf16" and not exact and hidden_size < BF16_LSTM and xs.shape[1] >= BF16_ROWS and _has_bf16():
         return torch.bfloat16

@@ -40,7 +40,7 @@ class Peak(NamedTuple):
 def measure(device: torch.device) -> list[Peak]:
     """Time products of both precisions in turns, in a fraction of a second; the best of each counts.
 
-    On a CPU those of `torch.mm`, and of the library behind `network/fast/matmul.py`, by the processor time of a thread, so
+    On a CPU those of `torch.mm`, and of the library behind `fast/matmul.py`, by the processor time of a thread, so
     that other work of the machine matters little; on other devices one library is behind both.
     """
     x, w = (torch.randn(rows, INPUTS, device=device) for rows in (ROWS, OUTPUTS))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network.fast import matmul, mixture
+from elman.network.fast import matmul, mixture, policy
 from elman.network.output.activation import log_g
 from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors, biases_of
 
@@ -73,7 +73,7 @@ class FlatChoice(ScoredChoice):
     @property
     def fused(self) -> bool:
         """Whether the fused kernels compute this layer."""
-        return self.fast and self.gate_weight is None
+        return self.fast and self.gate_weight is None and not policy.plain()
 
     def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
