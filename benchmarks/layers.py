@@ -6,11 +6,12 @@ other work falls on both; beside other work also give `--threads 1 --cpu-time`. 
 torch's float32, in bf16 with the faster of torch's two. A row of the table marks a ratio above 1.05 with `!`.
 
 The last columns are what the backward pass keeps (MB, elman's and torch's), and the greatest relative error of a
-gradient in bf16, against float64. Layers of torchrecurrent and haste are timed too where they are installed.
+gradient in bf16, against float64. The layers of torchrecurrent and haste are timed too where they are installed.
 """
 
 import argparse
 import contextlib
+import importlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +29,10 @@ from elman.nn import products_in
 
 SIZES = [(size, rows) for size in (64, 256, 650, 1150) for rows in (1, 20, 64)]
 LEAST_ROUNDS = 7
+PEERS = {
+    "LSTM": {"torchrecurrent": "PeepholeLSTM", "haste_pytorch": "LSTM"},  # the former has no LSTM without peepholes
+    "GRU": {"haste_pytorch": "GRU"},
+}
 
 
 class Layer(NamedTuple):
@@ -53,9 +58,9 @@ def layers(cell: str, size: int) -> dict[str, Layer]:
         "torch bf16": Layer(theirs, lambda: torch.autocast("cpu", torch.bfloat16)),
         "elman bf16": Layer(own, lambda: products_in("bf16")),
     }
-    for library in ("torchrecurrent", "haste_pytorch"):
+    for library, name in PEERS[cell].items():
         with contextlib.suppress(ImportError):
-            found[library] = Layer(getattr(__import__(library), cell)(size, size))
+            found[library] = Layer(getattr(importlib.import_module(library), name)(size, size))
     return found
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elman.network.fast import matmul, policy
+from elman.network.fast import matmul, policy, precision
 from support.pairwise import every_pair
 
 
@@ -83,3 +83,18 @@ def test_large_products_are_onednns_and_small_ones_torchs(monkeypatch):
     rows, w = policy.LEAST_ONEDNN // 2**14, torch.randn(128, 128)
     assert matmul.pack(w, rows - 1, 100) is w
     assert matmul.pack(w, rows, 100).is_mkldnn
+
+
+@pytest.mark.parametrize("kind", ["float32", "bf16"])
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), [(1, 2, 3), (40, 12, 5), (9, 12, 30), (300, 64, 16)])
+def test_the_gradient_of_a_factor_is_one_product_whichever_is_laid_out(rows, outputs, inputs, kind, monkeypatch):
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 1)
+    d, x = torch.randn(rows, outputs), torch.randn(rows, inputs)
+    found = []
+    with precision.products_in(kind):
+        for second in (False, True):
+            monkeypatch.setattr(policy, "lays_out_second", lambda *_, second=second: second)
+            found.append(matmul.multiply_transposed(d, x))
+    torch.testing.assert_close(found[0], found[1])
+    torch.testing.assert_close(found[0], d.t() @ x, rtol=0.02, atol=0.1 if kind == "bf16" else 1e-4)
