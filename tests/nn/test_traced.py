@@ -1,4 +1,4 @@
-"""Layers within torch.compile, torch.export and torch.func, where their plain forms are taken."""
+"""Layers within torch.compile, torch.export and torch.func, where operators or plain forms are taken."""
 
 import shutil
 
@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from elman import nn as enn
+from elman.network.fast import gru, lstm, policy
+from elman.nn import products_in
 
 LAYERS = {
     "lstm": lambda: enn.LSTM(3, 5, num_layers=2),
@@ -14,12 +16,6 @@ LAYERS = {
     "qrnn": lambda: enn.QRNN(3, 4),
 }
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-BACKENDS = [
-    "aot_eager",
-    pytest.param(
-        "inductor", marks=[pytest.mark.slow, pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")]
-    ),
-]
 
 
 def problem(name):
@@ -38,12 +34,51 @@ def assert_same(found, wanted):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_layer_is_compiled_as_one_graph(name, backend):
-    layer, xs = problem(name)
+@pytest.fixture(autouse=True)
+def nothing_compiled():
     torch._dynamo.reset()
-    assert_same(gradients(layer, xs, torch.compile(layer, fullgraph=True, backend=backend)), gradients(layer, xs))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_compiled_as_one_graph(name):
+    layer, xs = problem(name)
+    assert_same(gradients(layer, xs, torch.compile(layer, fullgraph=True, backend="aot_eager")), gradients(layer, xs))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(COMPILER is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("kind", [enn.LSTM, enn.GRU])
+def test_a_layer_is_compiled_by_the_usual_compiler(kind):
+    layer, xs = kind(3, 5), torch.randn(6, 2, 3, requires_grad=True)
+    assert_same(gradients(layer, xs, torch.compile(layer, fullgraph=True)), gradients(layer, xs))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kind", [enn.LSTM, enn.GRU])
+def test_a_compiled_layer_has_the_precision_of_where_it_is_called(kind, bias, monkeypatch):
+    """Its backward pass too; inputs and biases need no gradients here, which are then not formed."""
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 1)
+    monkeypatch.setattr(policy, "BF16_LSTM", 0)
+    monkeypatch.setitem(policy.LIBRARY_LSTM, "float32", 0)
+    monkeypatch.setitem(policy.LIBRARY_LSTM, "bf16", 0)
+    layer, xs = kind(16, 16, bias=bias), torch.randn(6, 3, 16)
+    weights = [part.requires_grad_(part.dim() == 2) for part in layer.parameters()][:2]
+    compiled, found = torch.compile(layer, fullgraph=True, backend="aot_eager"), {}
+    for precision in ("float32", "bf16"):
+        for run in (layer, compiled):
+            with products_in(precision):
+                outputs = run(xs)[0]
+            found[precision, run is layer] = [outputs, *torch.autograd.grad(outputs.square().sum(), weights)]
+        for one, other in zip(found[precision, True], found[precision, False], strict=True):
+            assert torch.equal(one, other)
+    assert not torch.equal(found["bf16", True][1], found["float32", True][1])
+
+
+@pytest.mark.parametrize(("operator", "gates", "states", "biases"), [(lstm.operator, 4, 2, 1), (gru.operator, 3, 1, 2)])
+def test_operators_keep_the_rules_of_torch(operator, gates, states, biases):
+    shapes = [(4, 2, 3), *[(2, 5)] * states, (gates * 5, 3), (gates * 5, 5), *[(gates * 5,)] * biases]
+    torch.library.opcheck(operator, (*(torch.randn(shape, requires_grad=True) for shape in shapes), False))
 
 
 @pytest.mark.parametrize("name", LAYERS)

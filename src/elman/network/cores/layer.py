@@ -102,7 +102,7 @@ class Layer(nn.Module):
         if self.masked:
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
-        if policy.plain() or policy.small_step(xs, weights.weight_ih, weights.weight_hh):
+        if policy.plain(xs, self.cell.name) or policy.small_step(xs, weights.weight_ih, weights.weight_hh):
             return unroll(self.cell.step, weights, xs, state)
         return self.scan(weights, xs, state)
 

@@ -27,7 +27,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from elman.network.fast import matmul, policy
+from elman.network.fast import matmul, operators, policy
 from elman.network.fast.lstm import Arrays, State, keeps_workspace, library_parameters
 from elman.network.fast.matmul import differentiable_once
 
@@ -39,6 +39,9 @@ def scan(w: Arrays, xs: Tensor, state: State, reset: Literal["before", "after"] 
     the vendor kernels, and n = tanh(W_n x + b + U_n (r h)) where it is before, that of the thesis (2.29-2.32).
     """
     (h,) = state
+    if torch.compiler.is_compiling():
+        outputs = operator(xs, h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.exact)[0]
+        return outputs, (outputs[-1].clone(),)
     dtype = policy.library_gru(xs, h.shape[1]) if reset == "after" else None
     outputs = hoisted(w, xs, h, reset) if dtype is None else library(w, xs, h, dtype)
     return outputs, (outputs[-1].clone(),)
@@ -125,6 +128,25 @@ class _ResetAfter(torch.autograd.Function):
             d_bias_h,
             None,
         )
+
+
+@torch.library.custom_op("elman::gru", mutates_args=())
+def operator(
+    xs: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, bias_x: Tensor | None, bias_h: Tensor | None, exact: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `hoisted`; also the gates [T, B, 3, H], the candidates [T, B, H], and the number of the precision."""
+    outputs, gates, candidates, kind = operators.forward("elman::gru", xs, h, w_x, w_h, bias_x, bias_h, exact)
+    return outputs, gates, candidates, kind
+
+
+@operator.register_fake
+def _(xs: Tensor, h: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    (steps, rows, _), size = xs.shape, h.shape[1]
+    outputs, candidates = xs.new_empty(steps, rows, size), xs.new_empty(steps, rows, size)
+    return outputs, xs.new_empty(steps, rows, 3, size), candidates, torch.empty((), dtype=torch.int64)
+
+
+operators.register(operator, _ResetAfter, results=1, optional=(0, 4, 5), matrices=slice(2, 4))
 
 
 class _ResetBefore(torch.autograd.Function):

@@ -29,7 +29,7 @@ from typing import Any, Protocol, TypeAlias
 import torch
 from torch import Tensor
 
-from elman.network.fast import matmul, policy
+from elman.network.fast import matmul, operators, policy
 from elman.network.fast.matmul import differentiable_once
 
 State: TypeAlias = tuple[Tensor, ...]
@@ -50,6 +50,10 @@ class Arrays(Protocol):
 def scan(w: Arrays, xs: Tensor, state: State) -> tuple[Tensor, State]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c) after them; no peepholes, differentiable once."""
     h, c = state
+    if torch.compiler.is_compiling():
+        bias = matmul.sum_biases(w.bias_ih, w.bias_hh)
+        outputs, c = operator(xs, h, c, w.weight_ih, w.weight_hh, bias, w.exact)[:2]
+        return outputs, (outputs[-1].clone(), c)
     dtype = policy.library_lstm(xs, h.shape[1], exact=w.exact)
     if dtype is not None:
         return library(w, xs, h, c, dtype)
@@ -135,6 +139,26 @@ class _LSTM(torch.autograd.Function):
         d_w_x = matmul.multiply(d_z_t, xs.flatten(0, 1).t())
         d_w_h = matmul.multiply(d_z_t, before.t())
         return d_xs, d_h, d_c, d_w_x, d_w_h, d_bias, None
+
+
+@torch.library.custom_op("elman::lstm", mutates_args=())
+def operator(
+    xs: Tensor, h: Tensor, c: Tensor, w_x: Tensor, w_h: Tensor, bias: Tensor | None, exact: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """As `hoisted`; also the gates [T, B, 4, H], the cells [T + 1, B, H], and the number of the precision."""
+    outputs, last, gates, cells, kind = operators.forward("elman::lstm", xs, h, c, w_x, w_h, bias, exact)
+    return outputs, last, gates, cells, kind
+
+
+@operator.register_fake
+def _(xs: Tensor, h: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    (steps, rows, _), size = xs.shape, h.shape[1]
+    shapes = (steps, rows, size), (rows, size), (steps, rows, 4, size), (steps + 1, rows, size)
+    outputs, last, gates, cells = (xs.new_empty(shape) for shape in shapes)
+    return outputs, last, gates, cells, torch.empty((), dtype=torch.int64)
+
+
+operators.register(operator, _LSTM, results=2, optional=(0, 5), matrices=slice(3, 5))
 
 
 def factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:

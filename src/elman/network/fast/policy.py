@@ -39,9 +39,18 @@ LIBRARY_GRU = 5000
 """Up to so many units of all rows together, of 512 in a row at most, the library's GRU is used without gradients."""
 
 
-def plain() -> bool:
-    """Whether torch.compile, torch.export or torch.func follows what is computed: then it is the plain forms."""
-    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
+OPERATORS = ("lstm", "gru-after")
+"""The cells whose fast form on a CPU is an operator that torch.compile calls."""
+
+
+def plain(like: Tensor, cell: str = "") -> bool:
+    """Whether torch.compile, torch.export or torch.func follows what is computed: then it is the plain form.
+
+    A `cell` with an operator is compiled as that.
+    """
+    if torch.compiler.is_compiling():
+        return cell not in OPERATORS or torch.compiler.is_exporting() or like.is_cuda
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 @cache

@@ -73,7 +73,7 @@ class FlatChoice(ScoredChoice):
     @property
     def fused(self) -> bool:
         """Whether the fused kernels compute this layer."""
-        return self.fast and self.gate_weight is None and not policy.plain()
+        return self.fast and self.gate_weight is None and not policy.plain(self.weight)
 
     def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
