@@ -29,6 +29,7 @@ from elman.nn import products_in
 
 SIZES = [(size, rows) for size in (64, 256, 650, 1150) for rows in (1, 20, 64)]
 LEAST_ROUNDS = 7
+TURN = 0.01
 PEERS = {
     "LSTM": {"torchrecurrent": "PeepholeLSTM", "haste_pytorch": "LSTM"},  # the former has no LSTM without peepholes
     "GRU": {"haste_pytorch": "GRU"},
@@ -65,17 +66,20 @@ def layers(cell: str, size: int) -> dict[str, Layer]:
 
 
 def in_turns(found: dict[str, Layer], xs: Tensor, pull: Tensor, options: argparse.Namespace) -> dict[str, list[float]]:
-    """Seconds of every layer in every round."""
-    seconds: dict[str, list[float]] = {name: [] for name in found}
-    begun = time.perf_counter()
-    for number in range(10**6):
-        for name, layer in found.items():
-            start = timing.waited(options)
+    """Seconds of every layer in every round: of some passes that take `TURN` together, so that each begins warm."""
+
+    def turn(layer: Layer, times: int) -> float:
+        start = timing.waited(options)
+        for _ in range(times):
             layer.gradients(xs, pull)
-            if number:
-                seconds[name].append(timing.waited(options) - start)
-        if number >= LEAST_ROUNDS and time.perf_counter() - begun > options.seconds:
-            break
+        return (timing.waited(options) - start) / times
+
+    times = 1 + int(TURN / max(turn(layer, 2) for layer in found.values()))
+    begun = time.perf_counter()
+    seconds: dict[str, list[float]] = {name: [] for name in found}
+    while len(seconds["torch float32"]) < LEAST_ROUNDS or time.perf_counter() - begun < options.seconds:
+        for name, layer in found.items():
+            seconds[name].append(turn(layer, times))
     return seconds
 
 

@@ -204,7 +204,7 @@ class Recurrent(nn.Module):
             after = [tuple(part.squeeze(0) for part in one) for one in after]
         if not self._stacked:
             return tuple(after)
-        parts = tuple(torch.stack(part) if len(part) > 1 else part[0][None] for part in zip(*after, strict=True))
+        parts = tuple(torch.stack(part) if len(part) > 1 else part[0].unsqueeze(0) for part in zip(*after, strict=True))
         return parts if len(parts) > 1 else parts[0]
 
     def _through(
@@ -229,8 +229,11 @@ class Recurrent(nn.Module):
     ) -> tuple[Tensor, LayerState]:
         layer, w = self._layers[place], self.weights(place)
         if state is None:
-            zeros = {shape: w.weight_ih.new_zeros(xs.shape[1], *shape) for shape in set(layer.shapes)}
-            state = tuple(zeros[shape] for shape in layer.shapes)
+            zero = w.weight_ih.new_zeros(xs.shape[1], *layer.shapes[0])
+            state = tuple(
+                zero if shape == layer.shapes[0] else w.weight_ih.new_zeros(xs.shape[1], *shape)
+                for shape in layer.shapes
+            )
         if lengths is None:
             return layer.run(w, xs, state)
         if layer.masked:

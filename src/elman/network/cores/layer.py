@@ -90,19 +90,19 @@ class Layer(nn.Module):
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """As `forward`, with the result of `weights`. All is computed in their type, under autocast too."""
-        dtype, device = weights.weight_ih.dtype, xs.device.type
+        dtype, device = weights.weight_ih.dtype, "cpu" if xs.is_cpu else xs.device.type
         if xs.dtype == dtype and not torch.is_autocast_enabled(device):
             return self._run(weights, xs, state)
         with torch.autocast(device, enabled=False):
             return self._run(weights, xs.to(dtype), tuple(part.to(dtype) for part in state))
 
     def _run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        if self.masked and (self.recurrent_dropout or self.gate_masks):
-            return unroll(self.one_step(state[0]), weights, xs, state)
         if self.masked:
+            if self.recurrent_dropout or self.gate_masks:
+                return unroll(self.one_step(state[0]), weights, xs, state)
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
-        if policy.plain(xs, self.cell.name) or policy.small_step(xs, weights.weight_ih, weights.weight_hh):
+        if policy.plain(xs, self.cell) or policy.small_step(xs, weights.weight_ih, weights.weight_hh):
             return unroll(self.cell.step, weights, xs, state)
         return self.scan(weights, xs, state)
 

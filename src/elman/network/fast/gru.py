@@ -39,7 +39,7 @@ def scan(w: Arrays, xs: Tensor, state: State, reset: Literal["before", "after"] 
     the vendor kernels, and n = tanh(W_n x + b + U_n (r h)) where it is before, that of the thesis (2.29-2.32).
     """
     (h,) = state
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         outputs = operator(xs, h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.exact)[0]
         return outputs, (outputs[-1].clone(),)
     dtype = policy.library_gru(xs, h.shape[1]) if reset == "after" else None
@@ -140,7 +140,7 @@ def operator(
 
 
 @operator.register_fake
-def _(xs: Tensor, h: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _(xs: Tensor, h: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     (steps, rows, _), size = xs.shape, h.shape[1]
     outputs, candidates = xs.new_empty(steps, rows, size), xs.new_empty(steps, rows, size)
     return outputs, xs.new_empty(steps, rows, 3, size), candidates, torch.empty((), dtype=torch.int64)

@@ -50,7 +50,7 @@ class Arrays(Protocol):
 def scan(w: Arrays, xs: Tensor, state: State) -> tuple[Tensor, State]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c) after them; no peepholes, differentiable once."""
     h, c = state
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         bias = matmul.sum_biases(w.bias_ih, w.bias_hh)
         outputs, c = operator(xs, h, c, w.weight_ih, w.weight_hh, bias, w.exact)[:2]
         return outputs, (outputs[-1].clone(), c)
@@ -71,11 +71,11 @@ def hoisted(w: Arrays, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor
 
 def library(w: Arrays, xs: Tensor, h: Tensor, c: Tensor, dtype: torch.dtype) -> tuple[Tensor, State]:
     """As `scan`, by the library in this type."""
-    given = xs, h[None], c[None]
+    given = xs, h.unsqueeze(0), c.unsqueeze(0)
     x, *begun = given if dtype == xs.dtype else (part.to(dtype) for part in given)
     found = torch.lstm(x, begun, library_parameters(w, dtype), True, 1, 0.0, keeps_workspace(xs), False, False)
     outputs, h, c = found if dtype == xs.dtype else (part.to(xs.dtype) for part in found)
-    return outputs, (h[0], c[0])
+    return outputs, (h.squeeze(0), c.squeeze(0))
 
 
 def _without_gradients(
@@ -151,7 +151,7 @@ def operator(
 
 
 @operator.register_fake
-def _(xs: Tensor, h: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+def _(xs: Tensor, h: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     (steps, rows, _), size = xs.shape, h.shape[1]
     shapes = (steps, rows, size), (rows, size), (steps, rows, 4, size), (steps + 1, rows, size)
     outputs, last, gates, cells = (xs.new_empty(shape) for shape in shapes)

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import torch
 from torch import Tensor
+from torch._library.custom_ops import CustomOpDef
 
 from elman.network.fast import precision
 
@@ -59,7 +60,7 @@ OPTIONAL: dict[str, tuple[int, ...]] = {}
 
 
 def register(
-    operator: torch.library.CustomOpDef,
+    operator: CustomOpDef,
     kernel: type[torch.autograd.Function],
     results: int,
     optional: tuple[int, ...],

@@ -5,6 +5,7 @@ computation takes the same way every time, so that a training that was stopped c
 """
 
 from functools import cache
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -43,13 +44,22 @@ OPERATORS = ("lstm", "gru-after")
 """The cells whose fast form on a CPU is an operator that torch.compile calls."""
 
 
-def plain(like: Tensor, cell: str = "") -> bool:
+class Named(Protocol):
+    """A cell."""
+
+    @property
+    def name(self) -> str:
+        """Its equations."""
+
+
+def plain(like: Tensor, cell: Named | None = None) -> bool:
     """Whether torch.compile, torch.export or torch.func follows what is computed: then it is the plain form.
 
     A `cell` with an operator is compiled as that.
     """
     if torch.compiler.is_compiling():
-        return cell not in OPERATORS or torch.compiler.is_exporting() or like.is_cuda
+        has_operator = cell is not None and cell.name in OPERATORS
+        return not has_operator or torch.compiler.is_exporting() or like.is_cuda
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
@@ -67,7 +77,7 @@ def _onednn_works(dtype: torch.dtype) -> bool:
 
 def uses_onednn(like: Tensor) -> bool:
     """Whether oneDNN computes the products of tensors of this device and type."""
-    if like.device.type != "cpu" or like.dtype not in (torch.float32, torch.bfloat16):
+    if not like.is_cpu or like.dtype not in (torch.float32, torch.bfloat16):
         return False
     return bool(torch.backends.mkldnn.enabled) and _onednn_works(like.dtype)
 
@@ -99,7 +109,7 @@ def small_step(xs: Tensor, *matrices: Tensor | None) -> bool:
 
     What a fast form prepares for many steps then costs more than it saves.
     """
-    if torch.is_grad_enabled() or xs.shape[0] > 1 or xs.device.type != "cpu" or precision.chosen() != "float32":
+    if torch.is_grad_enabled() or xs.shape[0] > 1 or not xs.is_cpu or precision.chosen() != "float32":
         return False
     return not any(factor is not None and is_large(factor, xs.shape[1]) for factor in matrices)
 
@@ -130,7 +140,7 @@ def _has_bf16() -> bool:
 def library_lstm(xs: Tensor, hidden_size: int, *, exact: bool = False) -> torch.dtype | None:
     """The type in which the library's LSTM computes on inputs [T, B, I], cuDNN on CUDA, oneDNN on the CPU; or None."""
     kind = precision.chosen()
-    if xs.device.type == "cuda":
+    if xs.is_cuda:
         return _type_on_cuda(xs)
     if xs.shape[0] < PACKING_USES or not uses_onednn(xs):
         return None
@@ -141,9 +151,9 @@ def library_lstm(xs: Tensor, hidden_size: int, *, exact: bool = False) -> torch.
 
 def library_gru(xs: Tensor, hidden_size: int) -> torch.dtype | None:
     """The type in which the library's GRU computes: on CUDA, and on the CPU where little is computed; or None."""
-    if xs.device.type == "cuda":
+    if xs.is_cuda:
         return _type_on_cuda(xs)
-    if torch.is_grad_enabled() or precision.chosen() != "float32" or xs.device.type != "cpu":
+    if torch.is_grad_enabled() or precision.chosen() != "float32" or not xs.is_cpu:
         return None
     few = hidden_size <= 512 and xs.shape[1] * hidden_size <= LIBRARY_GRU
     return xs.dtype if len(xs) == 1 or few else None
