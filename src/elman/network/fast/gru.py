@@ -146,7 +146,7 @@ def _(xs: Tensor, h: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor, Te
     return outputs, xs.new_empty(steps, rows, 3, size), candidates, torch.empty((), dtype=torch.int64)
 
 
-operators.register(operator, _ResetAfter, results=1, optional=(0, 4, 5), matrices=slice(2, 4))
+operators.register(operator, _ResetAfter, results=1, matrices=slice(2, 4))
 
 
 class _ResetBefore(torch.autograd.Function):

@@ -158,7 +158,7 @@ def _(xs: Tensor, h: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor, Te
     return outputs, last, gates, cells, torch.empty((), dtype=torch.int64)
 
 
-operators.register(operator, _LSTM, results=2, optional=(0, 5), matrices=slice(3, 5))
+operators.register(operator, _LSTM, results=2, matrices=slice(3, 5))
 
 
 def factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:

@@ -43,32 +43,21 @@ def gradients(
     """The gradients of a kernel; an empty tensor for what needs none."""
     context = Context(saved_tensors=kept, precision=KINDS[int(kind)], needs_input_grad=needs)
     found = KERNELS[name].backward(context, *d)[: len(given)]
-    return [d[0].new_empty(0) if one is None else one.contiguous() for one in found]
+    pairs = zip(found, needs, strict=True)
+    return [one.contiguous() if need and one is not None else d[0].new_empty(0) for one, need in pairs]
 
 
 @gradients.register_fake
-def _(name: str, given: list[Tensor | None], *rest: Any) -> list[Tensor]:
+def _(_name: str, given: list[Tensor | None], *rest: Any) -> list[Tensor]:
     needs, d = rest[-2:]
-    return [
-        one.new_empty(one.shape) if one is not None and (need or place not in OPTIONAL[name]) else d[0].new_empty(0)
-        for place, (one, need) in enumerate(zip(given, needs, strict=True))
-    ]
+    pairs = zip(given, needs, strict=True)
+    return [one.new_empty(one.shape) if need and one is not None else d[0].new_empty(0) for one, need in pairs]
 
 
-OPTIONAL: dict[str, tuple[int, ...]] = {}
-"""The places of the arguments whose gradients a kernel leaves out where they are not needed."""
-
-
-def register(
-    operator: CustomOpDef,
-    kernel: type[torch.autograd.Function],
-    results: int,
-    optional: tuple[int, ...],
-    matrices: slice,
-) -> None:
+def register(operator: CustomOpDef, kernel: type[torch.autograd.Function], results: int, matrices: slice) -> None:
     """Give an operator with arguments (xs, h, ..., exact) the gradients of its kernel, of so many `results`."""
     name = operator._qualname
-    KERNELS[name], OPTIONAL[name] = kernel, optional
+    KERNELS[name] = kernel
 
     def keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.save_for_backward(*inputs[:-1], *output)
@@ -78,9 +67,8 @@ def register(
         count = len(ctx.needs_input_grad) - 1
         given, output = list(ctx.saved_tensors[:count]), ctx.saved_tensors[count:]
         kept = [*given[:2], *given[matrices], *output[results:-1], output[0]]
-        pulls = [
-            torch.zeros_like(one) if pull is None else pull for one, pull in zip(output, d[:results], strict=False)
-        ]
+        pairs = zip(output[:results], d[:results], strict=True)
+        pulls = [torch.zeros_like(one) if pull is None else pull for one, pull in pairs]
         needs = list(ctx.needs_input_grad[:count])
         found = gradients(name, given, kept, output[-1], needs, pulls)
         return *(one if need else None for one, need in zip(found, needs, strict=True)), None
