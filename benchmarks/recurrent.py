@@ -72,7 +72,7 @@ def products(options: argparse.Namespace) -> None:
 
 
 def _runs(sequence: Scan, weights: Weights, xs: Tensor, slots: int) -> dict[str, Callable[[], object]]:
-    leaves = [t for t in (*weights, xs) if isinstance(t, Tensor)]
+    leaves = [*weights.tensors().values(), xs]
     state = tuple(xs.new_zeros(xs.shape[1], weights.weight_hh.shape[1]) for _ in range(slots))
     gradient = torch.randn(*xs.shape[:2], weights.weight_hh.shape[1])
 
@@ -96,11 +96,13 @@ def _without_onednn(sequence: Scan) -> Scan:
 
 def _library_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
     h, c = state
-    return torch.lstm(xs, [h[None], c[None]], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
+    return torch.lstm(xs, [h[None], c[None]], list(weights.tensors().values()), True, 1, 0.0, False, False, False)[
+        0
+    ], state
 
 
 def _library_gru(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    return torch.gru(xs, state[0][None], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
+    return torch.gru(xs, state[0][None], list(weights.tensors().values()), True, 1, 0.0, False, False, False)[0], state
 
 
 def _hoisted_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
