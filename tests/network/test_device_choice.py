@@ -11,7 +11,7 @@ from elman.errors import UserError
 from elman.evaluation.perplexity import sum_scores
 from elman.network import device
 from elman.network.device import choose_device, visible_gpus, widest
-from elman.network.output.fast_mixture import mixture_log_prob
+from elman.network.fast.mixture import mixture_log_prob
 
 REFUSAL = (
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. Please use float32"

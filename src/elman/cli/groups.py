@@ -37,7 +37,7 @@ class Machine:
 
     def use(self) -> "torch.device":
         """Set the number of threads and the precision, use large pages, and return the device."""
-        from elman.network import precision, preference
+        from elman.network.fast import precision, preference
 
         device = self.place()
         precision.use(preference.resolve(self.precision or "float32", device))

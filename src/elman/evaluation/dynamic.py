@@ -23,8 +23,8 @@ from elman.evaluation.perplexity import evaluating
 from elman.jobs import Advance, Kept, advancing
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
-from elman.network import precision
 from elman.network.device import widest
+from elman.network.fast import precision
 from elman.network.model import LanguageModel
 from elman.network.state import State, detach, restart
 from elman.objective.loss import Objective

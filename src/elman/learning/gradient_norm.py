@@ -16,7 +16,7 @@ from elman.errors import UserError
 from elman.learning.bptt import Learner
 from elman.learning.single_step import OneStep, StepOf, add_gradients, differentiable, flat, in_parallel, over_window
 from elman.network.cores.core import Trace
-from elman.network.matmul import differentiable_twice
+from elman.network.fast.matmul import differentiable_twice
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, map_state
 from elman.objective.loss import Loss, Objective

@@ -11,7 +11,7 @@ from elman.data.batches import Batch
 from elman.network.cores.core import Trace
 from elman.network.cores.jordan import JordanCore
 from elman.network.cores.layer import take_plain_steps
-from elman.network.matmul import differentiable_twice
+from elman.network.fast.matmul import differentiable_twice
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, map_state
 from elman.objective.loss import Loss, Objective

@@ -21,8 +21,8 @@ from elman.learning.folder import Folder
 from elman.learning.progress import Course, Progress, averages_at_once, phases_of, rate, record_validation
 from elman.learning.resumption import Changes, described, read_checkpoint
 from elman.learning.update import Update
+from elman.network.fast.precision import products_in
 from elman.network.model import LanguageModel
-from elman.network.precision import products_in
 from elman.objective import perplexity
 
 

@@ -24,9 +24,9 @@ from elman.learning.slices import Slices
 from elman.learning.team import ALONE, Team
 from elman.network.cores.jordan import Jordan
 from elman.network.device import random_states, restore_random_states
+from elman.network.fast.precision import Precision, products_in
+from elman.network.fast.preference import resolve
 from elman.network.model import LanguageModel
-from elman.network.precision import Precision, products_in
-from elman.network.preference import resolve
 from elman.network.state import State, leaves, rebuild
 from elman.objective.loss import Loss, Objective, build_objective
 
@@ -218,6 +218,7 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
         from elman.learning.constraint import build_constraint
 
         constraint = build_constraint(training, model.core)
+    if constraint is not None:
         constraint.project()
         constraint.mean_counts()
     update = Update(

@@ -35,7 +35,7 @@ from elman.network.cells.slstm import SLSTM as SLSTMCell
 from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
 from elman.network.cores.core import Trace
-from elman.network.precision import products_in
+from elman.network.fast.precision import products_in
 from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
 from elman.nn.averaging import TriggeredAverage, WeightAverage

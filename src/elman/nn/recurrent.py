@@ -114,6 +114,7 @@ class Recurrent(nn.Module):
         self._between = Dropout(between_dropout or dropout, locked=not dropout)
         self._output = Dropout(output_dropout)
         self._layers: list[Layer] = []
+        self._names: list[dict[str, str]] = []
         below, directions, rules = input_size, 1 + bidirectional, initialisation or Initialisation()
         with torch.device(torch.get_default_device() if device is None else device):
             for width in widths:
@@ -136,6 +137,8 @@ class Recurrent(nn.Module):
             kept = parameter if dtype is None else nn.Parameter(parameter.detach().to(dtype))
             self.register_parameter(name + self._suffix(len(self._layers)), kept)
             layer._parameters[name] = None
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *layer.arrays)
+        self._names.append({name: name + self._suffix(len(self._layers)) for name in names})
         self._layers.append(layer)
 
     def _suffix(self, place: int) -> str:
@@ -144,9 +147,10 @@ class Recurrent(nn.Module):
 
     def weights(self, place: int) -> Weights:
         """The arrays of one layer and direction, in torch's order; in training with DropConnect."""
-        suffix = self._suffix(place)
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *self._layers[place].arrays)
-        arrays = {name: getattr(self, name + suffix, None) for name in names}
+        own = self._parameters
+        arrays = {
+            name: own[key] if key in own else getattr(self, key, None) for name, key in self._names[place].items()
+        }
         return self._layers[place].dropped(arrays)
 
     def train(self, mode: bool = True) -> "Recurrent":
@@ -236,7 +240,7 @@ class Recurrent(nn.Module):
             after = [tuple(part.squeeze(0) for part in one) for one in after]
         if not self._stacked:
             return tuple(after)
-        parts = tuple(torch.stack(part) for part in zip(*after, strict=True))
+        parts = tuple(torch.stack(part) if len(part) > 1 else part[0].unsqueeze(0) for part in zip(*after, strict=True))
         return parts if len(parts) > 1 else parts[0]
 
     def _through(
@@ -262,7 +266,11 @@ class Recurrent(nn.Module):
     ) -> tuple[Tensor, LayerState]:
         layer, w = self._layers[place], self.weights(place)
         if state is None:
-            state = tuple(w.weight_ih.new_zeros(xs.shape[1], *shape) for shape in layer.shapes)
+            zero = w.weight_ih.new_zeros(xs.shape[1], *layer.shapes[0])
+            state = tuple(
+                zero if shape == layer.shapes[0] else w.weight_ih.new_zeros(xs.shape[1], *shape)
+                for shape in layer.shapes
+            )
         if lengths is None:
             return layer.run(w, xs, state)
         if layer.masked:

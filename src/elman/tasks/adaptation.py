@@ -36,7 +36,7 @@ from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
-from elman.network import precision
+from elman.network.fast import precision
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.evaluating import AdaptationSource, EvaluationOptions

@@ -18,7 +18,7 @@ from elman.formats import parse_json
 from elman.learning.resumption import split_changes
 from elman.learning.team import ALONE, Team
 from elman.network.device import choose_device
-from elman.network.preference import automatic
+from elman.network.fast.preference import automatic
 from elman.tasks.hub import fetched
 from elman.tasks.open import recorded_source, source_of
 from elman.tasks.run import data_facts

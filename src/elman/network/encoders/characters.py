@@ -16,9 +16,9 @@ from elman.errors import UserError
 from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.encoders.spelling import Alphabet, Spellings
+from elman.network.fast.matmul import differentiable_once, keep, linear
+from elman.network.fast.precision import Precision, chosen
 from elman.network.initialisation import fill
-from elman.network.matmul import differentiable_once, keep, linear
-from elman.network.precision import Precision, chosen
 
 CARRY = -2.0
 """Where the bias of the gate begins: most is passed on unchanged at first (Kim et al. 2016, section 4.1)."""

@@ -14,8 +14,8 @@ from elman.config.record import Positive, Rate
 from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cores.core import Trace
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 from elman.network.output.activation import log_g
 from elman.network.output.input_gate import InputGate
 

@@ -19,12 +19,12 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.network import matmul
-from elman.network.matmul import differentiable_once
-from elman.network.output.mixture_products import Layer
+from elman.network.fast import matmul
+from elman.network.fast.matmul import differentiable_once
+from elman.network.fast.mixture_products import Layer
 
 
-def mixture_nll(
+def nll(
     context: Tensor,
     log_prior: Tensor | None,
     weight: Tensor,
@@ -40,7 +40,7 @@ def mixture_nll(
     """
     assert log_prior is not None or context.shape[1] == 1, "several components need a log_prior"
     if not torch.is_grad_enabled():
-        nll = -mixture_log_prob(context, log_prior, weight, bias, target, activation)
+        nll = -log_prob(context, log_prior, weight, bias, target, activation)
         return (position_weight * nll).sum(), nll
     context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
     each = position_weight.to(weight.dtype)
@@ -49,7 +49,7 @@ def mixture_nll(
 
 
 @torch.no_grad()
-def mixture_log_prob(
+def log_prob(
     context: Tensor,
     log_prior: Tensor | None,
     weight: Tensor,
@@ -57,7 +57,7 @@ def mixture_log_prob(
     target: Tensor,
     activation: config.Activation,
 ) -> Tensor:
-    """The log-likelihood [N] of the targets, without gradients; arguments as in `mixture_nll`."""
+    """The log-likelihood [N] of the targets, without gradients; arguments as in `nll`."""
     context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
     with torch.autocast(weight.device.type, enabled=False):
         joint = context.new_empty(context.shape[:2])

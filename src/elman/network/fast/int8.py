@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from elman.network import precision
+from elman.network.fast import precision
 
 LEVELS = 127
 """Largest magnitude of a rounded weight."""

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elman.network.matmul import differentiable_once
+from elman.network.fast.matmul import differentiable_once
 
 
 def scan(a: Tensor, b: Tensor, start: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The products of a mixture's contexts with the output matrix W [V, D], in chunks of positions, and their gradients.
 
-R rows (components of positions) of a chunk, D their width, V symbols. `fast_mixture.py` forms the likelihood from them.
+R rows (components of positions) of a chunk, D their width, V symbols. `mixture.py` forms the likelihood from them.
 """
 
 from collections import defaultdict
@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.network import matmul
-from elman.network.output import triton_rows
+from elman.network.fast import matmul, policy, triton_rows
 from elman.network.output.activation import SAFE_TOTAL, Shares, log_of, log_probs, shares
 
 BLOCK_BYTES = 28 << 20
@@ -50,7 +49,7 @@ class Layer(NamedTuple):
         least = CHUNK_BYTES[weight.device.type] // (len(weight) * weight.element_size())
         step = max(1, max(least, min(CHUNK_ROWS, width // 2)) // num_components)
         rows, uses = min(step, num_positions) * num_components, -(-num_positions // step)
-        rounds = weight.device.type == "cpu" and matmul.worth_rounding(weight, rows)
+        rounds = weight.device.type == "cpu" and policy.worth_rounding(weight, rows)
         room = weight.new_empty(rows, len(weight)) if rounds and uses > 1 else None
         return cls(weight, bias, matmul.pack(weight, rows, uses), step, num_components, room)
 
@@ -65,7 +64,7 @@ class Layer(NamedTuple):
     def products(self, positions: int) -> "Products | RoundedProducts":
         """What the gradient of so many positions is summed in."""
         on_cpu = self.weight.device.type == "cpu"
-        rounds = on_cpu and matmul.worth_rounding(self.weight, self.rows(positions))
+        rounds = on_cpu and policy.worth_rounding(self.weight, self.rows(positions))
         return (RoundedProducts if rounds else Products)(self, positions)
 
     def z(self, h: Tensor) -> Tensor:

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network import matmul
-from elman.network.matmul import differentiable_once
+from elman.network.fast import matmul
+from elman.network.fast.matmul import differentiable_once
 from elman.network.output.activation import log_of, log_probs, shares
 
 Members: TypeAlias = slice | Tensor

@@ -1,6 +1,6 @@
-"""Both gated recurrent units over a whole sequence: equal to the plain loops over `cells.gru`, and faster.
+"""Both gated recurrent units over a whole sequence: equal to the plain loops over its steps, and faster.
 
-T steps, B rows, I inputs, H units; gates r, z, n. As in `cells.fast_lstm`, the product with the inputs is
+T steps, B rows, I inputs, H units; gates r, z, n. As in `fast.lstm`, the product with the inputs is
 hoisted out of the loop, the factors of d h are formed for all steps at once, and each weight gradient is one
 product.
 
@@ -22,61 +22,43 @@ step (one thread of an AMD Zen 5, torch 2.13, medians beside other work;
 In training the hoisted form runs on a CPU (`gru` of that benchmark compares both).
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from elman.network import matmul, precision
-from elman.network.cells.cell import LayerState, Weights
-from elman.network.cells.fast_lstm import keeps_workspace, library_parameters, library_type
-from elman.network.matmul import differentiable_once
-
-LIBRARY_UNITS = 5000
-"""Up to so many units of all rows together, of 512 in a row at most, the library's form is used without gradients."""
+from elman.network.fast import matmul, operators, policy
+from elman.network.fast.lstm import Arrays, State, keeps_workspace, library_parameters
+from elman.network.fast.matmul import differentiable_once
 
 
-def gru_reset_after(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-    """The form of the vendor kernels: n = tanh(W_n x + b + r (U_n h + b')), h' = z h + (1 - z) n.
+def scan(w: Arrays, xs: Tensor, state: State, reset: Literal["before", "after"] = "after") -> tuple[Tensor, State]:
+    """Outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
 
-    Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
+    With h' = z h + (1 - z) n, n = tanh(W_n x + b + r (U_n h + b')) where the reset is `after` the product, the form of
+    the vendor kernels, and n = tanh(W_n x + b + U_n (r h)) where it is before, that of the thesis (2.29-2.32).
     """
     (h,) = state
-    outputs = (_library if library_gru(xs, h.shape[1]) else hoisted)(weights, xs, h)
+    if torch.compiler.is_dynamo_compiling():
+        outputs = operator(xs, h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.exact)[0]
+        return outputs, (outputs[-1].clone(),)
+    dtype = policy.library_gru(xs, h.shape[1]) if reset == "after" else None
+    outputs = hoisted(w, xs, h, reset) if dtype is None else library(w, xs, h, dtype)
     return outputs, (outputs[-1].clone(),)
 
 
-def hoisted(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
+def hoisted(w: Arrays, xs: Tensor, h: Tensor, reset: Literal["before", "after"] = "after") -> Tensor:
     """The outputs [T, B, H] by this module's own products."""
-    w = weights
-    found: Tensor = _ResetAfter.apply(xs, h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.exact)  # type: ignore[no-untyped-call]
+    form = _ResetAfter if reset == "after" else _ResetBefore
+    biases = (w.bias_ih, w.bias_hh) if reset == "after" else (matmul.sum_biases(w.bias_ih, w.bias_hh),)
+    found: Tensor = form.apply(xs, h, w.weight_ih, w.weight_hh, *biases, w.exact)  # type: ignore[no-untyped-call]
     return found
 
 
-def _library(weights: Weights, xs: Tensor, h: Tensor) -> Tensor:
-    dtype = library_type(xs)
-    begun, parameters = (xs.to(dtype), h[None].to(dtype)), library_parameters(weights, dtype)
-    return torch.gru(*begun, parameters, True, 1, 0.0, keeps_workspace(xs), False, False)[0].to(xs.dtype)
-
-
-def library_gru(xs: Tensor, hidden_size: int) -> bool:
-    """Whether the library's GRU is used for inputs [T, B, I]: on CUDA, and on the CPU where the table above has it."""
-    if xs.device.type == "cuda":
-        return True
-    if torch.is_grad_enabled() or precision.chosen() != "float32" or xs.device.type != "cpu":
-        return False
-    return len(xs) == 1 or (hidden_size <= 512 and xs.shape[1] * hidden_size <= LIBRARY_UNITS)
-
-
-def gru_reset_before(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-    """The form of the thesis (2.29-2.32): n = tanh(W_n x + b + U_n (r h)), h' = z h + (1 - z) n.
-
-    Returns outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
-    """
-    w = weights
-    bias = matmul.sum_biases(w.bias_ih, w.bias_hh)
-    outputs = _ResetBefore.apply(xs, *state, w.weight_ih, w.weight_hh, bias, w.exact)  # type: ignore[no-untyped-call]
-    return outputs, (outputs[-1].clone(),)
+def library(w: Arrays, xs: Tensor, h: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same by the library in this type."""
+    given = xs.to(dtype), h[None].to(dtype), library_parameters(w, dtype)
+    return torch.gru(*given, True, 1, 0.0, keeps_workspace(xs), False, False)[0].to(xs.dtype)
 
 
 def _from_inputs(xs: Tensor, w_x: Tensor, bias: Tensor | None, exact: bool) -> Tensor:
@@ -115,29 +97,56 @@ class _ResetAfter(torch.autograd.Function):
         xs, h0, w_x, w_h, gates, candidates, outputs = ctx.saved_tensors
         num_steps, num_rows, _ = outputs.shape
         before = torch.cat([h0[None], outputs[:-1]])
-        r, z, n = gates.unbind(2)
-        d_n = (1 - z) * (1 - n * n)
-        d_hidden = torch.empty_like(gates)
-        torch.mul(d_n, r, out=d_hidden[:, :, 2])
-        torch.mul(d_n * (r - r * r), candidates, out=d_hidden[:, :, 0])
-        torch.mul(before - n, z - z * z, out=d_hidden[:, :, 1])
+        z, d_hidden, d_n = gates[:, :, 1], torch.empty_like(gates), torch.empty_like(outputs)
+        parts = zip(*map(policy.in_cache, (gates, before, candidates, d_hidden, d_n)), strict=True)
+        for of_gates, old, candidate, factor, of_n in parts:
+            r, keep, n = of_gates.unbind(2)
+            torch.mul(1 - keep, 1 - n * n, out=of_n)
+            torch.mul(of_n, r, out=factor[:, :, 2])
+            torch.mul(of_n * (r - r * r), candidate, out=factor[:, :, 0])
+            torch.mul(old - n, keep - keep * keep, out=factor[:, :, 1])
         packed = matmul.pack(w_h.t(), num_rows, num_steps)
         d_h, earlier = d_outputs[-1], (*d_outputs[:-1].unbind()[::-1], torch.zeros_like(h0))
         for t, d_output in zip(reversed(range(num_steps)), earlier, strict=True):
             d_n[t].mul_(d_h)
             d_gate = d_hidden[t].mul_(d_h.unsqueeze(1)).view(num_rows, -1)
             d_h = matmul.multiply_add(d_gate, packed, torch.addcmul(d_output, d_h, z[t]))
-        d_input = torch.cat([d_hidden[:, :, :2], d_n.unsqueeze(2)], dim=2).flatten(0, 1).flatten(1)
-        d_hidden = d_hidden.flatten(0, 1).flatten(1)
+        needs, from_n = ctx.needs_input_grad, 2 * h0.shape[1]
+        d_sums, d_n = d_hidden.view(num_steps * num_rows, -1), d_n.flatten(0, 1)
+        d_bias_h = d_sums.sum(0) if needs[5] else None
+        low = matmul.rounded(d_sums, min(xs.shape[2], h0.shape[1]))
+        d_w_h = matmul.multiply_transposed(low, before.flatten(0, 1))
+        d_sums[:, from_n:] = d_n  # which alone differs for the inputs
+        if low is not d_sums:
+            low[:, from_n:] = d_n
         return (
-            matmul.multiply(d_input, w_x.t()).view_as(xs) if ctx.needs_input_grad[0] else None,
+            matmul.multiply(low, w_x.t()).view_as(xs) if needs[0] else None,
             d_h,
-            matmul.multiply(d_input.t(), xs.flatten(0, 1).t()),
-            matmul.multiply(d_hidden.t(), before.flatten(0, 1).t()),
-            d_input.sum(0) if ctx.needs_input_grad[4] else None,
-            d_hidden.sum(0) if ctx.needs_input_grad[5] else None,
+            matmul.multiply_transposed(low, xs.flatten(0, 1)),
+            d_w_h,
+            d_sums.sum(0) if needs[4] else None,
+            d_bias_h,
             None,
         )
+
+
+@torch.library.custom_op("elman::gru", mutates_args=())
+def operator(
+    xs: Tensor, h: Tensor, w_x: Tensor, w_h: Tensor, bias_x: Tensor | None, bias_h: Tensor | None, exact: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """As `hoisted`; also the gates [T, B, 3, H], the candidates [T, B, H], and the number of the precision."""
+    outputs, gates, candidates, kind = operators.forward("elman::gru", xs, h, w_x, w_h, bias_x, bias_h, exact)
+    return outputs, gates, candidates, kind
+
+
+@operator.register_fake
+def _(xs: Tensor, h: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    (steps, rows, _), size = xs.shape, h.shape[1]
+    outputs, candidates = xs.new_empty(steps, rows, size), xs.new_empty(steps, rows, size)
+    return outputs, xs.new_empty(steps, rows, 3, size), candidates, torch.empty((), dtype=torch.int64)
+
+
+operators.register(operator, _ResetAfter, results=1, matrices=slice(2, 4))
 
 
 class _ResetBefore(torch.autograd.Function):

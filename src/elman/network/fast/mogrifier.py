@@ -1,6 +1,6 @@
 """The Mogrifier over a whole sequence: equal to the plain loop over `cells.mogrifier`, and faster where it is wide.
 
-T steps, B rows, I inputs, H units; gates i, f, g, o. As in `cells.fast_lstm`, the factors of the gradients are formed
+T steps, B rows, I inputs, H units; gates i, f, g, o. As in `fast.lstm`, the factors of the gradients are formed
 for all steps at once, and each weight gradient is one product. Products with the inputs stay within the loop, since x
 is gated by the state. A gate 2 sigm(a) is 1 + tanh(a / 2), so the left factor of each round's map is halved once.
 """
@@ -11,15 +11,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from elman.network import matmul, precision
-from elman.network.cells.cell import LayerState, Weights
-from elman.network.cells.fast_lstm import back_through_gates, factors
-from elman.network.matmul import differentiable_once
+from elman.network.fast import matmul, precision
+from elman.network.fast.lstm import Arrays, State, back_through_gates, factors
+from elman.network.fast.matmul import differentiable_once
 
 
-def mogrifier(
-    w: Weights, xs: Tensor, state: LayerState, maps: Items[Items[Tensor]], *, capped: bool
-) -> tuple[Tensor, LayerState]:
+def scan(w: Arrays, xs: Tensor, state: State, maps: Items[Items[Tensor]], *, capped: bool) -> tuple[Tensor, State]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c) after them; differentiable once.
 
     `maps` has the map of each round, or its two factors where it has a low rank; `capped`: i <= 1 - f.
@@ -206,7 +203,7 @@ def _of_maps(
 
 
 def _capped_factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
-    """As `fast_lstm.factors` where the input gate is min(i, 1 - f): above 1 - f it is f that decides, not i."""
+    """As `lstm.factors` where the input gate is min(i, 1 - f): above 1 - f it is f that decides, not i."""
     found, h_to_c = factors(gates, cells)
     i, f, g, _ = gates.unbind(2)
     above = i > 1 - f

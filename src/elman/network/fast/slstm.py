@@ -1,6 +1,6 @@
 """The sLSTM over a whole sequence: equal to the plain loop over `cells.slstm`, and faster.
 
-T steps, B rows, I inputs, H units in G heads of d; gates i, f, z, o. As in `cells.fast_gru`, the product with the
+T steps, B rows, I inputs, H units in G heads of d; gates i, f, z, o. As in `fast.gru`, the product with the
 inputs is hoisted out of the loop, the factors of the gradients are formed for all steps at once, and the gradient of
 the recurrent weights is one product. Inside, a tensor of a step is [G, B, d], so that the recurrent products of all
 heads and gates are one batched product.
@@ -17,14 +17,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from elman.network import matmul
-from elman.network.cells.cell import LayerState, Weights, product_of_inputs
-from elman.network.matmul import differentiable_once
+from elman.network.fast import matmul
+from elman.network.fast.lstm import Arrays, State
+from elman.network.fast.matmul import differentiable_once
 
 
-def slstm(w: Weights, xs: Tensor, state: LayerState, heads: int, exponential: bool) -> tuple[Tensor, LayerState]:
+def scan(w: Arrays, xs: Tensor, state: State, heads: int, exponential: bool) -> tuple[Tensor, State]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (h, c, n, m) after them; differentiable once."""
-    drive = product_of_inputs(w, xs, w.weight_ih, matmul.sum_biases(w.bias_ih, w.bias_hh))
+    drive = matmul.linear(xs, w.weight_ih, matmul.sum_biases(w.bias_ih, w.bias_hh), exact=w.exact)
     outputs, *memory = _SLSTM.apply(drive, *state, w.weight_hh, heads, exponential)  # type: ignore[no-untyped-call]
     return outputs, (outputs[-1].clone(), *memory)
 

@@ -13,18 +13,42 @@ so that all u of a chunk solve one triangular system: the chunkwise form of line
 
 A number per head is applied as e^{G_t - G_s}, which never exceeds 1. Factors per row enter as e^{G_t} and e^{-G_s}:
 they must not fall below e^-60 over a chunk in float32, as those of RWKV-7 do not, being at least e^-0.61 a step.
+
+On GPUs with ELMAN_FLA=1 they are computed by the Triton kernels of flash-linear-attention (Yang & Zhang 2024), where
+fla-core is installed:
+
+    simple GLA  S_t = e^{g_t} S_{t-1} + k_t v_t'                                  mLSTM, Mamba-2
+    GLA         the same with a number per row
+    DPLR        S_t = diag(e^{g_t}) S_{t-1} + b_t (a_t' S_{t-1}) + k_t v_t'       gated DeltaNet, RWKV-7
+
+What these are given is tested against formulas with the signatures of version 0.6, and agrees with the plain references
+in that package; the kernels themselves were never run here. Their products are those of tensor cores, less exact than
+float32.
 """
+
+import os
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from elman.network.cells import fla
+from elman.errors import UserError
+
+ASKED = os.environ.get("ELMAN_FLA") == "1"
+
+if ASKED:
+    try:
+        from fla.ops.generalized_delta_rule import chunk_dplr_delta_rule
+        from fla.ops.gla import chunk_gla
+        from fla.ops.simple_gla import chunk_simple_gla
+    except ImportError:
+        raise UserError("ELMAN_FLA=1 needs the package fla-core (Linux): pip install 'elman[fla]'") from None
 
 LENGTH = 48
 """The most steps of a chunk; a window is divided into equal ones."""
 
 
-def chunked(
+def scan(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -44,8 +68,8 @@ def chunked(
         rank_one: a and b, [T, B, h, K] each
         length: the most steps of a chunk; None: `LENGTH`
     """
-    if fla.applies(q):
-        return fla.by_kernels(q, k, v, log_w, state, rank_one)
+    if by_triton(q):
+        return _by_kernels(q, k, v, log_w, state, rank_one)
     given = [q, k, v, log_w, *(rank_one or ())]
     outputs, most = [], length or LENGTH
     even = -(-len(q) // -(-len(q) // most))
@@ -79,3 +103,24 @@ def _pairs(x: Tensor, y: Tensor, upto: Tensor, since: Tensor, *, strict: bool = 
         return ((x * upto.exp()) @ (y * (-since).exp()).mT).tril(last)
     later = torch.ones(x.shape[2], x.shape[2], dtype=torch.bool, device=x.device).triu(last + 1)
     return x @ y.mT * (upto - since.mT).masked_fill(later, -torch.inf).exp()
+
+
+def by_triton(like: Tensor) -> bool:
+    """Whether the kernels compute recurrences of tensors of this device."""
+    return ASKED and like.is_cuda
+
+
+def _by_kernels(
+    q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, state: Tensor, rank_one: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, Tensor]:
+    """Outputs and state of `scan`, with its arguments."""
+    how: dict[str, Any] = {"scale": 1.0, "initial_state": state.contiguous(), "output_final_state": True}
+    q, k, v, g = (part.transpose(0, 1).contiguous() for part in (q, k, v, log_w))
+    if rank_one is not None:
+        a, b = (part.transpose(0, 1).contiguous() for part in rank_one)
+        y, after = chunk_dplr_delta_rule(q, k, v, a, b, g.expand_as(q).contiguous(), **how)
+    elif g.shape[-1] == 1:
+        y, after = chunk_simple_gla(q, k, v, g.squeeze(-1), **how)
+    else:
+        y, after = chunk_gla(q, k, v, g, **how)
+    return y.transpose(0, 1), after

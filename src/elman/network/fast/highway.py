@@ -1,7 +1,7 @@
 """Recurrent highway networks over a whole sequence: equal to the plain loop over `cells.highway`, and faster.
 
 T steps, B rows, I inputs, H units, L highway layers in a step; blocks h, t and, where it is free, c. As in
-`cells.fast_gru`, the product with the inputs is hoisted out of the loop, the factors of the gradients are formed for
+`fast.gru`, the product with the inputs is hoisted out of the loop, the factors of the gradients are formed for
 all steps at once, and each weight gradient is one product.
 """
 
@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elman.network import matmul
-from elman.network.cells.cell import LayerState, Weights
-from elman.network.matmul import differentiable_once
+from elman.network.fast import matmul
+from elman.network.fast.lstm import Arrays, State
+from elman.network.fast.matmul import differentiable_once
 
 
-def highway(w: Weights, xs: Tensor, state: LayerState, depth: int, coupled: bool) -> tuple[Tensor, LayerState]:
+def scan(w: Arrays, xs: Tensor, state: State, depth: int, coupled: bool) -> tuple[Tensor, State]:
     """Outputs [T, B, H] over xs [T, B, I], and the state (s,) after them; differentiable once.
 
     The products have no masks of their own (`Weights.mask`).
