@@ -10,7 +10,9 @@ from elman.data.windows import EvaluationWindows, TrainingWindows
 from elman.errors import Diverged, UserError
 from elman.evaluation.perplexity import evaluate
 from elman.learning import checkpoint
+from elman.learning.folder import Folder
 from elman.learning.trainer import Trainer
+from elman.learning.update import build_update
 from elman.nn import penalties
 from support import text_runs
 from support.words import Words, pair, text
@@ -39,7 +41,7 @@ def test_it_trains_as_a_recipe_does(tmp_path):
     def validate(model, part):
         return evaluate(model, EvaluationWindows(VALID[1:].numpy(), int(VALID[0]), streams=3, length=12))
 
-    trainer = Trainer(recipe, known, windows, validate, tmp_path, {})
+    trainer = Trainer(recipe, build_update(recipe, known), windows, validate, Folder(tmp_path, known.device))
     trainer.run()
     history = elman.fit(
         made,
