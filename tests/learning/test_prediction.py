@@ -189,7 +189,7 @@ def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, whole, tmp_pat
     assert resumed.run() is StopReason.FINISHED
     assert resumed.progress.branches == whole.progress.branches
     assert digest(resumed.model) == digest(whole.model)
-    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(whole.folder)
+    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(whole.folder.path)
 
 
 class Stopping(Watcher):

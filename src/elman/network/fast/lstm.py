@@ -24,7 +24,7 @@ on (`policy.library_lstm`): then h and c are rounded at every step too. Its grad
 0.5 %, where those of the hoisted form differ by 0.4 % (35 steps). For GRUs see `fast.gru`.
 """
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -36,6 +36,7 @@ State: TypeAlias = tuple[Tensor, ...]
 """Tensors [B, H], the first of which is the output h."""
 
 
+@runtime_checkable
 class Arrays(Protocol):
     """The arrays of a layer; those of its inputs are multiplied in float32 where they are `exact`."""
 

@@ -5,7 +5,7 @@ computation takes the same way every time, so that a training that was stopped c
 """
 
 from functools import cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -44,6 +44,7 @@ OPERATORS = ("lstm", "gru-after")
 """The cells whose fast form on a CPU is an operator that torch.compile calls."""
 
 
+@runtime_checkable
 class Named(Protocol):
     """A cell."""
 
@@ -55,11 +56,14 @@ class Named(Protocol):
 def plain(like: Tensor, cell: Named | None = None) -> bool:
     """Whether torch.compile, torch.export or torch.func follows what is computed: then it is the plain form.
 
-    A `cell` with an operator is compiled as that.
+    A `cell` with an operator is compiled as that. Exported without gradients, a fast form keeps the number of steps
+    open, which a loop over the plain form would fix.
     """
+    if torch.compiler.is_exporting():
+        return torch.is_grad_enabled() or cell is None
     if torch.compiler.is_compiling():
         has_operator = cell is not None and cell.name in OPERATORS
-        return not has_operator or torch.compiler.is_exporting() or like.is_cuda
+        return not has_operator or like.is_cuda
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 
