@@ -104,9 +104,12 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
         for number, line in _rows(rows):
             try:
                 key, cost = line.split()
-                table[key] = _finite(cost)
+                value = _finite(cost)
             except ValueError:
                 raise UserError(f"{Path(file)}:{number}: expected a key and a number, found {line!r}") from None
+            if key in table:
+                raise UserError(f"{Path(file)}:{number}: {key} appears twice; every hypothesis has one cost")
+            table[key] = value
     found, keys = [], set[str]()
     for number, line in _rows(lines):
         key, *words = line.split(maxsplit=1)
