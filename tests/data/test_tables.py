@@ -39,8 +39,9 @@ def test_a_series_with_quoted_lines(tmp_path):
     path.write_text("\n".join(['"the\nday",value,note', *rows]) + "\n")
     assert look(path).kind == "series"
     table = read_table(path)
-    assert table.names == ("the\nday", "value")
-    assert np.array_equal(table.values[:, 1], np.arange(40) / 8)
+    assert table.names == ("value",)
+    assert np.array_equal(table.values[:, 0], np.arange(40) / 8)
+    assert read_table(path, ("the\nday",)).values.ravel().tolist() == list(range(40))
     path.write_text(path.read_text() + "41,x,y\n")
     with pytest.raises(UserError, match=f"line {len(path.read_text().split(chr(10))) - 1}, column value"):
         read_table(path)
@@ -51,3 +52,9 @@ def test_stimuli_and_minimal_pairs(tmp_path):
     assert found == [(3, "The cat sees it.", {"item number": "1"}, ())]
     (tmp_path / "a.tsv").write_text('good\tbad\n"Yes," he says.\t"Yes," he say.\n"He\x0bsees it."\t"He see it."\n')
     assert [pair.good for pair in read_pair_table(tmp_path / "a.tsv")] == ['"Yes," he says.', '"He\x0bsees it."']
+
+
+def test_a_cell_that_is_one_quotation_keeps_its_marks_where_its_neighbours_do():
+    sentences = ['"The cat sees the dog."', '"The cat," said the teacher.', 'The "old" lamp.', '"The cat" sees "it."']
+    table = "item\tsentence\n" + "".join(f"{n}\t{one}\n" for n, one in enumerate(sentences, start=1))
+    assert [one.text for one in read_stimuli(table, "a.tsv", "sentence")] == sentences

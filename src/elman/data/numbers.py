@@ -28,18 +28,24 @@ def _form(decimal: str, other: str, least: str) -> re.Pattern[str]:
 
 _FORMS = {".": _form(".", ",", "*"), ",": _form(",", ".", "+")}
 
+_MONTHS = (
+    "jan feb mar apr may jun jul aug sep oct nov dec"  # English
+    " mai mär okt dez fév fev avr juin juil aoû aou déc ene abr ago dic gen mag giu lug set ott"  # and others of Europe
+)
 _DATES = re.compile(
     r"""(?:
-        \d{4}(?P<s>[-/._])\d{1,2}(?P=s)\d{1,2} | \d{4}[-/_]\d{1,2}         # 2020-01-31, 2020-01
-      | \d{1,2}(?P<t>[-/.])\d{1,2}(?P=t)(?:\d{4}|\d{2})                    # 31.01.2020, 1/31/20
-      | \d{4}[ -]?[QWHqwh]\d{1,2} | [QWHqwh]\d{1,2}[ /-]\d{4}              # 2020Q1, Q1 2020
-      | (?:\d{1,2}\.?[ -])?[^\W\d_]{3,9}\.?[ -](?:\d{4}|\d{2})             # 31 January 2020, Jan-20
-      | [^\W\d_]{3,9}\.?[ ]\d{1,2},?[ ]\d{4}                               # January 31, 2020
-      | \d{4}[ -][^\W\d_]{3,9}(?:[ -]\d{1,2})?                             # 2020-Jan-31
+        \d{4}(?P<s>[-/._])\d{1,2}(?P=s)\d{1,2} | \d{4}[-/_]\d{1,2}     # 2020-01-31, 2020-01
+      | \d{1,2}(?P<t>[-/.])\d{1,2}(?P=t)(?:\d{4}|\d{2})                # 31.01.2020, 1/31/20
+      | \d{4}[ -]?[QWH]\d{1,2} | [QWH]\d{1,2}[ /-]\d{4}                # 2020Q1, Q1 2020
+      | (?:\d{1,2}\.?[ -])?MONTH[ -](?:\d{4}|\d{2})                    # 31 January 2020, Jan-20
+      | MONTH[ ]\d{1,2},?[ ]\d{4} | \d{1,2}\.?[ -]MONTH                # January 31, 2020, 31 January
+      | \d{4}[ -]MONTH(?:[ -]\d{1,2})?                                  # 2020-Jan-31
     )(?:(?:T|,?[ ]+)TIME)? | TIME""".replace(
-        "TIME", r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:[ ]?[AaPp][Mm])?(?:[ ]?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
-    ),
-    re.VERBOSE | re.ASCII,
+        "TIME", r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:[ ]?[AP]M)?(?:[ ]?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
+    )
+    .replace("MONTH", rf"(?:{_MONTHS.replace(' ', '|')})[a-z\u00e0-\u00ff]*\.?")
+    .replace(r"\d", "[0-9]"),
+    re.VERBOSE | re.IGNORECASE,
 )
 _COMPACT_DATE = re.compile(r"(?:1[89]|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?", re.ASCII)
 

@@ -58,7 +58,7 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
             raise UserError(
                 f"{path}, line {line}: {len(row)} columns, but line {rows[0][0]} has {width}; give every row the same"
             )
-    has_header = not all(map(_is_value, first))
+    has_header = _is_header(first, rows[1][1] if len(rows) > 1 else first)
     names = [cell.strip() for cell in first] if has_header else [str(index) for index in range(width)]
     body = rows[1:] if has_header else rows
     if not body:
@@ -81,6 +81,12 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         for name, mark, column in zip(found, marks, cells, strict=True)
     ]
     return found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines
+
+
+def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a row has names: words, or dates above numbers."""
+    above = (is_date(one) and number(other) is not None for one, other in zip(first, second, strict=True))
+    return not all(map(_is_value, first)) or any(above)
 
 
 def _is_value(cell: str) -> bool:
@@ -244,7 +250,7 @@ def _without_gaps(
         return values
     parts = []
     for name, column in zip(names, gaps.T, strict=True):
-        if rows := [places[row] for row in np.flatnonzero(column)]:
+        if rows := np.asarray(places)[column].tolist():
             parts.append(f"column {name} at {place}{'s' * (len(rows) > 1)} {in_ranges(rows)}")
     found = one_line(f"{path}: {counted(int(gaps.sum()), 'value')} missing ({'; '.join(parts)})")
     if missing is None:
