@@ -41,12 +41,21 @@ def read_table(
     or missing without a rule.
     """
     read = _read_array if path.suffix in (".npy", ".npz") else _read_text_table
-    names, values, place, places = read(path, columns, known)
-    return Table(names, _without_gaps(values, missing, path, names, place, places))
+    found = read(path, columns, known)
+    values = _without_gaps(found, missing, path)
+    for note in found.notes:
+        notice(f"{path}: {note}")
+    return Table(found.names, values)
 
 
-_Read = tuple[tuple[str, ...], Array, str, Sequence[int]]
-"""Names of columns, their values with NaN where they are missing, and what places of rows are called, and theirs."""
+class _Read(NamedTuple):
+    """Columns with NaN where values are missing; what a row of the file is called, and its number; what to say."""
+
+    names: tuple[str, ...]
+    values: Array
+    place: str
+    places: Sequence[int]
+    notes: list[str]
 
 
 def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:
@@ -63,24 +72,25 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
     body = rows[1:] if has_header else rows
     if not body:
         raise UserError(f"{path}: a header without rows; give a row per step")
+    notes: list[str] = []
     if columns is None:
         chosen = _numeric([row for _, row in body], width)
         if not chosen:
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
-        chosen = _without_numbering([row for _, row in body], names, chosen, known, path)
+        chosen = _without_numbering([row for _, row in body], names, chosen, known, notes)
     else:
         chosen = [_index(column, names, path) for column in columns]
     found = _names(path, names, chosen)
     cells = [[row[index] for _, row in body] for index in chosen]
     marks = decimal_marks(cells, found, path, delimiter(first_row(text)) or " ")
     if commas := [name for name, mark, column in zip(found, marks, cells, strict=True) if _has_commas(mark, column)]:
-        notice(f"{path}: commas are decimal marks in {_listed(commas)}")
+        notes.append(f"commas are decimal marks in {_listed(commas)}")
     lines = [line for line, _ in body]
     values = [
         [_value(cell, mark, path, line, name) for line, cell in zip(lines, column, strict=True)]
         for name, mark, column in zip(found, marks, cells, strict=True)
     ]
-    return found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines
+    return _Read(found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines, notes)
 
 
 def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -141,22 +151,26 @@ def _numeric(rows: Sequence[Sequence[str]], width: int) -> list[int]:
 
 
 def _without_numbering(
-    rows: Sequence[Sequence[str]], names: Sequence[str], numeric: list[int], known: Sequence[str] | None, path: Path
+    rows: Sequence[Sequence[str]],
+    names: Sequence[str],
+    numeric: list[int],
+    known: Sequence[str] | None,
+    notes: list[str],
 ) -> list[int]:
-    """The numeric columns without a first one that numbers the rows; notices name it, and the others left out."""
+    """The numeric columns without a first one that numbers the rows; notes name it, and the others left out."""
     shown = [" ".join(name.split()) or f"number {index}" for index, name in enumerate(names)]
     first, chosen = [row[0] for row in rows], numeric
     dated = 0 not in numeric and any(map(is_date, first)) and all(is_missing(cell) or is_date(cell) for cell in first)
     is_known = known is not None and (names[0] in known or len(known) == len(numeric))
     if len(numeric) > 1 and numeric[0] == 0 and not is_known and is_numbering(first):
         chosen = numeric[1:]
-        notice(f"{path}: column {shown[0]} numbers the rows and is not modelled; name it in data.columns to model it")
+        notes.append(f"column {shown[0]} numbers the rows and is not modelled; name it in data.columns to model it")
     if dated:
-        notice(f"{path}: column {shown[0]} has dates and is not modelled")
+        notes.append(f"column {shown[0]} has dates and is not modelled")
         if all(cell[:4].isdecimal() for cell in first) and first != sorted(first):
-            notice(f"{path}: the dates do not rise; the rows are read in the order of the file: sort them by time")
+            notes.append("the dates do not rise; the rows are read in the order of the file: sort them by time")
     if others := [shown[index] for index in range(dated, len(names)) if index not in numeric]:
-        notice(f"{path}: {counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
+        notes.append(f"{counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
     return chosen
 
 
@@ -196,7 +210,7 @@ def _read_array(path: Path, columns: Columns, known: Sequence[str] | None) -> _R
             f"{path}, row {row}, column {names[chosen[column]]}: the value is {values[row, column]}; mend it, or remove"
             " the row"
         )
-    return found, values, "row", range(len(values))
+    return _Read(found, values, "row", range(len(values)), [])
 
 
 def _load(path: Path) -> npt.NDArray[Any]:
@@ -241,25 +255,23 @@ _RULES: dict[Missing, tuple[Callable[[Array], Array], str]] = {
 """For each rule how values are read, and what is said."""
 
 
-def _without_gaps(
-    values: Array, missing: Missing | None, path: Path, names: Sequence[str], place: str, places: Sequence[int]
-) -> Array:
+def _without_gaps(read: _Read, missing: Missing | None, path: Path) -> Array:
     """Values without missing ones, by a rule; raises UserError where there is none, or the rule leaves nothing."""
-    gaps = np.isnan(values)
+    values, gaps = read.values, np.isnan(read.values)
     if not gaps.any():
         return values
     parts = []
-    for name, column in zip(names, gaps.T, strict=True):
-        if rows := np.asarray(places)[column].tolist():
-            parts.append(f"column {name} at {place}{'s' * (len(rows) > 1)} {in_ranges(rows)}")
+    for name, column in zip(read.names, gaps.T, strict=True):
+        if rows := np.asarray(read.places)[column].tolist():
+            parts.append(f"column {name} at {read.place}{'s' * (len(rows) > 1)} {in_ranges(rows)}")
     found = one_line(f"{path}: {counted(int(gaps.sum()), 'value')} missing ({'; '.join(parts)})")
     if missing is None:
         raise UserError(f"{found}; fill them in, remove the rows, or add --missing interpolate, previous, drop or mask")
     if gaps.all(axis=0).any() or (missing in ("drop", "mask") and gaps.any(axis=1).all()):
         raise UserError(f"{found}: nothing would be left; leave the column out of data.columns")
     rule, what = _RULES[missing]
-    read = rule(values)
-    if missing == "previous" and np.isnan(read).any():
+    values = rule(values)
+    if missing == "previous" and np.isnan(values).any():
         raise UserError(f"{found}: no value stands before the first; use --missing interpolate, drop or mask")
     notice(f"{found}: {what}")
-    return read
+    return values
