@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from elman.data import numbers
 from elman.data.lines import lines_of
 from elman.data.text.utf8 import decode, read_bytes
 from elman.errors import UserError
@@ -38,8 +39,8 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
+    value = numbers.number(text, ".", grouped=False)
+    if value is None or not math.isfinite(value):
         raise ValueError(text)
     return value
 
