@@ -31,6 +31,7 @@ def written(path, data):
         ("comma.txt", "1;1,3;2,5\n2;1,4;2,6\n", "series", {"series", "text"}),
         ("dated.txt", "2020-01-01\t1,5\n2020-01-02\t2\n", "series", {"series", "text", "pairs", "tags"}),
         ("one-wrong.csv", "a,b\n" + "1,2\n" * 20 + "3\n", "series", {"series", "text"}),
+        ("titled.csv", "Station: A\nday,x\n" + "monday,1.5\n" * 30, "series", {"series", "text"}),
         ("one-word.txt", "a b\n" + "1 2\n" * 20 + "3 x\n", "series", {"series", "text", "tags"}),
         ("cells.csv", "a,b\n" + '1,"two\nlines"\n' * 9000, "series", {"series", "text"}),
         ("dates.csv", "day,note\n2020-01-01,a\n2020-01-02,b\n", "text", {"series", "text"}),

@@ -24,6 +24,16 @@ def test_a_quoted_cell_may_have_lines(mark, end):
     assert [row for _, row in rows] == [["a", "b"], [f"1{end}2", 'x "y"'], ["3", "4"]]
 
 
+def test_a_first_line_may_name_the_delimiter(tmp_path):
+    assert rows_of("sep=|\r\na;b|c\r\n1|2\r\n", "a") == [(2, ["a;b", "c"]), (3, ["1", "2"])]
+    for blank in ("sep=;\n", "\n", ",,\n\n"):
+        with pytest.raises(UserError, match="a: the file is empty"):
+            rows_of(blank, "a")
+    (tmp_path / "a.csv").write_text("sep=;\nx;y\n1,5;2\n1,75;3\n")
+    assert look(tmp_path / "a.csv").kind == "series"
+    assert read_table(tmp_path / "a.csv").values.tolist() == [[1.5, 2], [1.75, 3]]
+
+
 def test_marks_between_tabs_belong_to_the_text_unless_all_are_of_a_spreadsheet():
     rows = ['1\t"The cat."', '2\t"The cat," he said.', '3\tThe "old" lamp.']
     assert cells("\n".join(rows)) == [row.split("\t") for row in rows]

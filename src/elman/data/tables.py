@@ -5,6 +5,7 @@ A quoted cell may hold line breaks, delimiters and doubled quotation marks, as i
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -14,6 +15,9 @@ from elman.errors import UserError
 
 Row: TypeAlias = tuple[int, list[str]]
 """The number of the first line of a row, and its cells."""
+
+_SEPARATOR = re.compile(r"sep=(.)(?=[\r\n])", re.IGNORECASE)
+"""What a spreadsheet may write in a line before the header: the delimiter."""
 
 _LONGEST_HEADER = 100
 """Lines that a header has at most."""
@@ -43,19 +47,24 @@ def rows_of(
     `cut`: the text is the beginning of a file, and reading ends without an error before a quotation that is not closed.
 
     Between tabs cells are quoted only where all quotation marks can be read so; otherwise every mark belongs to the
-    text. Raises UserError, which ends with `advice`, where the text is blank, and where between other delimiters a
+    text. Raises UserError, which ends with `advice`, where all cells are blank, and where between other delimiters a
     quotation mark is wrong.
     """
+    empty = UserError(f"{name}: the file is empty; {advice}")
     if not text.strip():
-        raise UserError(f"{name}: the file is empty; {advice}")
+        raise empty
     delimiter = delimiter_of(first_row(text))
+    if named_first := _SEPARATOR.match(text):
+        delimiter, text = named_first[1], text[named_first.end() :]
     if delimiter is None:
         rows = [(number, line.split()) for number, line in enumerate(lines_of(text), start=1)]
     elif delimiter == "\t":
         rows = _between_tabs(text, name, cut=cut)
     else:
         rows = list(_as_csv(text, name, delimiter, cut=cut))
-    return [(number, cells) for number, cells in rows if any(cell.strip() for cell in cells)]
+    if rows := [(number, cells) for number, cells in rows if any(cell.strip() for cell in cells)]:
+        return rows
+    raise empty
 
 
 def first_row(text: str) -> str:

@@ -197,6 +197,7 @@ def test_arrays_are_read_by_column(tmp_path, suffix):
         ("x\n1\n\n\n2\nnan\n", None, ["column x at line 6", "1 value missing"]),
         ("x,y\n1,2\n3,\n", None, ["column y at line 3", "1 value missing"]),
         ("x,y\n1,2\n3,abc\n", None, ["line 3", "column y", "'abc'"]),
+        ("n,x\n1,a\n2,b\n3,c\n", None, ["no column of values is left: column n numbers the rows", "data.columns"]),
         ("x,y\n1,2\n3,1_5\n", None, ["line 3", "column y", "'1_5' is not a finite number"]),
         ("1,5\n1,1_5\n", None, ["line 2", "column 1", "'1_5' is not a finite number"]),
         ("inf\n2\n", None, ["line 1", "column 0", "'inf' is not a finite number"]),

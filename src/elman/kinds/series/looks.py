@@ -31,7 +31,7 @@ def _is_table(suffix: str, lines: Sequence[str]) -> bool:
 
     A row that does not fit is for the reader of series to name: a damaged table is no prose.
     """
-    return any(_are_numbers(suffix, lines, delimiter(line)) for line in lines[:2])
+    return any(_are_numbers(suffix, lines, delimiter(line)) for line in (*lines[:2], *lines[len(lines) // 2 :][:1]))
 
 
 def _are_numbers(suffix: str, lines: Sequence[str], mark: str | None) -> bool:

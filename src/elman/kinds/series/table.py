@@ -78,6 +78,8 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         if not chosen:
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
         chosen = _without_numbering([row for _, row in body], names, chosen, known, notes)
+        if not chosen:
+            raise UserError(f"{path}: no column of values is left: {'; '.join(notes)}")
     else:
         chosen = [_index(column, names, path) for column in columns]
     found = _names(path, names, chosen)
@@ -162,7 +164,7 @@ def _without_numbering(
     first, chosen = [row[0] for row in rows], numeric
     dated = 0 not in numeric and any(map(is_date, first)) and all(is_missing(cell) or is_date(cell) for cell in first)
     is_known = known is not None and (names[0] in known or len(known) == len(numeric))
-    if len(numeric) > 1 and numeric[0] == 0 and not is_known and is_numbering(first):
+    if len(names) > 1 and numeric[0] == 0 and not is_known and is_numbering(first):
         chosen = numeric[1:]
         notes.append(f"column {shown[0]} numbers the rows and is not modelled; name it in data.columns to model it")
     if dated:
