@@ -262,6 +262,9 @@ def test_folder_of_splits(tmp_path):
         write(tmp_path / f"{split}.csv", "x\n" + "".join(f"{i}\n" for i in range(size)))
     corpus = open_series(tmp_path, SeriesOptions())
     assert [len(split.values) for split in corpus.splits.values()] == [6, 3, 2]
+    for split, size in {"train": 6, "valid": 3, "test": 2}.items():
+        write(tmp_path / f"{split}.csv", "n,x\n" + "".join(f"{i},{i}.5\n" for i in range(size)))
+    assert open_series(tmp_path, SeriesOptions()).names == ("x",)
     (tmp_path / "test.csv").unlink()
     with pytest.raises(UserError, match="test split"):
         open_series(tmp_path, SeriesOptions())

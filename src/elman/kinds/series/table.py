@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.archives import read_npy, read_npz
-from elman.data.numbers import decimal_marks, in_ranges, is_date, is_missing, is_numbering, number
+from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_missing, is_numbering, number
 from elman.data.tables import first_row, rows_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
@@ -44,7 +44,7 @@ def read_table(
     found = read(path, columns, known)
     values = _without_gaps(found, missing, path)
     for note in found.notes:
-        notice(f"{path}: {note}")
+        notice(one_line(f"{path}: {note}"))
     return Table(found.names, values)
 
 
@@ -163,13 +163,15 @@ def _without_numbering(
     shown = [" ".join(name.split()) or f"number {index}" for index, name in enumerate(names)]
     first, chosen = [row[0] for row in rows], numeric
     dated = 0 not in numeric and any(map(is_date, first)) and all(is_missing(cell) or is_date(cell) for cell in first)
+    rest = known is not None and len(rows) < FEWEST and [names[index] for index in numeric[1:]] == list(known)
     is_known = known is not None and (names[0] in known or len(known) == len(numeric))
-    if len(names) > 1 and numeric[0] == 0 and not is_known and is_numbering(first):
+    if len(names) > 1 and numeric[0] == 0 and not is_known and (rest or is_numbering(first)):
         chosen = numeric[1:]
         notes.append(f"column {shown[0]} numbers the rows and is not modelled; name it in data.columns to model it")
     if dated:
         notes.append(f"column {shown[0]} has dates and is not modelled")
-        if all(cell[:4].isdecimal() for cell in first) and first != sorted(first):
+        alike = all(cell[:4].isdecimal() and len(cell) == len(first[0]) for cell in first)
+        if alike and first != sorted(first):
             notes.append("the dates do not rise; the rows are read in the order of the file: sort them by time")
     if others := [shown[index] for index in range(dated, len(names)) if index not in numeric]:
         notes.append(f"{counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
