@@ -44,6 +44,13 @@ def test_references_are_read_by_utterance():
         (lambda: read_tsv(["u1\t1\ta", "u1\ta"], "n"), "n:2: 0 scores, but the first row has 1"),
         (lambda: read_kaldi(["u1 to be"], [], "n"), "n:1: expected a key such as utterance-1"),
         (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2 1"])], "n"), "ac: no cost of u1-1, which n:1 has"),
+        (
+            lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-1 10.5", "u1-2 9.0", "u1-1 99"])], "n"),
+            "ac:3: u1-1 appears twice; every hypothesis has one cost",
+        ),
+        (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-1 1_5"])], "n"), "ac:1: expected a key and a number"),
+        (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-1 1,5"])], "n"), "ac:1: expected a key and a number"),
+        (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-1 1,500"])], "n"), "ac:1: expected a key and a number"),
         (lambda: read_kaldi(["u1-1 to"], [("ac", ["u1-2"])], "n"), "ac:1: expected a key and a number"),
         (lambda: read_references(["u1 a", "u1 b"], "r"), "r:2: u1 appears twice"),
         (lambda: read_references(["u1", "u2 "], "r"), "r: no reference has a word"),

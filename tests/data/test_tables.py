@@ -24,6 +24,16 @@ def test_a_quoted_cell_may_have_lines(mark, end):
     assert [row for _, row in rows] == [["a", "b"], [f"1{end}2", 'x "y"'], ["3", "4"]]
 
 
+def test_a_first_line_may_name_the_delimiter(tmp_path):
+    assert rows_of("sep=|\r\na;b|c\r\n1|2\r\n", "a") == [(2, ["a;b", "c"]), (3, ["1", "2"])]
+    for blank in ("sep=;\n", "\n", ",,\n\n"):
+        with pytest.raises(UserError, match="a: the file is empty"):
+            rows_of(blank, "a")
+    (tmp_path / "a.csv").write_text("sep=;\nx;y\n1,5;2\n1,75;3\n")
+    assert look(tmp_path / "a.csv").kind == "series"
+    assert read_table(tmp_path / "a.csv").values.tolist() == [[1.5, 2], [1.75, 3]]
+
+
 def test_marks_between_tabs_belong_to_the_text_unless_all_are_of_a_spreadsheet():
     rows = ['1\t"The cat."', '2\t"The cat," he said.', '3\tThe "old" lamp.']
     assert cells("\n".join(rows)) == [row.split("\t") for row in rows]
@@ -39,8 +49,9 @@ def test_a_series_with_quoted_lines(tmp_path):
     path.write_text("\n".join(['"the\nday",value,note', *rows]) + "\n")
     assert look(path).kind == "series"
     table = read_table(path)
-    assert table.names == ("the\nday", "value")
-    assert np.array_equal(table.values[:, 1], np.arange(40) / 8)
+    assert table.names == ("value",)
+    assert np.array_equal(table.values[:, 0], np.arange(40) / 8)
+    assert read_table(path, ("the\nday",)).values.ravel().tolist() == list(range(40))
     path.write_text(path.read_text() + "41,x,y\n")
     with pytest.raises(UserError, match=f"line {len(path.read_text().split(chr(10))) - 1}, column value"):
         read_table(path)
@@ -51,3 +62,9 @@ def test_stimuli_and_minimal_pairs(tmp_path):
     assert found == [(3, "The cat sees it.", {"item number": "1"}, ())]
     (tmp_path / "a.tsv").write_text('good\tbad\n"Yes," he says.\t"Yes," he say.\n"He\x0bsees it."\t"He see it."\n')
     assert [pair.good for pair in read_pair_table(tmp_path / "a.tsv")] == ['"Yes," he says.', '"He\x0bsees it."']
+
+
+def test_a_cell_that_is_one_quotation_keeps_its_marks_where_its_neighbours_do():
+    sentences = ['"The cat sees the dog."', '"The cat," said the teacher.', 'The "old" lamp.', '"The cat" sees "it."']
+    table = "item\tsentence\n" + "".join(f"{n}\t{one}\n" for n, one in enumerate(sentences, start=1))
+    assert [one.text for one in read_stimuli(table, "a.tsv", "sentence")] == sentences

@@ -62,6 +62,11 @@ class PairsOptions:
     unconstrained: bool = False
 
 
+@group("Series", 8, of=EvaluationOptions(), names=("missing",))
+class SeriesOptions:
+    """How gaps in a series are read."""
+
+
 @group("Trees", 7, of=EvaluationOptions(), names=("search",))
 class TreesOptions:
     """How a parser searches."""
@@ -79,6 +84,7 @@ def evaluate(
     mixture: MixtureOptions = MixtureOptions(),
     pairs: PairsOptions = PairsOptions(),
     trees: TreesOptions = TreesOptions(),
+    series: SeriesOptions = SeriesOptions(),
     common: Common = Common(),
 ) -> None:
     """Perplexity of a split (of music: nats per step), every token counted once.
@@ -96,12 +102,12 @@ def evaluate(
     streams = None if split.streams == 1 else split.streams
     constrained = False if pairs.unconstrained else None
     how = EvaluationOptions(split=split.split, data=split.data, streams=streams, constrained=constrained)
-    how = record_of(how, text, pairs, trees)
+    how = record_of(how, text, pairs, trees, series)
     if not ensemble.ensemble:
         refuse(given(ensemble), "belongs to --ensemble; add it")
     elif not mixture.mix:
-        refuse([*given(pairs), *given(trees)], "does not belong to --ensemble; leave it out")
-    mixture.refuse_with([*given(pairs), *given(trees)])
+        refuse([*given(pairs), *given(trees), *given(series)], "does not belong to --ensemble; leave it out")
+    mixture.refuse_with([*given(pairs), *given(trees), *given(series)])
     adaptation.check()
     if adaptation.method == "mc-dropout" and (ensemble.ensemble or mixture.mix):
         raise UserError("--method mc-dropout is of one network; leave out --ensemble and --mix")

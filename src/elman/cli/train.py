@@ -29,6 +29,7 @@ from elman.errors import Diverged, UserError, command
 from elman.evaluation.result import Result
 from elman.formats import read_json
 from elman.jobs import ENDING, handling, interrupt
+from elman.kinds.series.record import Missing
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +52,7 @@ def train(
     settings: Settable = (),
     seed: Whole | None = None,
     epochs: Positive | None = None,
+    missing: Missing | None = None,
     resume: bool = False,
     init: Annotated[Path | None, Parameter(metavar="RUN")] = None,
     minutes: AboveZero | None = None,
@@ -76,6 +78,7 @@ def train(
         out: the run folder (default: runs/NAME-OF-RECIPE, without a recipe runs/NAME-OF-DATA)
         seed: the same as --set seed=N
         epochs: the same as --set training.epochs=N: the number of all epochs, also of a run that is continued
+        missing: of series, the same as --set data.missing=RULE: interpolate, previous, drop or mask missing values
         resume: continue the run in --out, whose --baselines and --track are remembered; --epochs, and --set of
             rates, schedules and the like, may change it from there on
         init: start from the weights of another run, words matched by spelling
@@ -91,7 +94,7 @@ def train(
     from elman.tasks.open import entitled
     from elman.tasks.plan import Plan
 
-    given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
+    given = {"seed": seed, "training.epochs": epochs, "data.missing": missing, "training.precision": common.precision}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
     recipe, data = automatic.sources(recipe, data)
     device = own_device(common.place())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from elman.data import numbers
 from elman.data.lines import lines_of
 from elman.data.text.utf8 import decode, read_bytes
 from elman.errors import UserError
@@ -38,8 +39,8 @@ def _rows(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
+    value = numbers.number(text, ".", grouped=False)
+    if value is None or not math.isfinite(value):
         raise ValueError(text)
     return value
 
@@ -104,9 +105,12 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
         for number, line in _rows(rows):
             try:
                 key, cost = line.split()
-                table[key] = _finite(cost)
+                value = _finite(cost)
             except ValueError:
                 raise UserError(f"{Path(file)}:{number}: expected a key and a number, found {line!r}") from None
+            if key in table:
+                raise UserError(f"{Path(file)}:{number}: {key} appears twice; every hypothesis has one cost")
+            table[key] = value
     found, keys = [], set[str]()
     for number, line in _rows(lines):
         key, *words = line.split(maxsplit=1)

@@ -5,6 +5,7 @@ A quoted cell may hold line breaks, delimiters and doubled quotation marks, as i
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -14,6 +15,9 @@ from elman.errors import UserError
 
 Row: TypeAlias = tuple[int, list[str]]
 """The number of the first line of a row, and its cells."""
+
+_SEPARATOR = re.compile(r"sep=(.)(?=[\r\n])", re.IGNORECASE)
+"""What a spreadsheet may write in a line before the header: the delimiter."""
 
 _LONGEST_HEADER = 100
 """Lines that a header has at most."""
@@ -35,26 +39,35 @@ def rows_of(
     name: str | Path,
     advice: str = "give a table with a header",
     delimiter_of: Callable[[str], str | None] = _usual_delimiter,
+    *,
+    cut: bool = False,
 ) -> list[Row]:
     """The rows that are not blank; `delimiter_of` gives the delimiter by the first row, None is white space.
 
+    `cut`: the text is the beginning of a file, and reading ends without an error before a quotation that is not closed.
+
     Between tabs cells are quoted only where all quotation marks can be read so; otherwise every mark belongs to the
-    text. Raises UserError, which ends with `advice`, where the text is blank, and where between other delimiters a
+    text. Raises UserError, which ends with `advice`, where all cells are blank, and where between other delimiters a
     quotation mark is wrong.
     """
+    empty = UserError(f"{name}: the file is empty; {advice}")
     if not text.strip():
-        raise UserError(f"{name}: the file is empty; {advice}")
-    delimiter = delimiter_of(_first_row(text))
+        raise empty
+    delimiter = delimiter_of(first_row(text))
+    if named_first := _SEPARATOR.match(text):
+        delimiter, text = named_first[1], text[named_first.end() :]
     if delimiter is None:
         rows = [(number, line.split()) for number, line in enumerate(lines_of(text), start=1)]
     elif delimiter == "\t":
-        rows = _between_tabs(text, name)
+        rows = _between_tabs(text, name, cut=cut)
     else:
-        rows = list(_as_csv(text, name, delimiter))
-    return [(number, cells) for number, cells in rows if any(cell.strip() for cell in cells)]
+        rows = list(_as_csv(text, name, delimiter, cut=cut))
+    if rows := [(number, cells) for number, cells in rows if any(cell.strip() for cell in cells)]:
+        return rows
+    raise empty
 
 
-def _first_row(text: str) -> str:
+def first_row(text: str) -> str:
     """The first row that is not blank, of several lines where a quoted cell has them."""
     lines = [line for line in lines_of(text) if line.strip()]
     for size in range(1, min(len(lines), _LONGEST_HEADER) + 1):
@@ -63,12 +76,12 @@ def _first_row(text: str) -> str:
     return lines[0]
 
 
-def _between_tabs(text: str, name: str | Path) -> list[Row]:
+def _between_tabs(text: str, name: str | Path, *, cut: bool) -> list[Row]:
     plain = [(number, line.split("\t")) for number, line in enumerate(lines_of(text), start=1)]
     if '"' not in text:
         return plain
     try:
-        quoted = list(_as_csv(text, name, "\t"))
+        quoted = list(_as_csv(text, name, "\t", cut=cut))
     except UserError:
         return plain
     # A quotation that begins in one cell and ends in another one, of a later line, is none of a spreadsheet.
@@ -76,13 +89,15 @@ def _between_tabs(text: str, name: str | Path) -> list[Row]:
     return plain if any(across in cell for _, cells in quoted for cell in cells) else quoted
 
 
-def _as_csv(text: str, name: str | Path, delimiter: str) -> Iterator[Row]:
+def _as_csv(text: str, name: str | Path, delimiter: str, *, cut: bool) -> Iterator[Row]:
     reader, begin = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1
     try:
         for cells in reader:
             yield begin, cells
             begin = reader.line_num + 1
     except csv.Error as error:
+        if cut:
+            return
         raise UserError(
             f"{name}:{begin}: a quotation mark in a cell is not doubled, or never closed ({error}); quote cells as CSV"
         ) from None

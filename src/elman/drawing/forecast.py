@@ -12,15 +12,15 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
     Attributes:
         column: its name.
         first: the number of the first step shown, within its split.
-        truth: [n].
-        one_step: the mean of each step given all steps before it, [n].
+        truth: [n]; None where a value is missing.
+        one_step: the mean of each step given all steps before it, [n]; None where a value is missing.
         low, middle, high: the .1, .5 and .9 quantiles of free continuations, [m].
     """
 
     column: str
     first: int
-    truth: list[float]
-    one_step: list[float]
+    truth: list[float | None]
+    one_step: list[float | None]
     low: list[float]
     middle: list[float]
     high: list[float]
@@ -35,13 +35,16 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
 
     def draw(self, name: str, title: str) -> Markup:
         """An `<svg>`; `name` must be unique within the page."""
+        import numpy as np
+
         from elman.drawing.style import INK, MUTED, SERIES, canvas, label, svg  # matplotlib, for pages alone
 
         figure, axes = canvas("wide")
         end = self.first + len(self.truth)
         steps, free = range(self.first, end), range(end - len(self.middle), end)
-        axes.plot(steps, self.truth, color=INK, linewidth=1.2, label="series")
-        axes.plot(steps, self.one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
+        truth, one_step = (np.array(part, np.float64) for part in (self.truth, self.one_step))
+        axes.plot(steps, truth, color=INK, linewidth=1.2, label="series")
+        axes.plot(steps, one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
         axes.fill_between(free, self.low, self.high, color=SERIES[1], alpha=0.25, linewidth=0)
         axes.plot(free, self.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
         label(axes, "step", "")

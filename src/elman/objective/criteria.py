@@ -52,7 +52,7 @@ class Mean(Criterion, frozen=True, tag="mean"):
         """The mean, and each NLL."""
         batch, counted = seen.batch, seen.counted
         count = counted.sum() if batch.whole is None else batch.whole.counted.to(counted.dtype)
-        return seen.model.output.nll(seen.contexts, batch.targets, counted * (1.0 / count))
+        return seen.model.output.nll(seen.contexts, batch.targets, counted * (1.0 / count.clamp(min=1)))
 
 
 class Sum(Criterion, frozen=True, tag="sum"):

@@ -32,6 +32,8 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
         unknown_as_unk: read unknown words as <unk>, also with a model that reads spelling.
         beam: of pairs, hypotheses kept at every step; 1 is greedy search (default: as the recipe says).
         constrained: of pairs, search among trees alone; None: as the recipe says.
+        missing: of series, what becomes of missing values: interpolate, previous, drop (the row) or mask (not counted)
+            (default: as the recipe says).
         search: of parsers, chart, or greedy, which is faster and worse (default: as the recipe says).
     """
 
@@ -43,6 +45,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
     unknown_as_unk: bool = False
     beam: Annotated[int, Meta(ge=1)] | None = None
     constrained: bool | None = None
+    missing: Literal["interpolate", "previous", "drop", "mask"] | None = None
     search: Literal["chart", "greedy"] | None = None
 
     def __post_init__(self) -> None:

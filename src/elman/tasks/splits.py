@@ -44,9 +44,13 @@ class SplitRun(Run):
         self, corpus: Any, split: Any, options: EvaluationOptions = DEFAULT, advance: Advance = None
     ) -> Result: ...
 
+    def asked(self, options: EvaluationOptions) -> Any:
+        """The data that an evaluation asks for."""
+        return self.corpus(options.data)
+
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         options.require(self.kind, *self.allowed)
-        corpus = self.corpus(options.data)
+        corpus = self.asked(options)
         result = self.result(corpus, corpus.split(options.split), options, advance)
         return msgspec.structs.replace(result, data=corpus.source)
 

@@ -14,7 +14,7 @@ from elman.data import by_length as batches
 from elman.data.by_length import by_length, shuffled
 from elman.errors import UserError
 from elman.kinds.pairs.corpus import open_pairs, say_held_out
-from elman.kinds.pairs.files import RawPair, cut
+from elman.kinds.pairs.files import RawPair, cut, read_pairs
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.symbols import PairSymbols
 
@@ -310,3 +310,16 @@ def test_recipes_name_what_is_wrong():
     assert recipe.data.languages == ("ja", "en")
     with pytest.raises(UserError, match="needs the endings of the two files"):
         config.parse_recipe({**base, "data": {"kind": "pairs", "form": "parallel"}}, "r")
+
+
+def test_quoted_cells_of_several_lines(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text('one\teins\n"two\nand three"\tzwei und drei\n"""four"""\t"vier\nund"\n')
+    options = PairOptions(form="tsv")
+    pairs, _ = read_pairs((path,), options)
+    assert pairs == [("one", "eins"), ("two and three", "zwei und drei"), ('"four"', "vier und")]
+    path.write_text('"one"\t"eins"\n"two"\tzwei\n')
+    assert read_pairs((path,), options)[0] == [('"one"', '"eins"'), ('"two"', "zwei")]
+    path.write_text('"one"\teins\n"two\n')
+    with pytest.raises(UserError, match=":2: no tab"):
+        read_pairs((path,), options)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from elman.data.kinds import look
 from elman.errors import UserError
 from elman.kinds.series.corpus import SeriesTrainingWindows, SeriesWindows, open_series
 from elman.kinds.series.record import SeriesOptions
@@ -33,23 +34,145 @@ def test_only_numeric_columns_are_read_by_default(tmp_path):
 
 
 def test_columns_that_are_left_out_are_named(tmp_path, capsys):
-    path = write(tmp_path / "a.csv", "day;price;volume\n1 May;1,5;7\n2 May;2,5;8\n")
+    path = write(tmp_path / "a.csv", "where;note;volume\nhere;a;7\nthere;b;8\n")
     assert read_table(path).names == ("volume",)
-    assert f"{path}: 2 columns without numbers left out: day, price" in capsys.readouterr().err
+    assert f"{path}: 2 columns without numbers left out: where, note" in capsys.readouterr().err
     read_table(path, ("volume",))
     assert not capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["1,5;2,5\n1,6;2,7\n", "1,5\t2\n1,6\t2,7\n", "a;b\n1,5;2,5\n"])
-def test_decimal_commas_are_no_delimiters(tmp_path, text):
-    with pytest.raises(UserError, match=r"no numeric column; the columns are .*; write decimal points, not commas"):
-        read_table(write(tmp_path / "a.csv", text), None)
+@pytest.mark.parametrize(
+    ("text", "names", "values"),
+    [
+        ("1,5;2,5\n1,6;2,7\n", "01", [[1.5, 2.5], [1.6, 2.7]]),
+        ("1,5\t2\n1,6\t2,7\n", "01", [[1.5, 2], [1.6, 2.7]]),
+        ("1,5  2\n1,6  2,7\n", "01", [[1.5, 2], [1.6, 2.7]]),
+        ("a;b\n1,5;2,5\n", "ab", [[1.5, 2.5]]),
+        ("1;1,3;2,5\n2;1,4;2,6\n3;-,5;\u22121e-3\n", "12", [[1.3, 2.5], [1.4, 2.6], [-0.5, -0.001]]),
+        ("a;b\n1,5;2.5\n1,25;2.25\n", "ab", [[1.5, 2.5], [1.25, 2.25]]),
+        ("a;b\n1,234;5\n2,345;6\n", "ab", [[1.234, 5], [2.345, 6]]),
+        ('a,b\n"1,234",2.5\n"12,345",3.25\n', "ab", [[1234, 2.5], [12345, 3.25]]),
+        ("a;b\n1.234,5;1 234\n12,5;1 235\n", "ab", [[1234.5, 1234], [12.5, 1235]]),
+        ('a,b\n"1,234.5",2\n12,3\n', "ab", [[1234.5, 2], [12, 3]]),
+        ("a;b\n1,234;2.5\n2,345;3.5\n", "ab", [[1234, 2.5], [2345, 3.5]]),
+    ],
+)
+def test_the_decimal_mark_is_decided_by_the_column(tmp_path, text, names, values):
+    table = read_table(write(tmp_path / "a.csv", text))
+    assert table.names == tuple(names)
+    np.testing.assert_array_equal(table.values, values)
+
+
+@pytest.mark.parametrize("text", ['a,b\n"1,234",2\n"2,345",3\n', "a\tb\n1,234\t5\n", "a;b\n1,5;1.234\n2,5;1.235\n"])
+def test_numbers_that_nothing_decides_are_refused(tmp_path, text):
+    with pytest.raises(UserError, match=r"column .: 1.234 may be 1234 or 1.234|may be 1.234 or 1234; write decimal"):
+        read_table(write(tmp_path / "a.csv", text))
+
+
+def test_a_spreadsheet_with_a_mark_dates_and_decimal_commas(tmp_path, capsys):
+    """As a spreadsheet writes it where the comma is the decimal mark: its values are read, its dates are not."""
+    expected = np.round(np.sin(np.arange(60) / 7), 4)
+    rows = [f"2020-{1 + n // 28:02}-{1 + n % 28:02};{value:.4f}".replace(".", ",") for n, value in enumerate(expected)]
+    path = tmp_path / "a.csv"
+    path.write_bytes("\r\n".join(["\ufeffdatum;wert", *rows, ""]).encode())
+    assert look(path).kind == "series"
+    table = read_table(path)
+    assert table.names == ("wert",)
+    np.testing.assert_array_equal(table.values[:, 0], expected)
+    said = capsys.readouterr().err
+    assert "column datum has dates and is not modelled" in said
+    assert "commas are decimal marks in column wert" in said
+    assert "rise" not in said
+    path.write_text("\n".join(["datum;wert", *reversed(rows)]))
+    read_table(path)
+    assert "the dates do not rise" in capsys.readouterr().err
+
+
+def test_names_may_be_dates(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "2020Q1;2020Q2\n1;4\n3;2\n"))
+    assert table.names == ("2020Q1", "2020Q2")
+    assert read_table(write(tmp_path / "a.csv", "2020Q1;2\n2020Q2;4\n")).names == ("1",)
+
+
+@pytest.mark.parametrize("first", ["0 1 2 3", "10 20 30 40", "0.1 0.2 0.3 0.4", "20200130 20200131 20200201 20200203"])
+def test_a_first_column_that_numbers_the_rows_is_not_modelled(tmp_path, capsys, first):
+    path = write(tmp_path / "a.csv", "n,x\n" + "".join(f"{n},{n[-1]}.5\n" for n in first.split()))
+    assert read_table(path).names == ("x",)
+    assert "column n numbers the rows and is not modelled; name it in data.columns" in capsys.readouterr().err
+    assert read_table(path, ("n", "x")).names == ("n", "x")
+    assert read_table(path, known=("n", "x")).names == ("n", "x")
+    assert read_table(path, known=("x",)).names == ("x",)
+
+
+@pytest.mark.parametrize("first", ["0 1 3 7", "3 2 1 0", "1 1 2 3"])
+def test_other_first_columns_are_modelled(tmp_path, first):
+    path = write(tmp_path / "a.csv", "n,x\n" + "".join(f"{n},{n[-1]}.5\n" for n in first.split()))
+    assert read_table(path).names == ("n", "x")
+    alone = write(tmp_path / "b.csv", "n\n" + "\n".join(first.split()))
+    assert read_table(alone).names == ("n",)
+
+
+GAPS = "t,x,y\na,,1\nb,2,1\nc,NA,\nd,8,2\ne,9,\nf,?,\n"
+
+
+def test_every_missing_value_is_named(tmp_path):
+    path = write(tmp_path / "a.csv", GAPS)
+    with pytest.raises(UserError) as error:
+        read_table(path)
+    assert str(error.value) == (
+        f"{path}: 6 values missing (column x at lines 2, 4, 7; column y at lines 4, 6 to 7); fill them in, remove the"
+        " rows, or add --missing interpolate, previous, drop or mask"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "values"),
+    [
+        ("interpolate", [[2, 1], [2, 1], [5, 1.5], [8, 2], [9, 2], [9, 2]]),
+        ("drop", [[2, 1], [8, 2]]),
+        ("mask", [[np.nan, 1], [2, 1], [np.nan, np.nan], [8, 2], [9, np.nan], [np.nan, np.nan]]),
+    ],
+)
+def test_missing_values_by_a_rule(tmp_path, capsys, rule, values):
+    path = write(tmp_path / "a.csv", GAPS)
+    np.testing.assert_array_equal(read_table(path, missing=rule).values, values)
+    assert "6 values missing (column x at lines 2, 4, 7; column y" in capsys.readouterr().err
+
+
+def test_the_value_before_may_be_lacking(tmp_path):
+    path = write(tmp_path / "a.csv", GAPS)
+    with pytest.raises(UserError, match="no value stands before the first; use --missing interpolate"):
+        read_table(path, missing="previous")
+    write(path, GAPS.replace("a,,", "a,4,"))
+    found = read_table(path, missing="previous").values
+    np.testing.assert_array_equal(found, [[4, 1], [2, 1], [2, 1], [8, 2], [9, 2], [9, 2]])
+    np.save(tmp_path / "a.npy", np.array([1.0, np.nan, 3.0]))
+    np.testing.assert_array_equal(read_table(tmp_path / "a.npy", missing="interpolate").values[:, 0], [1, 2, 3])
+
+
+def test_masked_steps_are_targets_of_no_window():
+    values = VALUES.copy()
+    values[3, 0] = values[9] = np.nan
+    first = np.array([-1.0, -2.0])
+    read = values.copy()
+    read[3, 0], read[9] = values[2, 0], values[8]
+    training = SeriesTrainingWindows(values, first, 2, 4)
+    batches = [training.batch(span) for span in training.spans(0)]
+    inputs, targets, mask = (
+        np.concatenate([getattr(one, part).numpy() for one in batches]) for part in ("inputs", "targets", "mask")
+    )
+    np.testing.assert_array_equal(inputs[1:, 0], read[: len(inputs) - 1])
+    np.testing.assert_array_equal(targets[:, 0], read[: len(targets)])
+    assert np.flatnonzero(~mask[:, 0]).tolist() == [3]
+    evaluation = SeriesWindows(values, first, length=6)
+    seen = [place for batch, where in evaluation for place in where[batch.mask].tolist()]
+    assert seen == [n for n in range(len(values)) if n not in (3, 9)]
 
 
 @pytest.mark.parametrize("missing", ["", "NA"])
 def test_a_column_whose_first_value_is_missing_is_not_left_out(tmp_path, missing):
     path = write(tmp_path / "a.csv", f"price,change\n1,{missing}\n2,1\n")
-    with pytest.raises(UserError, match="line 2, column change: the value is missing"):
+    with pytest.raises(UserError, match=r"1 value missing \(column change at line 2\)"):
         read_table(path)
 
 
@@ -71,15 +194,20 @@ def test_arrays_are_read_by_column(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("text", "columns", "telling"),
     [
-        ("x\n1\n\n\n2\nnan\n", None, ["line 6", "column x", "missing"]),
-        ("x,y\n1,2\n3,\n", None, ["line 3", "column y", "missing"]),
+        ("x\n1\n\n\n2\nnan\n", None, ["column x at line 6", "1 value missing"]),
+        ("x,y\n1,2\n3,\n", None, ["column y at line 3", "1 value missing"]),
         ("x,y\n1,2\n3,abc\n", None, ["line 3", "column y", "'abc'"]),
+        ("n,x\n1,a\n2,b\n3,c\n", None, ["no column of values is left: column n numbers the rows", "data.columns"]),
+        ("x,y\n1,2\n3,1_5\n", None, ["line 3", "column y", "'1_5' is not a finite number"]),
+        ("1,5\n1,1_5\n", None, ["line 2", "column 1", "'1_5' is not a finite number"]),
+        ("inf\n2\n", None, ["line 1", "column 0", "'inf' is not a finite number"]),
+        ("x;y\n1,5;1\n2.5;2\n", None, ["line 3", "column x", "not a finite number with a comma as decimal mark"]),
         ("x,y\n1,2\n3,inf\n", None, ["line 3", "column y", "inf"]),
         ("x,y\n1,2\n3\n", None, ["line 3", "1 columns"]),
         ("x,y\n1,2\n", ("z",), ["data.columns", "'z'", "x, y"]),
         ("x,y\n1,2\n", (2,), ["data.columns", "2", "x, y"]),
         ("x\n", None, ["header"]),
-        ("1,NA\n2,3\n", None, ["line 1", "column 1", "missing"]),
+        ("1,NA\n2,3\n", None, ["column 1 at line 1", "1 value missing"]),
         ("x,x\n1,2\n", None, ["two of the columns", "'x'"]),
         ("x,y\n1,2\n", (0, "x"), ["two of the columns", "'x'"]),
         (f"x,y\n{'1' * 200_000},2\n", None, [":2: ", "field larger than field limit"]),
@@ -98,7 +226,8 @@ def test_mistakes_in_tables(tmp_path, text, columns, telling):
 @pytest.mark.parametrize(
     ("array", "telling"),
     [
-        (np.array([1.0, np.nan]), "row 1"),
+        (np.array([1.0, np.nan]), "1 value missing (column 0 at row 1)"),
+        (np.array([1.0, np.inf]), "row 1, column 0: the value is inf"),
         (np.zeros((2, 2, 2)), "[2, 2, 2]"),
         (np.array(["a"]), "numbers"),
         (np.array([object()]), "plain arrays"),
@@ -133,6 +262,9 @@ def test_folder_of_splits(tmp_path):
         write(tmp_path / f"{split}.csv", "x\n" + "".join(f"{i}\n" for i in range(size)))
     corpus = open_series(tmp_path, SeriesOptions())
     assert [len(split.values) for split in corpus.splits.values()] == [6, 3, 2]
+    for split, size in {"train": 6, "valid": 3, "test": 2}.items():
+        write(tmp_path / f"{split}.csv", "n,x\n" + "".join(f"{i},{i}.5\n" for i in range(size)))
+    assert open_series(tmp_path, SeriesOptions()).names == ("x",)
     (tmp_path / "test.csv").unlink()
     with pytest.raises(UserError, match="test split"):
         open_series(tmp_path, SeriesOptions())

@@ -7,6 +7,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
+import torch
 
 import elman
 from elman import config
@@ -17,6 +18,7 @@ from elman.errors import UserError
 from elman.kinds.series.evaluation import autoregression, baseline_prediction, lagged, nrmse, persistence
 from elman.kinds.series.run import SeriesRun
 from elman.learning import checkpoint
+from elman.objective.loss import Objective
 from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
@@ -304,3 +306,119 @@ def test_a_baseline_has_the_normal_density_of_its_errors_in_training():
     assert found.mean.tolist() == [[4.0], [5.0]]
     expected = [-0.5 * (error**2 / 4 + math.log(2 * math.pi * 4)) for error in (1, 4)]
     assert found.log_density.tolist() == pytest.approx(expected)
+
+
+@pytest.fixture(scope="module")
+def gaps(tmp_path_factory):
+    """A table with missing values, and the same without the rows that have them."""
+    folder, missing = tmp_path_factory.mktemp("gaps"), {20, 21, 150, 333, *range(372, 378), 390}
+    rows = [f"{a!r};{b!r}".replace(".", ",") for a, b in wave().tolist()]
+    for name, kept in {"gaps": [], "whole": missing}.items():
+        lines = [row if n not in missing else f";{row.split(';')[1]}" for n, row in enumerate(rows) if n not in kept]
+        (folder / f"{name}.csv").write_text("\n".join(["sine;cosine", *lines]))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory, gaps):
+    out = tmp_path_factory.mktemp("runs") / "masked"
+    file = out.with_suffix(".toml")
+    file.write_text(config.dump_recipe(recipe()))
+    arguments = ["train", str(file), "--data", str(gaps / "gaps.csv"), "--out", str(out), "--set", "training.epochs=12"]
+    assert main([*arguments, "--missing", "mask", "--baselines", "--json"]) == 0
+    return out
+
+
+def test_missing_values_are_refused_without_a_rule_and_named(gaps, tmp_path, capsys):
+    file = tmp_path / "recipe.toml"
+    file.write_text(config.dump_recipe(recipe()))
+    line = refusal(capsys, "train", str(file), "--data", str(gaps / "gaps.csv"), "--out", str(tmp_path / "run"))
+    assert "11 values missing (column sine at lines 22 to 23, 152, 335, 374 to 379, 392); fill them in" in line
+    assert "--missing interpolate, previous, drop or mask" in line
+
+
+def test_a_run_remembers_its_rule_and_counts_no_masked_step(masked, capsys):
+    run = SeriesRun(masked)
+    assert run.recipe.data.missing == "mask"
+    assert 'missing = "mask"' in (masked / "recipe.toml").read_text()
+    assert run.corpus().symbols.mean[0] == pytest.approx(np.delete(wave()[:320], [20, 21, 150], axis=0)[:, 0].mean())
+    result = elman.evaluate(masked)
+    assert result.tokens == 40 - 7
+    assert result.nrmse < 0.8
+    values = run.corpus().split("test").values
+    log_probs = run.model.log_prob(*read_by_hand(run, values))[0].detach().double().ravel()
+    density = -math.fsum(log_probs[~np.isnan(values[:, 0])])
+    assert result.nll * result.tokens == pytest.approx(density, abs=1e-3)
+    assert main(["evaluate", str(masked), "--missing", "interpolate", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] == 40
+    assert main(["evaluate", str(masked), "--missing", "drop", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] < 40
+    forecast = json.loads((masked / "samples.json").read_text())[0]["figure"]
+    assert forecast["truth"][12:18] == [None] * 6
+    assert "Forecast of sine" in (masked / "report.html").read_text()
+
+
+def read_by_hand(run, values):
+    """Inputs, targets and the beginning: every step reads the last known value of each column."""
+    read, last = [], np.array(run.inputs.mean)
+    for row in values:
+        last = np.where(np.isnan(row), last, row)
+        read.append(last)
+    inputs = np.array([run.inputs.mean, *read[:-1]])
+    shaped = (torch.from_numpy(one).unsqueeze(1) for one in (inputs, np.array(read)))
+    return *shaped, run.model.begin(1)
+
+
+def test_a_masked_step_has_no_part_in_the_loss(gaps):
+    """The gradient of a window does not depend on what would have been read as the target of a masked step."""
+    task = open_task(recipe(missing="mask"), str(gaps / "gaps.csv"))
+    windows = task.windows(None)
+    batch = windows.batch(windows.spans(0)[2])
+    assert not batch.mask[:, 0].all()
+    hidden = batch.targets.clone()
+    hidden[~batch.mask] += 1000
+    model = SeriesRun.build(recipe(), task.inputs)
+    objective = Objective()
+    losses = []
+    for targets in (batch.targets, hidden):
+        trace, _ = model.eval().trace(batch.inputs, model.begin(4))
+        losses.append(objective.of_trace(model, trace, batch._replace(targets=targets)).objective)
+    assert losses[0].equal(losses[1])
+    none = objective.of_trace(model, trace, batch._replace(mask=batch.mask & False)).objective
+    assert none == 0
+
+
+def test_baselines_of_a_series_with_gaps():
+    """Persistence after a gap predicts the value before it; the gap itself is not counted."""
+    train = np.array([[0.0], [2.0], [np.nan], [4.0]])
+    found = baseline_prediction(persistence, train, 1, np.array([[5.0], [np.nan], [9.0]]), train)
+    assert found.mean.tolist() == [[4.0], [5.0]]
+    expected = [-0.5 * (error**2 / 4 + math.log(2 * math.pi * 4)) for error in (1, 4)]
+    assert found.log_density.tolist() == pytest.approx(expected)
+    series = np.array([1.0, 0.5, *np.zeros(60)])
+    for n in range(2, 62):
+        series[n] = 0.3 + 1.2 * series[n - 1] - 0.5 * series[n - 2]
+    holed = np.where(np.arange(62) == 9, np.nan, series)[:, None]
+    fitted = autoregression(holed, 2)
+    np.testing.assert_allclose(fitted(series[10:, None], series[:10, None]), series[10:, None], atol=1e-8)
+
+
+@pytest.mark.parametrize("command", [["evaluate", "--data"], ["forecast", "--from"]])
+def test_other_data_with_gaps(trained, gaps, capsys, command):
+    line = refusal(capsys, command[0], str(trained), command[1], str(gaps / "gaps.csv"))
+    assert "11 values missing" in line
+    for rule in ("interpolate", "mask"):
+        assert main([command[0], str(trained), command[1], str(gaps / "gaps.csv"), "--missing", rule, "--json"]) == 0
+    capsys.readouterr()
+
+
+def test_a_run_that_learnt_a_column_of_row_numbers_still_reads_it(tmp_path, monkeypatch):
+    path = tmp_path / "numbered.csv"
+    path.write_text("day,x\n" + "".join(f"{n},{value!r}\n" for n, value in enumerate(wave()[:, 0].tolist())))
+    with monkeypatch.context() as patch:
+        patch.setattr("elman.kinds.series.table.is_numbering", lambda _: False)
+        elman.train(recipe(), tmp_path / "run", data=path)
+    run = SeriesRun(tmp_path / "run")
+    assert run.inputs.names == ("day", "x")
+    assert run.table(path).shape == (400, 2)
+    assert run.evaluate().tokens == 40

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from elman.data.lines import lines_of
+from elman.data.tables import rows_of
 from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
@@ -144,8 +145,12 @@ def _lines(path: Path) -> list[str]:
 
 
 def _columns(path: Path) -> list[RawPair]:
-    pairs = []
-    for number, line in enumerate(_lines(path), start=1):
+    pairs, lines = [], _lines(path)
+    if any('"' in line and "\t" not in line for line in lines):
+        rows = [cells for _, cells in rows_of("\n".join(lines), path, delimiter_of=lambda _: "\t")]
+        if all(len(cells) == 2 for cells in rows):  # quoted cells of several lines
+            return [RawPair(*(" ".join(lines_of(cell.strip())) for cell in cells)) for cells in rows]
+    for number, line in enumerate(lines, start=1):
         columns = [column.strip() for column in line.split("\t")] if line.strip() else ["", ""]
         if len(columns) != 2:
             found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"

@@ -13,6 +13,7 @@ from elman.cli import show
 from elman.cli.groups import Common
 from elman.cli.options import Natural, OutFile, Positive, Reals, number
 from elman.errors import UserError
+from elman.kinds.series.record import Missing
 
 if TYPE_CHECKING:
     from elman.kinds.series.table import Array
@@ -29,6 +30,7 @@ def forecast(
     quantiles: Reals = (0.1, 0.5, 0.9),
     every_sample: bool = False,
     history: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
+    missing: Missing | None = None,
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:
@@ -46,6 +48,8 @@ def forecast(
         quantiles: over the samples, each between 0 and 1
         every_sample: write the samples instead of means and quantiles
         history: a series to continue, read as the data of the run was (default: the run's own data, to its end)
+        missing: what becomes of missing values of the series: interpolate, previous (the value before), drop (the row)
+            or mask (read as the value before; default: as the run's recipe says)
         out: the CSV file to write (default: standard output)
     """
     from elman.files import write_atomic
@@ -54,7 +58,11 @@ def forecast(
     if not all(0 <= one <= 1 for one in quantiles):
         raise UserError(f"--quantiles {' '.join(f'{one:g}' for one in quantiles)}: each must be between 0 and 1")
     loaded = common.open_as(SeriesRun, run)
-    read = None if history is None else loaded.table(history)
+    read = None
+    if history is not None:
+        read = loaded.table(history, missing)
+    elif missing is not None:
+        read = loaded.corpus(missing=missing).split("test").values
     drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature)
     table = _samples(drawn, loaded.inputs.names) if every_sample else _summary(drawn, loaded.inputs.names, quantiles)
     if out is not None:

@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from elman.data.windows import EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
 from elman.kinds.series.record import SeriesOptions
-from elman.kinds.series.table import SUFFIXES, Array, Table, read_table
+from elman.kinds.series.table import SUFFIXES, Array, Table, carried, read_table
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Columns(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """One split: float64 [n, P] in the units of the data."""
+    """One split: float64 [n, P] in the units of the data, NaN where a value is masked."""
 
     name: str
     values: Array
@@ -58,6 +58,12 @@ class Series:
     def sha256(self) -> str:
         """Digest of the values."""
         return hashlib.sha256(self.values.astype("<f8").tobytes()).hexdigest()
+
+    @property
+    def counted(self) -> Array:
+        """The steps that count, all of whose values are there."""
+        gaps = np.isnan(self.values).any(axis=1)
+        return self.values[~gaps] if gaps.any() else self.values
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +79,7 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
 
         Raises UserError where a column that is to be standardised is constant, or has no variance in float64.
         """
-        values = self.split("train").values
+        values = self.split("train").counted
         if not self.options.standardise:
             return Columns(self.names, (0.0,) * len(self.names), (1.0,) * len(self.names))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -93,29 +99,34 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the options, the names and the values."""
+        """SHA-256 over the options, the names and the values, which a rule for missing ones has changed."""
         splits = (f"{name} {split.sha256}" for name, split in self.splits.items())
-        return sha256_lines(canonical_json(self.options), *self.names, *splits)
+        options = msgspec.structs.asdict(self.options)
+        del options["missing"]
+        return sha256_lines(canonical_json(options), *self.names, *splits)
 
     def facts(self) -> dict[str, Any]:
         """For `describe`; the tokens of a split are its steps."""
         return {
             "inputs": msgspec.to_builtins(self.symbols),
             "splits": {
-                name: {"tokens": len(split.values), "sha256": split.sha256} for name, split in self.splits.items()
+                name: {"tokens": len(split.counted), "sha256": split.sha256} for name, split in self.splits.items()
             },
         }
 
 
-def open_series(source: str | Path, options: SeriesOptions) -> SeriesCorpus:
-    """Read a series; raises UserError where the source cannot be used.
+def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str] | None = None) -> SeriesCorpus:
+    """Read a series, for a model of columns that are `known`; raises UserError where the source cannot be used.
 
     It is the name of a known series (`elman data list`); a table (`elman.kinds.series.table`), which is cut in order of
     time; or a folder with train, valid and test of them, such as train.csv.
     """
     path = prepare.locate_data(source, "series", "series.csv")
     if path.is_dir():
-        tables = {split: read_table(_find(path, split), options.columns) for split in SPLITS}
+        tables: dict[str, Table] = {}
+        for split in SPLITS:
+            tables[split] = read_table(_find(path, split), options.columns, options.missing, known)
+            known = known or tables[split].names
         for split, table in tables.items():
             if table.names != tables["train"].names:
                 raise UserError(
@@ -124,13 +135,17 @@ def open_series(source: str | Path, options: SeriesOptions) -> SeriesCorpus:
                 )
         names, parts = tables["train"].names, {split: table.values for split, table in tables.items()}
     elif path.is_file():
-        names, parts = _cut(read_table(path, options.columns), options, path)
+        names, parts = _cut(read_table(path, options.columns, options.missing, known), options, path)
     else:
         raise UserError(
             f"{source}: no such file or folder, and no known corpus has this name; give a CSV, TSV, .npy or .npz file,"
             " a folder with train, valid and test of them, or a name that `elman data list` shows"
         )
     splits = {split: Series(split, values) for split, values in parts.items()}
+    if empty := next((name for name, split in splits.items() if len(split.values) and not len(split.counted)), None):
+        raise UserError(
+            f"{source}: every row of the {empty} split has a missing value; use --missing interpolate, previous or drop"
+        )
     name = str(source) if isinstance(source, str) and prepare.is_known(source) else path.resolve().stem
     return SeriesCorpus(name, str(source), options, splits, names, path.is_file())
 
@@ -159,6 +174,18 @@ def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, .
     return table.names, parts
 
 
+def _read(values: Array, first: Array) -> tuple[Tensor, Tensor | None]:
+    """What is read, float64 [n + 1, P], with the value before in the place of a missing one; and the steps with gaps.
+
+    The steps are bool [n + 1], None where there is none.
+    """
+    table = np.concatenate([first[None], values])
+    gaps = np.isnan(table).any(axis=1)
+    if not gaps.any():
+        return torch.from_numpy(table), None
+    return torch.from_numpy(carried(table)), torch.from_numpy(gaps)
+
+
 class SeriesTrainingWindows(TrainingWindows):
     """A series cut into B columns that are read side by side, as a text is; the remainder is dropped.
 
@@ -168,12 +195,13 @@ class SeriesTrainingWindows(TrainingWindows):
 
     def __init__(self, values: Array, first: Array, batch_size: int, length: int, **rules: Any) -> None:
         super().__init__(np.arange(len(values) + 1), batch_size, length, **rules)
-        self.table = torch.from_numpy(np.concatenate([first[None], values]))
+        self.table, self.gaps = _read(values, first)
 
     def batch(self, span: Span) -> Batch:
         """The window of a span: values before and at each step, float64 [T, B, P]."""
         batch = super().batch(span)
-        return batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets])
+        mask = None if self.gaps is None else ~self.gaps[batch.targets]
+        return batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets], mask=mask)
 
 
 class SeriesWindows(EvaluationWindows):
@@ -184,9 +212,12 @@ class SeriesWindows(EvaluationWindows):
 
     def __init__(self, values: Array, first: Array, *, streams: int = 1, length: int = 100, warm_up: int = 0) -> None:
         super().__init__(np.arange(1, len(values) + 1), 0, streams=streams, length=length, warm_up=warm_up)
-        self.table = torch.from_numpy(np.concatenate([first[None], values]))
+        self.table, self.gaps = _read(values, first)
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
         """Windows, each with the position in the series of every target, [T, B] (-1: not counted)."""
         for batch, where in super().__iter__():
+            if self.gaps is not None:
+                where = where.masked_fill(self.gaps[batch.targets], -1)
+                batch = batch._replace(mask=where >= 0)
             yield batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets]), where

@@ -17,13 +17,13 @@ from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.jobs import Advance, advancing
 from elman.kinds.series.corpus import Series, SeriesWindows
-from elman.kinds.series.table import Array
+from elman.kinds.series.table import Array, carried
 from elman.network.model import LanguageModel
 from elman.network.output.density import Density
 
 
 class Prediction(msgspec.Struct, frozen=True):
-    """One-step predictions of a split: means, float64 [n, P], and log-densities (nats), float64 [n]."""
+    """One-step predictions of the n steps that count: means, float64 [n, P], and log-densities (nats), float64 [n]."""
 
     mean: Array
     log_density: Array
@@ -31,7 +31,7 @@ class Prediction(msgspec.Struct, frozen=True):
 
 @torch.inference_mode()
 def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = None) -> Prediction:
-    """The mean and the log-density of every step of a series, given all steps before it."""
+    """The mean and the log-density of every step of a series that counts, given all steps before it."""
     choice, parts = model.output.choice, []
     assert isinstance(choice, Density)
     for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):
@@ -54,7 +54,7 @@ def nrmse(mean: Array, values: Array) -> Array:
 def prediction_result(prediction: Prediction, split: Series, names: tuple[str, ...]) -> Result:
     """The result of predictions: nats per step, and NRMSE over all columns and per column."""
     score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
-    each = nrmse(prediction.mean, split.values)
+    each = nrmse(prediction.mean, split.counted)
     known = each[~np.isnan(each)]
     return score.result(
         split.name,
@@ -81,9 +81,14 @@ def mean_of(train: Array) -> Baseline:
 def autoregression(train: Array, order: int) -> Baseline:
     """v_t = b + sum_k A_k v_{t-k} over `order` steps, fitted to the training split [n, P] by least squares.
 
-    The weights are [1 + order * P, P], the constant first, then the most recent step.
+    The weights are [1 + order * P, P], the constant first, then the most recent step. Steps with missing values (NaN),
+    and those for which they are read, are left out.
     """
-    weights = np.linalg.lstsq(lagged(train, order), train[order:], rcond=None)[0].astype(np.float64)
+    before, after = lagged(train, order), train[order:]
+    gaps = np.isnan(before).any(axis=1) | np.isnan(after).any(axis=1)
+    if gaps.any():
+        before, after = before[~gaps], after[~gaps]
+    weights = np.linalg.lstsq(before, after, rcond=None)[0].astype(np.float64)
     return lambda values, before: lagged(np.concatenate([before[-order:], values]), order) @ weights
 
 
@@ -95,9 +100,20 @@ def lagged(values: Array, order: int) -> Array:
 
 
 def baseline_prediction(baseline: Baseline, train: Array, order: int, values: Array, before: Array) -> Prediction:
-    """Predictions of a split whose error is normal, with its variance per column in the training split from `order`."""
-    errors = baseline(train[order:], train[:order]) - train[order:]
-    variance = np.maximum(np.square(errors).mean(axis=0), np.finfo(np.float64).tiny)
-    mean = baseline(values, before)
+    """Predictions of a split whose error is normal, with its variance per column in the training split from `order`.
+
+    In the place of missing values (NaN) those before them are read; their steps do not count.
+    """
+
+    def predicted(values: Array, before: Array) -> tuple[Array, Array]:
+        gaps = np.isnan(values).any(axis=1)
+        if not gaps.any() and not np.isnan(before).any():
+            return baseline(values, before), values
+        read = carried(np.concatenate([before, values]))
+        return baseline(read[len(before) :], read[: len(before)])[~gaps], values[~gaps]
+
+    found, truth = predicted(train[order:], train[:order])
+    variance = np.maximum(np.square(found - truth).mean(axis=0), np.finfo(np.float64).tiny)
+    mean, values = predicted(values, before)
     each = -0.5 * (np.square(values - mean) / variance + np.log(2 * np.pi * variance))
     return Prediction(mean, each.sum(axis=1))

@@ -1,11 +1,18 @@
 """What series look like: arrays and tables of numbers."""
 
-import csv
+from collections import Counter
 from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
+from elman.data.numbers import is_date, is_missing, number
+from elman.data.tables import rows_of
+from elman.errors import UserError
+from elman.kinds.series.table import delimiter
 
 ORDER = 1
+
+MOST = 0.9
+"""The share of rows and of cells by which a table is recognised."""
 
 
 def claim(seen: Seen) -> Look | None:
@@ -20,25 +27,31 @@ def claim(seen: Seen) -> Look | None:
 
 
 def _is_table(suffix: str, lines: Sequence[str]) -> bool:
-    """Whether lines but the first are rows of equally many cells: all of them numbers, in .csv and .tsv one of them."""
-    if not lines:
-        return False
-    second = lines[1] if len(lines) > 1 else lines[0]
-    mark = max("\t;,", key=second.count)
-    parted = second.count(mark) > 0
-    cells = list(csv.reader([f"{line}\n" for line in lines], delimiter=mark)) if parted else [*map(str.split, lines)]
-    if any("\n" in cell for cell in cells[-1]):
-        cells.pop()  # the head may end within it
-    cells = cells[1:] or cells
-    if len({len(row) for row in cells}) != 1:
-        return False
-    numeric = [all(_is_number(cell) for cell in column) for column in zip(*cells, strict=True)]
-    return any(numeric) if suffix in (".csv", ".tsv") else all(numeric)
+    """Whether lines are a table of numbers: all columns, in .csv and .tsv one of them, apart from one row in ten.
+
+    A row that does not fit is for the reader of series to name: a damaged table is no prose.
+    """
+    return any(_are_numbers(suffix, lines, delimiter(line)) for line in (*lines[:2], *lines[len(lines) // 2 :][:1]))
 
 
-def _is_number(cell: str) -> bool:
+def _are_numbers(suffix: str, lines: Sequence[str], mark: str | None) -> bool:
     try:
-        float(cell)
-    except ValueError:
-        return cell.strip().lower() in ("", "na", "null", "none")
-    return True
+        rows = [cells for _, cells in rows_of("\n".join(lines), "", delimiter_of=lambda _: mark, cut=True)]
+    except UserError:
+        return False
+    rows = rows[1:] or rows
+    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
+    even = [cells for cells in rows if len(cells) == width]
+    if not rows or len(even) < MOST * len(rows):
+        return False
+    shares = [_share(column) for column in zip(*even, strict=True)]
+    return any(shares) and (suffix in (".csv", ".tsv") or None not in shares)
+
+
+def _share(column: Sequence[str]) -> bool | None:
+    """Whether a column has numbers; None: it has words, more than one in ten."""
+    there = [cell for cell in column if not is_missing(cell)]
+    numbers, dates = (sum(map(is_one, there)) for is_one in (lambda cell: number(cell) is not None, is_date))
+    if numbers + dates < MOST * len(there):
+        return None
+    return numbers > dates

@@ -1,11 +1,13 @@
 """Series as data: one or more real values per step."""
 
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
 from elman.config.data import Data
 from elman.config.record import Count, Positive, Rate, Record, Reporting
+
+Missing: TypeAlias = Literal["interpolate", "previous", "drop", "mask"]
 
 
 class SeriesOptions(Record, frozen=True, kw_only=True):
@@ -13,13 +15,17 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
 
     `columns`: names or numbers (the first is 0) of the columns that are read, in this order; None: all numeric ones.
     The fractions divide a single file, whose end is the test split, preceded by the validation split. `standardise`:
-    subtract the mean of the training split from each column and divide by its standard deviation.
+    subtract the mean of the training split from each column and divide by its standard deviation. `missing`: what
+    becomes of cells without a value, before a file is cut: `interpolate` puts them on the line between their neighbours
+    (before the first and after the last as these), `previous` takes the value before, `drop` leaves their rows out,
+    `mask` reads the value before and counts their rows neither in the loss nor in figures; None: they are refused.
     """
 
     columns: Annotated[tuple[str | int, ...], Meta(min_length=1)] | None = None
     valid_fraction: Rate = 0.1
     test_fraction: Rate = 0.1
     standardise: bool = True
+    missing: Missing | None = None
 
     def __post_init__(self) -> None:
         if self.valid_fraction + self.test_fraction >= 1:

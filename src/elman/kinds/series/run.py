@@ -14,7 +14,8 @@ from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.kinds.series.corpus import Columns, Series, SeriesCorpus, SeriesTrainingWindows, SeriesWindows, open_series
 from elman.kinds.series.evaluation import predict, prediction_result
-from elman.kinds.series.table import Array, read_table
+from elman.kinds.series.record import Missing
+from elman.kinds.series.table import Array, carried, read_table
 from elman.network.build import build_model
 from elman.network.encoders.values import StandardisedValues
 from elman.network.model import LanguageModel
@@ -41,7 +42,7 @@ class SeriesRun(SplitRun):
         samples = run.forecast(steps=100, samples=50, seed=1)  # [50, 100, P]
     """
 
-    kind, reads, allowed = "series", "columns", ("streams", "warm_up")
+    kind, reads, allowed = "series", "columns", ("streams", "warm_up", "missing")
     inputs: Columns
 
     def read_inputs(self) -> Columns:
@@ -51,19 +52,29 @@ class SeriesRun(SplitRun):
         except msgspec.ValidationError as error:
             raise UserError(f"{self.path / 'data.json'}: damaged ({error}); restore the file of the run") from None
 
-    def corpus(self, data: str | Path | None = None) -> SeriesCorpus:
-        """The run's series, or another; raises UserError where it is unreadable or has another number of columns."""
-        corpus = self.opened(data, lambda source: open_series(source, self.options))
+    def corpus(self, data: str | Path | None = None, missing: Missing | None = None) -> SeriesCorpus:
+        """The run's series, or another, with a rule for missing values (None: the run's own).
+
+        Raises UserError where it is unreadable or has another number of columns.
+        """
+        options = self.options
+        if missing not in (None, options.missing):
+            data = self.corpus().source if data is None else data  # it is that of the training, and read otherwise
+            options = msgspec.structs.replace(options, missing=missing)
+        corpus = self.opened(data, lambda source: open_series(source, options, self.inputs.names))
         self._require_columns(corpus.names, corpus.source)
         return corpus
 
-    def table(self, path: Path | str) -> Array:
-        """A whole file as a series, float64 [n, P]; raises UserError as `corpus` does."""
+    def table(self, path: Path | str, missing: Missing | None = None) -> Array:
+        """A whole file as a series, float64 [n, P]; `missing` and errors are as for `corpus`."""
         if not Path(path).is_file():
             raise UserError(f"{path}: no such file; give a CSV, TSV, .npy or .npz file")
-        names, values = read_table(Path(path), self.options.columns)
+        names, values = read_table(Path(path), self.options.columns, missing or self.options.missing, self.inputs.names)
         self._require_columns(names, str(path))
         return values
+
+    def asked(self, options: EvaluationOptions) -> SeriesCorpus:
+        return self.corpus(options.data, options.missing)
 
     @staticmethod
     def build(recipe: Recipe, inputs: Columns) -> LanguageModel:
@@ -100,7 +111,7 @@ class SeriesRun(SplitRun):
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """A split, from its beginning to its end."""
         options.require(self.kind)
-        corpus = self.corpus(options.data)
+        corpus = self.asked(options)
         return self._source(corpus.split(options.split), corpus.source)
 
     def _source(self, split: Series, data: str) -> AdaptationSource:
@@ -113,7 +124,7 @@ class SeriesRun(SplitRun):
         return AdaptationSource(
             data,
             split.sha256,
-            size,
+            len(split.counted),
             beginning=lambda first: self._source(Series(split.name, values[:first]), data),
             column=lambda length: (self.model, self.windows(values, length=length)),
             statistics_windows=statistics_windows,
@@ -127,16 +138,18 @@ class SeriesRun(SplitRun):
     ) -> Array:
         """Continue a series freely, each step drawn given those drawn before; float64 [samples, steps, P].
 
-        `history`, float64 [n, P], is continued; None: the test split of the run's own data, with UserError where it
-        cannot be read. The temperature multiplies the variances; at 0 every step is the mean (of a mixture, of its
-        heaviest part). Raises UserError where it is negative, or beyond what can be computed with.
+        `history`, float64 [n, P], is continued; in the place of a missing value (NaN) the one before is read. None: the
+        test split of the run's own data, with UserError where it cannot be read. The temperature multiplies the
+        variances; at 0 every step is the mean (of a mixture, of its heaviest part). Raises UserError where it is
+        negative, or beyond what can be computed with.
         """
         if not 0 <= temperature <= HOTTEST:
             raise UserError(f"--temperature is {temperature:g}; it must be 0 or more, and {HOTTEST:g} at most")
         require_temperature(temperature)
         values = self.corpus().split("test").values if history is None else history
         generator = torch.Generator(self.device).manual_seed(seed)
-        read = torch.from_numpy(np.concatenate([np.array([self.inputs.mean]), values])).unsqueeze(1).to(self.device)
+        read = torch.from_numpy(carried(np.concatenate([np.array([self.inputs.mean]), values])))
+        read = read.unsqueeze(1).to(self.device)
         state = self.model.begin(1)
         for block in read[:-1].split(LENGTH) if len(values) else ():
             _, state = self.model.trace(block, state)

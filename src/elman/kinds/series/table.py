@@ -1,7 +1,6 @@
 """Tables of numbers: CSV and TSV files with or without a header, and NumPy arrays, read as float64 [n, P]."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.archives import read_npy, read_npz
-from elman.data.tables import rows_of
+from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_missing, is_numbering, number
+from elman.data.tables import first_row, rows_of
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError, counted, notice
+from elman.errors import UserError, counted, notice, one_line
+from elman.kinds.series.record import Missing
 
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
 Array = npt.NDArray[np.float64]
@@ -19,59 +20,118 @@ Columns = Sequence[str | int] | None
 
 
 class Table(NamedTuple):
-    """The columns of a file that are read: their names, and their values float64 [n, P], all finite."""
+    """The columns of a file that are read: their names, and their values float64 [n, P], NaN only where masked."""
 
     names: tuple[str, ...]
     values: Array
 
 
-def read_table(path: Path, columns: Columns = None) -> Table:
-    """Read the columns of these names or numbers (the first is 0), in this order; None: all numeric columns.
+def read_table(
+    path: Path, columns: Columns = None, missing: Missing | None = None, known: Sequence[str] | None = None
+) -> Table:
+    """Read the columns of these names or numbers (the first is 0), in this order; None: all columns of values.
 
-    Columns whose first value is no number are left out then, and a notice names them. The file is CSV or TSV,
-    whose delimiter (comma, semicolon, tab or white space) and header are recognised, or .npy or .npz with one array of
-    numbers [n] or [n, P], read without pickle.
+    Columns whose first value is no number are left out then, and a first column that numbers the rows, unless it is
+    `known`, or only with it there are as many columns as are known; a notice names them. The file is CSV or TSV, whose
+    delimiter (comma, semicolon, tab or white space), header and decimal marks are recognised, or .npy or .npz with one
+    array of numbers [n] or [n, P], read without pickle. `missing`: what becomes of cells without a value
+    (`elman.kinds.series.record.SeriesOptions`).
 
-    Raises UserError where the file cannot be read, a column is missing, two have one name, or a value is missing or not
-    a number.
+    Raises UserError where the file cannot be read, a column is missing, two have one name, or a value is not a number,
+    or missing without a rule.
     """
-    return _read_array(path, columns) if path.suffix in (".npy", ".npz") else _read_text_table(path, columns)
+    read = _read_array if path.suffix in (".npy", ".npz") else _read_text_table
+    found = read(path, columns, known)
+    values = _without_gaps(found, missing, path)
+    for note in found.notes:
+        notice(one_line(f"{path}: {note}"))
+    return Table(found.names, values)
 
 
-def _read_text_table(path: Path, columns: Columns) -> Table:
-    rows = rows_of(read_text(path), path, "give a table with a row per step", _delimiter)
+class _Read(NamedTuple):
+    """Columns with NaN where values are missing; what a row of the file is called, and its number; what to say."""
+
+    names: tuple[str, ...]
+    values: Array
+    place: str
+    places: Sequence[int]
+    notes: list[str]
+
+
+def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:
+    text = read_text(path)
+    rows = rows_of(text, path, "give a table with a row per step", delimiter)
     first, width = rows[0][1], len(rows[0][1])
-    for number, row in rows:
+    for line, row in rows:
         if len(row) != width:
             raise UserError(
-                f"{path}, line {number}: {len(row)} columns, but line {rows[0][0]} has {width}; give every row the same"
+                f"{path}, line {line}: {len(row)} columns, but line {rows[0][0]} has {width}; give every row the same"
             )
-    has_header = any(_number(cell) is None and not _is_missing(cell) for cell in first)
+    has_header = _is_header(first, rows[1][1] if len(rows) > 1 else first)
     names = [cell.strip() for cell in first] if has_header else [str(index) for index in range(width)]
     body = rows[1:] if has_header else rows
     if not body:
         raise UserError(f"{path}: a header without rows; give a row per step")
+    notes: list[str] = []
     if columns is None:
         chosen = _numeric([row for _, row in body], width)
         if not chosen:
-            cure = "; write decimal points, not commas" if any(map(_has_decimal_comma, body[0][1])) else ""
-            raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}{cure}")
-        if others := [names[index] or f"number {index}" for index in range(width) if index not in chosen]:
-            notice(f"{path}: {counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
+            raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
+        chosen = _without_numbering([row for _, row in body], names, chosen, known, notes)
+        if not chosen:
+            raise UserError(f"{path}: no column of values is left: {'; '.join(notes)}")
     else:
         chosen = [_index(column, names, path) for column in columns]
     found = _names(path, names, chosen)
-    values = [[_value(row[index], path, number, names[index]) for index in chosen] for number, row in body]
-    return Table(found, np.array(values, np.float64))
+    cells = [[row[index] for _, row in body] for index in chosen]
+    marks = decimal_marks(cells, found, path, delimiter(first_row(text)) or " ")
+    if commas := [name for name, mark, column in zip(found, marks, cells, strict=True) if _has_commas(mark, column)]:
+        notes.append(f"commas are decimal marks in {_listed(commas)}")
+    lines = [line for line, _ in body]
+    values = [
+        [_value(cell, mark, path, line, name) for line, cell in zip(lines, column, strict=True)]
+        for name, mark, column in zip(found, marks, cells, strict=True)
+    ]
+    return _Read(found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines, notes)
 
 
-def _delimiter(line: str) -> str | None:
+def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
+    """Whether a row has names: words, or dates above numbers."""
+    above = (is_date(one) and number(other) is not None for one, other in zip(first, second, strict=True))
+    return not all(map(_is_value, first)) or any(above)
+
+
+def _is_value(cell: str) -> bool:
+    """Whether a cell may stand below a header: a number, a date, or a missing value."""
+    return is_missing(cell) or is_date(cell) or _is_meant_as_number(cell)
+
+
+def _is_meant_as_number(cell: str) -> bool:
+    """Whether a cell is a number, or what Python takes for one, such as `inf` and `1_5`, which is refused later."""
+    if number(cell) is not None:
+        return True
+    try:
+        return not is_missing(cell) and not is_date(cell) and bool(np.float64(cell) or True)
+    except ValueError:
+        return False
+
+
+def _has_commas(mark: str, cells: Sequence[str]) -> bool:
+    return mark == "," and any("," in cell for cell in cells)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"column{'s' * (len(names) > 1)} {', '.join(names)}"
+
+
+def delimiter(line: str) -> str | None:
     """The delimiter of a table by its first row; None: white space.
 
-    Tabs or semicolons between numbers are it, whatever commas the numbers have: those are decimal marks.
+    Tabs, semicolons or blanks between numbers are it, whatever commas the numbers have: those are decimal marks.
     """
-    for mark in ("\t", ";"):
-        if mark in line and all(_has_decimal_comma(cell) or _number(cell) is not None for cell in line.split(mark)):
+    for mark in ("\t", ";", None):
+        cells = line.split(mark)
+        if len(cells) > 1 and "," in line and all(map(_is_value, cells)):
             return mark
     counts = {mark: line.count(mark) for mark in ("\t", ";", ",")}
     best = max(counts, key=lambda mark: counts[mark])
@@ -88,25 +148,34 @@ def _names(path: Path, names: Sequence[str], chosen: Sequence[int]) -> tuple[str
 
 def _numeric(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """The columns whose first value, missing ones passed over, is a number."""
-    firsts = (next((row[index] for row in rows if not _is_missing(row[index])), "") for index in range(width))
-    return [index for index, cell in enumerate(firsts) if _number(cell) is not None]
+    firsts = (next((row[index] for row in rows if not is_missing(row[index])), "") for index in range(width))
+    return [index for index, cell in enumerate(firsts) if _is_meant_as_number(cell)]
 
 
-def _is_missing(cell: str) -> bool:
-    """Whether a cell has no value."""
-    return cell.strip().lower() in ("", "nan", "na", "null", "none")
-
-
-def _number(cell: str) -> float | None:
-    """The number in a cell; None where there is none. NaN and infinity are numbers here, and refused later."""
-    try:
-        return float(cell)
-    except ValueError:
-        return None
-
-
-def _has_decimal_comma(cell: str) -> bool:
-    return cell.count(",") == 1 and _number(cell.replace(",", ".")) is not None
+def _without_numbering(
+    rows: Sequence[Sequence[str]],
+    names: Sequence[str],
+    numeric: list[int],
+    known: Sequence[str] | None,
+    notes: list[str],
+) -> list[int]:
+    """The numeric columns without a first one that numbers the rows; notes name it, and the others left out."""
+    shown = [" ".join(name.split()) or f"number {index}" for index, name in enumerate(names)]
+    first, chosen = [row[0] for row in rows], numeric
+    dated = 0 not in numeric and any(map(is_date, first)) and all(is_missing(cell) or is_date(cell) for cell in first)
+    rest = known is not None and len(rows) < FEWEST and [names[index] for index in numeric[1:]] == list(known)
+    is_known = known is not None and (names[0] in known or len(known) == len(numeric))
+    if len(names) > 1 and numeric[0] == 0 and not is_known and (rest or is_numbering(first)):
+        chosen = numeric[1:]
+        notes.append(f"column {shown[0]} numbers the rows and is not modelled; name it in data.columns to model it")
+    if dated:
+        notes.append(f"column {shown[0]} has dates and is not modelled")
+        alike = all(cell[:4].isdecimal() and len(cell) == len(first[0]) for cell in first)
+        if alike and first != sorted(first):
+            notes.append("the dates do not rise; the rows are read in the order of the file: sort them by time")
+    if others := [shown[index] for index in range(dated, len(names)) if index not in numeric]:
+        notes.append(f"{counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
+    return chosen
 
 
 def _index(column: str | int, names: Sequence[str], path: Path) -> int:
@@ -118,19 +187,20 @@ def _index(column: str | int, names: Sequence[str], path: Path) -> int:
     raise UserError(f"{path}: data.columns: no column {column!r}; the columns are {', '.join(names)}")
 
 
-def _value(cell: str, path: Path, line: int, name: str) -> float:
-    value = _number(cell)
-    if value is not None and math.isfinite(value):
-        return value
-    if _is_missing(cell):
-        raise UserError(f"{path}, line {line}, column {name}: the value is missing; fill it in, or remove the row")
-    raise UserError(
-        f"{path}, line {line}, column {name}: {cell.strip()!r} is not a finite number; mend the value, or leave the"
-        " column out of data.columns"
-    )
+def _value(cell: str, mark: str, path: Path, line: int, name: str) -> float:
+    value = number(cell, mark)
+    if value is None and is_missing(cell):
+        return np.nan
+    if value is None or not np.isfinite(value):
+        other = f" with {'a comma' if mark == ',' else 'a point'} as decimal mark" if number(cell) is not None else ""
+        raise UserError(
+            f"{path}, line {line}, column {name}: {cell.strip()!r} is not a finite number{other}; mend the value, or"
+            " leave the column out of data.columns"
+        )
+    return value
 
 
-def _read_array(path: Path, columns: Columns) -> Table:
+def _read_array(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:  # noqa: ARG001 - by number alone
     array = _load(path)
     if array.ndim not in (1, 2) or array.dtype.kind not in "fiu" or not array.size:
         raise UserError(f"{path}: {array.dtype} {list(array.shape)}; a series is an array of numbers [n] or [n, P]")
@@ -138,13 +208,13 @@ def _read_array(path: Path, columns: Columns) -> Table:
     names = [str(index) for index in range(values.shape[1])]
     chosen = list(range(len(names))) if columns is None else [_index(column, names, path) for column in columns]
     found, values = _names(path, names, chosen), values[:, chosen]
-    if not np.isfinite(values).all():
-        row, column = np.argwhere(~np.isfinite(values))[0]
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
         raise UserError(
-            f"{path}, row {row}, column {names[chosen[column]]}: the value is {values[row, column]}; fill it in, or"
-            " remove the row"
+            f"{path}, row {row}, column {names[chosen[column]]}: the value is {values[row, column]}; mend it, or remove"
+            " the row"
         )
-    return Table(found, values)
+    return _Read(found, values, "row", range(len(values)), [])
 
 
 def _load(path: Path) -> npt.NDArray[Any]:
@@ -154,3 +224,58 @@ def _load(path: Path) -> npt.NDArray[Any]:
     if len(arrays) != 1:
         raise UserError(f"{path}: {len(arrays)} arrays ({', '.join(arrays)}); give a file with one array [n] or [n, P]")
     return next(iter(arrays.values()))
+
+
+def carried(values: Array) -> Array:
+    """Values [n, P] in which a missing one is as the last one before it; NaN where there is none.
+
+    >>> carried(np.array([[np.nan], [1.0], [np.nan], [2.0]])).ravel().tolist()
+    [nan, 1.0, 1.0, 2.0]
+    """
+    if not np.isnan(values).any():
+        return values
+    last = np.maximum.accumulate(np.where(np.isnan(values), 0, np.arange(len(values))[:, None]), axis=0)
+    return np.take_along_axis(values, last, axis=0)
+
+
+def interpolated(values: Array) -> Array:
+    """Values [n, P] with missing ones on the line between their neighbours, before and after all as the nearest one.
+
+    >>> interpolated(np.array([[1.0], [np.nan], [np.nan], [7.0], [np.nan]])).ravel().tolist()
+    [1.0, 3.0, 5.0, 7.0, 7.0]
+    """
+    rows = np.arange(len(values))
+    known = ~np.isnan(values)
+    columns = [np.interp(rows, rows[one], column[one]) for one, column in zip(known.T, values.T, strict=True)]
+    return np.stack(columns, axis=1)
+
+
+_RULES: dict[Missing, tuple[Callable[[Array], Array], str]] = {
+    "interpolate": (interpolated, "filled in between their neighbours; they count in figures as if they were measured"),
+    "previous": (carried, "filled in by the value before; they count in figures as if they were measured"),
+    "drop": (lambda values: values[~np.isnan(values).any(axis=1)], "their rows are left out"),
+    "mask": (lambda values: values, "their rows are not counted, and the value before is read in their place"),
+}
+"""For each rule how values are read, and what is said."""
+
+
+def _without_gaps(read: _Read, missing: Missing | None, path: Path) -> Array:
+    """Values without missing ones, by a rule; raises UserError where there is none, or the rule leaves nothing."""
+    values, gaps = read.values, np.isnan(read.values)
+    if not gaps.any():
+        return values
+    parts = []
+    for name, column in zip(read.names, gaps.T, strict=True):
+        if rows := np.asarray(read.places)[column].tolist():
+            parts.append(f"column {name} at {read.place}{'s' * (len(rows) > 1)} {in_ranges(rows)}")
+    found = one_line(f"{path}: {counted(int(gaps.sum()), 'value')} missing ({'; '.join(parts)})")
+    if missing is None:
+        raise UserError(f"{found}; fill them in, remove the rows, or add --missing interpolate, previous, drop or mask")
+    if gaps.all(axis=0).any() or (missing in ("drop", "mask") and gaps.any(axis=1).all()):
+        raise UserError(f"{found}: nothing would be left; leave the column out of data.columns")
+    rule, what = _RULES[missing]
+    values = rule(values)
+    if missing == "previous" and np.isnan(values).any():
+        raise UserError(f"{found}: no value stands before the first; use --missing interpolate, drop or mask")
+    notice(f"{found}: {what}")
+    return values

@@ -87,6 +87,7 @@ class SeriesTask(SplitTask):
         A split is taken to follow those before it: its first steps are predicted from the end of the previous one.
         """
         train = self.corpus.split("train").values
+        measured = self.corpus.split("train").counted
 
         def figures(baseline: Baseline, order: int, name: str) -> Result:
             split = self.corpus.split(name)
@@ -101,7 +102,7 @@ class SeriesTask(SplitTask):
 
         best = min((order for order in ORDERS if len(train) > 4 * order * len(self.inputs)), key=error, default=1)
         models: dict[str, tuple[Baseline, int]] = {
-            "mean": (mean_of(train), 1),
+            "mean": (mean_of(measured), 1),
             "persistence": (persistence, 1),
             f"linear autoregression, order {best}": (autoregression(train, best), best),
         }
@@ -122,13 +123,16 @@ class SeriesTask(SplitTask):
         """A row of samples.json per column, with the forecast that the report draws."""
         values = self.corpus.split("test").values
         shown, steps = min(SHOWN_STEPS, len(values)), min(FORECAST_STEPS, len(values) // 2)
-        one_step = predict(run.model, run.windows(values)).mean
+        one_step = np.full_like(values, np.nan)
+        one_step[~np.isnan(values).any(axis=1)] = predict(run.model, run.windows(values)).mean
         drawn = run.forecast(steps=steps, samples=FORECAST_SAMPLES, history=values[: len(values) - steps])
         quantiles = np.quantile(drawn, (0.1, 0.5, 0.9), axis=0)
         rows = []
         for index, name in enumerate(self.inputs.names):
             low, middle, high = (one[:, index].tolist() for one in quantiles)
-            truth, means = (part[-shown:, index].tolist() for part in (values, one_step))
+            truth, means = (
+                [None if np.isnan(one) else float(one) for one in part[-shown:, index]] for part in (values, one_step)
+            )
             forecast = Forecast(name, len(values) - shown, truth, means, low, middle, high)
             text = f"{name}: the end of the test split; {steps} steps forecast from {FORECAST_SAMPLES} samples"
             rows.append(Sample(text=text, figure=forecast))
