@@ -85,6 +85,17 @@ class TreesOptions:
     search: Literal["chart", "greedy"] | None = None
 
 
+@group("Music", 8)
+class MusicOptions:
+    """How music is read.
+
+    Attributes:
+        skip_unreadable: leave out MIDI files that cannot be read, and name them.
+    """
+
+    skip_unreadable: bool = False
+
+
 def evaluate(
     runs: RunFolders,
     /,
@@ -97,6 +108,7 @@ def evaluate(
     mixture: MixtureOptions = MixtureOptions(),
     pairs: PairsOptions = PairsOptions(),
     trees: TreesOptions = TreesOptions(),
+    music: MusicOptions = MusicOptions(),
     common: Common = Common(),
 ) -> None:
     """Perplexity of a split (of music: nats per step), every token counted once.
@@ -115,8 +127,8 @@ def evaluate(
     if not ensemble.ensemble:
         refuse(given(ensemble), "belongs to --ensemble; add it")
     elif not mixture.mix:
-        refuse([*given(pairs), *given(trees)], "does not belong to --ensemble; leave it out")
-    mixture.refuse_with([*given(pairs), *given(trees)])
+        refuse([*given(pairs), *given(trees), *given(music)], "does not belong to --ensemble; leave it out")
+    mixture.refuse_with([*given(pairs), *given(trees), *given(music)])
     adaptation.check()
     if adaptation.method == "mc-dropout" and (ensemble.ensemble or mixture.mix):
         raise UserError("--method mc-dropout is of one network; leave out --ensemble and --mix")
@@ -132,7 +144,7 @@ def evaluate(
     else:
         read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
         constrained = False if pairs.unconstrained else None
-        how = EvaluationOptions(**read, beam=pairs.beam, constrained=constrained, search=trees.search)
+        how = EvaluationOptions(**read, **asdict(music), beam=pairs.beam, constrained=constrained, search=trees.search)
         opened = [open_run(folder, device) for folder in runs]
         fields = [temperature.join(run, split.split, own=split.data is None) for run in opened]
         rows = [

@@ -53,6 +53,7 @@ def train(
     baselines: bool = False,
     track: Tracked = None,
     dry_run: bool = False,
+    skip_unreadable: bool = False,
     common: Common = Common(),
 ) -> int:
     """Train a model from a recipe, or from data alone: elman train novel.txt.
@@ -79,12 +80,15 @@ def train(
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
             and linear autoregression
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
+        skip_unreadable: of music, leave out MIDI files that cannot be read, and name them; the run remembers it, as it
+            does --set data.skip_unreadable=true
     """
     from elman import config
     from elman.tasks.experiment import Experiment
     from elman.tasks.open import entitled
 
     given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
+    given |= {"data.skip_unreadable": "true"} if skip_unreadable else {}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
     recipe, data = automatic.sources(recipe, data)
     device = together.own_device(common.place())

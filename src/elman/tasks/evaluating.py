@@ -31,6 +31,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
         beam: of pairs, hypotheses kept; None: as the recipe says.
         constrained: of pairs, search among trees alone; None: as the recipe says.
         search: of parsers, how trees are searched for; None: as the recipe says.
+        skip_unreadable: of music, leave out MIDI files that cannot be read.
     """
 
     split: str = "test"
@@ -42,6 +43,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
     beam: Annotated[int, Meta(ge=1)] | None = None
     constrained: bool | None = None
     search: Literal["chart", "greedy"] | None = None
+    skip_unreadable: bool = False
 
     def __post_init__(self) -> None:
         self.check()
