@@ -65,7 +65,9 @@ def test_what_cannot_be_divided_is_refused(tmp_path):
     with pytest.raises(UserError, match="2 steps, too few to be cut in three"):
         open_music(tmp_path / "short.mid", OPTIONS)
     (tmp_path / "novel.txt").write_text("It was the best of times")
-    with pytest.raises(UserError, match=r"novel\.txt: not an \.npz file of piano rolls, nor a MIDI file .* for text"):
+    with pytest.raises(
+        UserError, match=r"novel\.txt: not an \.npz or \.mat file of piano rolls, nor a MIDI file .* for text"
+    ):
         open_music(tmp_path / "novel.txt", OPTIONS)
     (tmp_path / "short.mid").write_bytes(b"no music")
     with pytest.raises(UserError, match=r"short\.mid: not a readable MIDI file \(MThd not found\."):

@@ -81,12 +81,16 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
     if path.is_dir() or (path.is_file() and _is_midi(path)):
         parts = midi_files(path)
         rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)
+        for split, files in parts.items():
+            if not rolls.keys() & files:
+                raise UserError(
+                    f"{path / split}: no MIDI files (.mid, .midi){' that can be read' if files else ''}; a folder of"
+                    " music has some, or train, valid and test of them"
+                )
         if "" in parts:
             splits, division = divide(rolls)
         else:
             splits = {split: [rolls[file] for file in files if file in rolls] for split, files in parts.items()}
-            if empty := next((split for split, found in splits.items() if not found), None):
-                raise UserError(f"{path / empty}: no MIDI file that can be read; give others")
     elif path.is_file():
         splits = _read_arrays(path, Pitches(options.pitches))
     else:
@@ -104,19 +108,11 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
 
 
 def midi_files(path: Path) -> dict[str, list[Path]]:
-    """The MIDI files of each split, or of the one split "" where a folder has none, or of a single file.
-
-    Raises UserError where a folder has none.
-    """
+    """The MIDI files of each split, or of the one split "" where a folder has none, or of a single file."""
     if path.is_file():
         return {"": [path]}
     splits = SPLITS if any((path / split).is_dir() for split in SPLITS) else ("",)
-    found = {split: _below(path / split) for split in splits}
-    if empty := next((split for split, files in found.items() if not files), None):
-        raise UserError(
-            f"{path / empty}: no MIDI files (.mid, .midi); a folder of music has some, or train, valid and test of them"
-        )
-    return found
+    return {split: _below(path / split) for split in splits}
 
 
 def _is_midi(path: Path) -> bool:

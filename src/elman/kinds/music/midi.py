@@ -140,7 +140,9 @@ class _Bytes:
             self.repairs[f"{counted(self.at, 'byte')} before the header"] += 1
         self.at += 4
         size, fields = int.from_bytes(self.take(4)), self.take(6)
-        if size != 6 and not self.data.startswith(b"MTrk", self.at):
+        if size != 6 and self.data.startswith(b"MTrk", self.at):
+            self.repairs["a header of a wrong length"] += 1
+        elif size != 6:
             self.at = min(self.at - 6 + size, len(self.data))
         kind, tracks, division = (int.from_bytes(fields[place : place + 2]) for place in (0, 2, 4))
         return kind, tracks, division
@@ -151,7 +153,7 @@ class _Bytes:
         while self.at < len(self.data):
             size = int.from_bytes(self.data[self.at + 4 : self.at + 8])
             if self.data.startswith(b"MTrk", self.at):
-                self.at += 8
+                self.take(8)
                 yield self._track(self.at + size)
             elif self._is_chunk(self.at) and self._is_chunk(self.at + 8 + size):
                 name = self.data[self.at : self.at + 4].decode("ascii")

@@ -75,8 +75,6 @@ def read_files(files: Sequence[Path], options: MusicReading, source: Path) -> tu
         notice(f"{'left out: ' if options.skip_unreadable else ''}{problem}")
     if unreadable:
         share = f"{len(unreadable):,} of {len(files):,} MIDI files cannot be read"
-        if not pieces:
-            raise UserError(f"{source}: none of {len(files):,} MIDI files can be read; give others")
         if not options.skip_unreadable:
             raise UserError(f"{source}: {share}; repair or remove them, or leave them out with --skip-unreadable")
         notice(f"{source}: {share} and are left out; {len(pieces):,} are read, {counted(kept.notes, 'note')}")
