@@ -88,8 +88,8 @@ def train(
     from elman.tasks.open import entitled
 
     given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
-    given |= {"data.skip_unreadable": "true"} if skip_unreadable else {}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
+    settings += ("data.skip_unreadable=true",) if skip_unreadable else ()
     recipe, data = automatic.sources(recipe, data)
     device = together.own_device(common.place())
     place = Path("runs") / recipe.stem if recipe is not None and out is None else out

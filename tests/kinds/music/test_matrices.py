@@ -84,6 +84,13 @@ def test_damaged_matrices_are_refused_in_one_line(tmp_path):
     assert all(line.startswith(f"{path}: ") and "\n" not in line for line in lines)
 
 
+def test_matrices_that_unpack_to_too_much_are_refused(tmp_path, monkeypatch):
+    path = saved(tmp_path / "a.mat", compress=True)
+    monkeypatch.setenv("ELMAN_MAX_UNPACKED_GB", "0.00001")
+    with pytest.raises(UserError, match="it unpacks to"):
+        open_music(path, MusicReading())
+
+
 def test_pickles_are_refused(tmp_path, capsys):
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         path = tmp_path / f"{protocol}.pickle"

@@ -2,14 +2,15 @@
 
 import dataclasses
 import hashlib
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from elman.config.record import restricted
-from elman.data.archives import Archive, read_npz
+from elman.data.archives import BLOCK, Archive, read_npz
 from elman.data.catalog import prepare
 from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError
@@ -19,6 +20,9 @@ from elman.kinds.music.midi import SUFFIXES
 from elman.kinds.music.pitches import Pitches, Roll
 from elman.kinds.music.reading import read_files
 from elman.kinds.music.record import MusicOptions, MusicReading
+
+_COMPRESSED = 15
+"""The type of a compressed variable in a MATLAB file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,8 +147,9 @@ def _read_mat(path: Path) -> dict[str, npt.NDArray[Any]]:
     """The cells of a MATLAB file, named and joined as the arrays of an .npz file are."""
     from scipy.io import loadmat  # it takes long to import
 
-    archive, arrays = Archive(path, "not a .mat file of plain matrices", "give another"), {}
+    archive, arrays = Archive(path, "not a .mat file of plain matrices", "give another"), dict[str, Any]()
     with archive.reading():
+        _count_unpacked(archive, path.read_bytes())
         found = loadmat(path, variable_names=[f"{split}data" for split in SPLITS])
     for split in SPLITS:
         if (name := f"{split}data") not in found:
@@ -162,6 +167,19 @@ def _read_mat(path: Path) -> dict[str, npt.NDArray[Any]]:
             raise UserError(f"{path}: the matrices of {name} have 88 columns and 93; give one number to all")
         arrays |= {f"{split}_roll": np.concatenate(cells), f"{split}_len": np.array([len(cell) for cell in cells])}
     return arrays
+
+
+def _count_unpacked(archive: Archive, data: bytes) -> None:
+    """Count what the compressed variables of a MATLAB file unpack to, without keeping it."""
+    order: Literal["little", "big"] = "little" if data[126:128] == b"IM" else "big"
+    at = 128
+    while at + 8 <= len(data):
+        kind, size = (int.from_bytes(data[place : place + 4], order) for place in (at, at + 4))
+        unpacker, packed = zlib.decompressobj(), data[at + 8 : at + 8 + size] if kind == _COMPRESSED else b""
+        while packed and not unpacker.eof:
+            archive.count(len(unpacker.decompress(packed, BLOCK)))
+            packed = unpacker.unconsumed_tail
+        at += 8 + size
 
 
 def _form(value: Any) -> str:
