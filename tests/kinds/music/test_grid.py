@@ -78,7 +78,7 @@ def test_what_a_frame_does_not_hold_is_counted(tmp_path, capsys):
     open_music(tmp_path, MusicReading())
     assert capsys.readouterr().err.splitlines() == [
         f"elman: {tmp_path}: 14 notes of drums are left out, 129 others read",
-        f"elman: {tmp_path}: a frame says which notes sound; what it does not hold is left out: velocities (1 of 3"
+        f"elman: {tmp_path}: a frame holds the notes that sound; left out are velocities (1 of 3"
         " files), instruments (1 of 3 files), metre (1 of 3 files), changes of tempo (1 of 3 files)",
     ]
 
@@ -104,7 +104,7 @@ def test_a_prompt_keeps_its_changes_of_tempo_and_its_metre(trained, prompt, tmp_
     assert main(call) == 0
     said = capsys.readouterr().err
     assert f"{prompt}: 2 notes of drums are left out, 9 others read" in said
-    assert "does not hold" not in said
+    assert "a frame holds" not in said
     whole = read_tune(out)
     assert whole.tempos == ((0.0, 120.0), (6.0, 60.0))
     assert whole.metres == ((0.0, (3, 4)), (6.0, (6, 8)))

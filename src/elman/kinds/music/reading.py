@@ -118,7 +118,7 @@ class _Kept:
         if self.lost:
             of = {what: f" ({count:,} of {files:,} files)" if files > 1 else "" for what, count in self.lost.items()}
             parts = ", ".join(f"{what}{share}" for what, share in of.items())
-            notice(f"{source}: a frame says which notes sound; what it does not hold is left out: {parts}")
+            notice(f"{source}: a frame holds the notes that sound; left out are {parts}")
         if not self.onsets.fits(self.grid):
             better = self.onsets.fitting
             advice = "" if better is None else f"; data.steps_per_quarter = {better} suits them"

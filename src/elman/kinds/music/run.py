@@ -81,7 +81,7 @@ class MusicRun(SplitRun):
         return super().evaluate(options, advance)
 
     def _skip(self, options: EvaluationOptions) -> None:
-        """Leave out files that cannot be read from here on, where the options say so."""
+        """Leave out files that cannot be read from here on, where the options ask for it."""
         if options.skip_unreadable:
             self.options = msgspec.structs.replace(self.options, skip_unreadable=True)
 

@@ -79,7 +79,7 @@ class Tune:
         """The notes up to quarter note `at`, each struck as it was, and another tune from there on.
 
         A note that sounds in the last frame before `at` and in the first one after it is one held note. The last tempo
-        and the last metre go on.
+        and the last metre hold for it.
         """
         notes = [note._replace(end=min(note.end, at)) for note in self.notes]
         step = 1 / continuation.ticks
