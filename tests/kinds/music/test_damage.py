@@ -127,7 +127,8 @@ def test_all_that_cannot_be_read_are_named_at_once(fifty, capsys):
     with pytest.raises(UserError) as error:
         open_music(fifty, MusicReading())
     assert str(error.value) == (
-        f"{fifty}: 3 of 50 MIDI files cannot be read; repair or remove them, or leave them out with --skip-unreadable"
+        f"{fifty}: 3 of 50 files of music cannot be read; repair or remove them, or leave them out with"
+        " --skip-unreadable"
     )
     lines = [line for line in capsys.readouterr().err.splitlines() if "not a readable MIDI file" in line]
     assert [line.split(": ")[1] for line in lines] == [str(fifty / f"damaged-{place:02}.mid") for place in (9, 10, 11)]
@@ -139,7 +140,7 @@ def test_unreadable_files_are_left_out_and_the_rest_is_counted(fifty, capsys):
     assert [len(one.lengths) for one in corpus.splits.values()] == [37, 5, 5]
     assert corpus.facts()["unreadable"] == [f"damaged-{place:02}.mid" for place in (9, 10, 11)]
     said = capsys.readouterr().err
-    assert f"{fifty}: 3 of 50 MIDI files cannot be read and are left out; 47 are read, 752 notes" in said
+    assert f"{fifty}: 3 of 50 files of music cannot be read and are left out; 47 are read, 752 notes" in said
     assert said.count("left out: ") == 3
     for repair in ("a value above 127", "a chunk XFIH", "a count of tracks", "9 bytes that are in no track"):
         assert f"read past {repair}" in said
@@ -166,7 +167,7 @@ def test_a_run_remembers_what_it_left_out(fifty, tmp_path, capsys):
     file.write_text(config.dump_recipe(recipe(epochs=1)))
     call = ["train", str(file), "--data", str(fifty), "--out", str(run)]
     assert main(call) == 2
-    assert "3 of 50 MIDI files cannot be read" in capsys.readouterr().err
+    assert "3 of 50 files of music cannot be read" in capsys.readouterr().err
     assert not run.exists()
     assert main([*call, "--skip-unreadable"]) == 0
     assert "skip_unreadable = true" in (run / "recipe.toml").read_text()

@@ -1,4 +1,4 @@
-"""A corpus of music: the pieces of three splits as piano rolls, from an array file, MIDI files or a known corpus."""
+"""A corpus of music: the pieces of three splits as piano rolls, from arrays, MIDI, MusicXML or a known corpus."""
 
 import dataclasses
 import hashlib
@@ -15,10 +15,9 @@ from elman.data.catalog import prepare
 from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
-from elman.kinds.music.division import divide
-from elman.kinds.music.midi import SUFFIXES
+from elman.kinds.music.division import divide, hold_out
 from elman.kinds.music.pitches import Pitches, Roll
-from elman.kinds.music.reading import read_files
+from elman.kinds.music.reading import SUFFIXES, read_files
 from elman.kinds.music.record import MusicOptions, MusicReading
 
 _COMPRESSED = 15
@@ -77,7 +76,8 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
 
     The `.npz` file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test; the
     `.mat` file cells of matrices [steps, 88 or 93], `traindata`, `validdata` and `testdata`. A folder has subfolders
-    train, valid and test of MIDI files (.mid, .midi, .kar, .rmi), or only MIDI files, which `divide` divides.
+    train, valid and test of MIDI files (.mid, .midi, .kar, .rmi) and MusicXML (.mxl, .musicxml), or only such files,
+    which `divide` divides; where it has no folder valid or no folder test, `hold_out` takes that split from train.
 
     Raises UserError where the source cannot be used.
     """
@@ -85,8 +85,9 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
     if path.is_dir() or (path.is_file() and _is_midi(path)):
         parts = midi_files(path)
         rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)
+        absent = [split for split in ("valid", "test") if split in parts and not (path / split).is_dir()]
         for split, files in parts.items():
-            if not rolls.keys() & files:
+            if not rolls.keys() & files and [split] != absent:
                 raise UserError(
                     f"{path / split}: no MIDI files (.mid, .midi){' that can be read' if files else ''}; a folder of"
                     " music has some, or train, valid and test of them"
@@ -94,7 +95,10 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
         if "" in parts:
             splits, division = divide(rolls)
         else:
-            splits = {split: [rolls[file] for file in files if file in rolls] for split, files in parts.items()}
+            found = {split: {file: rolls[file] for file in files if file in rolls} for split, files in parts.items()}
+            if absent:
+                division = hold_out(found, absent[0], path)
+            splits = {split: list(part.values()) for split, part in found.items()}
     elif path.is_file():
         splits = _read_arrays(path, Pitches(options.pitches))
     else:
@@ -112,7 +116,7 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
 
 
 def midi_files(path: Path) -> dict[str, list[Path]]:
-    """The MIDI files of each split, or of the one split "" where a folder has none, or of a single file."""
+    """The files of each split, or of the one split "" where a folder has none, or the single file."""
     if path.is_file():
         return {"": [path]}
     splits = SPLITS if any((path / split).is_dir() for split in SPLITS) else ("",)
@@ -120,7 +124,7 @@ def midi_files(path: Path) -> dict[str, list[Path]]:
 
 
 def _is_midi(path: Path) -> bool:
-    """Whether a file of music is MIDI, else one of arrays: by its first bytes, or its name where they are damaged."""
+    """Whether a file of music holds one piece, not arrays: by its first bytes, or its name where they are damaged."""
     try:
         with path.open("rb") as file:
             first = file.read(6)

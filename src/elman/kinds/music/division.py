@@ -20,8 +20,7 @@ def divide(pieces: Mapping[Path, Roll]) -> tuple[Splits, str]:
 
     Raises UserError where a piece is too short to be cut.
     """
-    digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in pieces}
-    unique = {digest: file for file, digest in reversed(digests.items())}
+    unique = _unique(pieces)
     copies = len(pieces) - len(unique)
     left_out = f"; {counted(copies, 'copy', 'copies')} left out" if copies else ""
     if len(unique) < 3:
@@ -36,6 +35,29 @@ def divide(pieces: Mapping[Path, Roll]) -> tuple[Splits, str]:
     counts = ", ".join(f"{split} {len(found)}" for split, found in chosen.items())
     splits = {split: [pieces[file] for file in sorted(found)] for split, found in chosen.items()}
     return splits, f"{len(unique)} pieces ranked by the SHA-256 of their content, 80/10/10: {counts}{left_out}"
+
+
+def hold_out(splits: dict[str, dict[Path, Roll]], split: str, folder: Path) -> str:
+    """Move pieces of the train split to one that a folder has not, and return the rule in words.
+
+    They are the first tenth (rounded, at least one) of the pieces ranked as `divide` does; copies among the training
+    pieces count once. Raises UserError where there are fewer than two.
+    """
+    train = splits["train"]
+    unique = _unique(train)
+    if len(unique) < 2:
+        raise UserError(f"{folder}: no folder {split}, and one piece in train, of which none can be held out; make it")
+    held = {unique[digest] for digest in sorted(unique)[: max(1, round(len(unique) / 10))]}
+    splits[split] = {file: train[file] for file in sorted(held)}
+    splits["train"] = {file: train[file] for file in sorted({*unique.values()} - held)}
+    counts = f"train {len(splits['train'])}, {split} {len(held)}"
+    return f"no folder {split}: a tenth of train is held out, by the SHA-256 of the content: {counts}"
+
+
+def _unique(pieces: Mapping[Path, Roll]) -> dict[str, Path]:
+    """The first file of each content, by its digest."""
+    digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in pieces}
+    return {digest: file for file, digest in reversed(digests.items())}
 
 
 def _cut(roll: Roll, file: Path) -> dict[str, Roll]:

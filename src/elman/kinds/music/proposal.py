@@ -8,10 +8,9 @@ from typing import Any
 from elman.data.kinds import Look
 from elman.errors import UserError
 from elman.kinds.music.corpus import midi_files
-from elman.kinds.music.looks import MIDI_FILE
-from elman.kinds.music.midi import read_tune
+from elman.kinds.music.looks import MIDI_FILE, SCORE
 from elman.kinds.music.pitches import Pitches
-from elman.kinds.music.reading import UNSUITED, Onsets
+from elman.kinds.music.reading import UNSUITED, Onsets, read_piece
 from elman.tasks.proposal.proposal import Proposal, changed
 
 USUAL = 176_000, 30
@@ -23,12 +22,12 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
 
     Of piano rolls first the one, then the other.
     """
-    if not path.is_dir() and found.what != MIDI_FILE:
+    if not path.is_dir() and found.what not in (MIDI_FILE, SCORE):
         return [of_music(pitches) for pitches in (88, 93)]
     onsets, outside = Onsets(), {88: 0, 93: 0}
     for file in (file for files in midi_files(path).values() for file in files):
         with contextlib.suppress(UserError):  # said when all are read
-            tune = read_tune(file)
+            tune = read_piece(file)
             onsets.add(tune)
             for size in outside:
                 outside[size] += not all(Pitches(size).has(note.pitch) for note in tune.notes)

@@ -1,4 +1,4 @@
-"""Many MIDI files as piano rolls: which cannot be read, what a roll has no place for, and which grid suits them."""
+"""Files of MIDI or MusicXML as piano rolls: which cannot be read, what a roll lacks, and which grid suits them."""
 
 import math
 from collections import Counter
@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from elman.errors import UserError, counted, notice
+from elman.kinds.music.midi import SUFFIXES as MIDI
 from elman.kinds.music.midi import read_tune
+from elman.kinds.music.pianoroll import read_score
 from elman.kinds.music.pitches import Roll
 from elman.kinds.music.record import MusicReading
 from elman.kinds.music.tune import Tune
@@ -22,6 +24,17 @@ FITTING = 0.95
 
 NEAR = 0.2
 """How far from a step, in steps, an onset may be that is on it."""
+
+
+SCORES = (".mxl", ".musicxml")
+"""The endings of the names of MusicXML files."""
+
+SUFFIXES = (*MIDI, *SCORES)
+
+
+def read_piece(path: Path) -> Tune:
+    """The tune of a file of MIDI, or of MusicXML by its name; raises UserError where it cannot be read."""
+    return read_score(path) if path.suffix.lower() in SCORES else read_tune(path)
 
 
 class Onsets:
@@ -54,7 +67,7 @@ class Onsets:
 
 
 def read_files(files: Sequence[Path], options: MusicReading, source: Path) -> tuple[dict[Path, Roll], list[Path]]:
-    """The piano rolls of MIDI files, and the files that are left out since they cannot be read.
+    """The piano rolls of files of MIDI and MusicXML, and the files that are left out since they cannot be read.
 
     What a roll has no place for, damage that was read past, and onsets between the steps are counted in notices.
 
@@ -63,7 +76,7 @@ def read_files(files: Sequence[Path], options: MusicReading, source: Path) -> tu
     pieces, unreadable, kept = dict[Path, Roll](), dict[Path, str](), _Kept(options.steps_per_quarter)
     for file in files:
         try:
-            tune = read_tune(file)
+            tune = read_piece(file)
             pieces[file] = tune.frames(options, str(file))
         except UserError as error:
             unreadable[file] = str(error)
@@ -74,7 +87,7 @@ def read_files(files: Sequence[Path], options: MusicReading, source: Path) -> tu
     for problem in unreadable.values():
         notice(f"{'left out: ' if options.skip_unreadable else ''}{problem}")
     if unreadable:
-        share = f"{len(unreadable):,} of {len(files):,} MIDI files cannot be read"
+        share = f"{len(unreadable):,} of {len(files):,} files of music cannot be read"
         if not options.skip_unreadable:
             raise UserError(f"{source}: {share}; repair or remove them, or leave them out with --skip-unreadable")
         notice(f"{source}: {share} and are left out; {len(pieces):,} are read, {counted(kept.notes, 'note')}")

@@ -23,7 +23,7 @@ class MusicOptions(Record, frozen=True, kw_only=True):
 
 
 class MusicReading(MusicOptions, frozen=True, kw_only=True):
-    """How music is read; `skip_unreadable`: MIDI files that cannot be read are left out, and named."""
+    """How music is read; `skip_unreadable`: files of MIDI or MusicXML that cannot be read are left out, and named."""
 
     skip_unreadable: bool = False
 
@@ -46,8 +46,8 @@ class MusicData(MusicReading, Data, frozen=True, kw_only=True, tag_field="kind",
     command = "compose --out FILE.mid"
     looks = "elman.kinds.music.looks"
     proposal = "elman.kinds.music.proposal"
-    suffixes = (".mid", ".midi", ".kar", ".rmi", ".npz", ".mat")
-    needs = "MIDI files, or an .npz or .mat file of piano rolls"
+    suffixes = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml", ".npz", ".mat")
+    needs = "MIDI or MusicXML files, or an .npz or .mat file of piano rolls"
     task = "elman.kinds.music.task:MusicTask"
     reporting = Reporting(
         "NLL",
