@@ -90,7 +90,7 @@ class MusicOptions:
     """How music is read.
 
     Attributes:
-        skip_unreadable: leave out MIDI files that cannot be read, and name them.
+        skip_unreadable: leave out files that cannot be read, and name them.
     """
 
     skip_unreadable: bool = False

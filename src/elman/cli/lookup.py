@@ -185,7 +185,7 @@ def describe(name: str, /, *, skip_unreadable: bool = False, as_json: AsJson = F
 
     Args:
         name: as `elman data list` shows it, or data as for `elman train`
-        skip_unreadable: of music, leave out MIDI files that cannot be read
+        skip_unreadable: of music, leave out files that cannot be read
     """
     from elman.data.catalog.prepare import info, is_known
 

@@ -31,7 +31,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
         beam: of pairs, hypotheses kept; None: as the recipe says.
         constrained: of pairs, search among trees alone; None: as the recipe says.
         search: of parsers, how trees are searched for; None: as the recipe says.
-        skip_unreadable: of music, leave out MIDI files that cannot be read.
+        skip_unreadable: of music, leave out files that cannot be read.
     """
 
     split: str = "test"

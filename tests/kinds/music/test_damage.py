@@ -1,6 +1,7 @@
 """Damaged MIDI files: what is not needed is read past and said, what is needed is missed and named."""
 
 import io
+import json
 import random
 
 import mido
@@ -37,7 +38,7 @@ READ = {
     "controller": (midi(b"\0\xb0\7\x90" + FIRST, SECOND), "a value above 127"),
     "pitch wheel": (midi(b"\0\xe0\xff\xff" + FIRST, SECOND), "a value above 127"),
     "sysex": (midi(b"\0\xf0\3\xff\xff\xf7" + FIRST, SECOND), ""),
-    "unknown meta": (midi(meta(0x6B, *range(200), pause=0)[:0] + meta(0x6B, 255, 1) + FIRST, SECOND), ""),
+    "unknown meta": (midi(meta(0x6B, 255, 1) + FIRST, SECOND), ""),
     "unknown chunk": (two(chunk(b"XFIH", b"\0\1\2") + chunk(b"MTrk", FIRST + END)), "a chunk XFIH, which is no track"),
     "too short": (two(chunk(b"MTrk", FIRST + END, 20)), "a track of a wrong length"),
     "no length": (two(chunk(b"MTrk", FIRST + END, 0)), "a track of a wrong length"),
@@ -60,7 +61,8 @@ READ = {
     "between tracks": (two(chunk(b"MTrk", FIRST + END) + b"\0\0\0"), "3 bytes that are in no track"),
     "running status": (
         midi(b"\0\x90\x3c\x50" + meta(1, 97) + b"\0\xf0\1\xf7" + b"\x60\x3c\0" + b"".join(
-            bytes([0, pitch, 80, 96, pitch, 0]) for pitch in SCALE[1:]), SECOND), ""),
+            bytes([0, pitch, 80, 96, pitch, 0]) for pitch in SCALE[1:]), SECOND),
+        "a running status that continues after other messages"),
 }  # fmt: skip
 NAMED = {
     "cut": (WHOLE[:-9], "it ends too early"),
@@ -182,6 +184,16 @@ def test_evaluation_leaves_out_on_demand(trained, fifty, capsys):
     assert "--skip-unreadable" in capsys.readouterr().err
     assert main([*call, "--skip-unreadable"]) == 0
     assert main([*call, "--skip-unreadable", "--method", "dynamic", "--lr", "0.01"]) in (0, 2)
+
+
+def test_data_info_counts_what_would_be_read(fifty, capsys):
+    call = ["data", "info", str(fifty)]
+    assert main(call) == 2
+    assert "3 of 50 files of music cannot be read" in capsys.readouterr().err
+    assert main([*call, "--skip-unreadable", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["kind"], len(facts["unreadable"])) == ("music", 3)
+    assert sum(split["pieces"] for split in facts["splits"].values()) == 47
 
 
 def changed(data, draw):

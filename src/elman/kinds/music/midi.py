@@ -104,7 +104,7 @@ def _tune(tracks: list[list[Event]], division: int, repairs: Counter[str]) -> Tu
         tuple((time / division, metres[time]) for time in sorted(metres)),
         drums=drums,
         programs=tuple(sorted(programs)),
-        repairs=tuple(repairs.items()),
+        repairs=tuple((what, count) for what, count in repairs.items() if count),
     )
 
 

@@ -155,7 +155,7 @@ class MidiBytes:
 
     def _events(self, now: int, stop: int | None) -> Iterator[Event | None]:
         """Messages one after another, to a place if one is given; first None, where none has been read yet."""
-        running = 0
+        running, interrupted = 0, False
         yield None
         while stop is None or self.at < stop:
             now += self.number("a pause of more than {:,} ticks")
@@ -165,8 +165,10 @@ class MidiBytes:
                     raise DamagedError("running status without last_status")
                 self.at -= 1
                 status = running
+                self.repairs["a running status that continues after other messages"] += interrupted
             elif status < 0xF0:
                 running = status
+            interrupted = 0xF0 <= status < 0xF8 or status == META
             if status == META:
                 kind = self.take(1)
                 yield Event(now, status, kind + self.take(self.number(_TOO_LONG)))
