@@ -8,6 +8,7 @@ step goes to on stderr.
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import nn
@@ -18,9 +19,9 @@ import whole
 from elman.config.toml import find, load_recipe
 from elman.data.batches import Batch
 from elman.network.build import build_model
-from elman.network.cells import fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.device import use_large_pages
+from elman.network.fast import lstm
 
 CHARACTERS, EMBEDDING, HIDDEN, BATCH, LENGTH = 100, 128, 1024, 100, 200
 WEIGHTS = 4 * HIDDEN * (EMBEDDING + HIDDEN)
@@ -63,10 +64,10 @@ def elman_step(batch: Batch) -> Callable[[], None]:
 def sequences(options: argparse.Namespace) -> None:
     shapes = (4 * HIDDEN, EMBEDDING), (4 * HIDDEN, HIDDEN), (4 * HIDDEN,), (4 * HIDDEN,)
     weights = Weights(*((0.03 * torch.randn(shape)).requires_grad_() for shape in shapes))
-    leaves = [tensor for tensor in weights if tensor is not None]
+    leaves = list(weights.tensors().values())
     xs, zero = torch.randn(LENGTH, BATCH, EMBEDDING), torch.zeros(BATCH, HIDDEN)
     gradient = torch.randn(LENGTH, BATCH, HIDDEN)
-    functions = {"library": fast_lstm._library, "hoisted": fast_lstm.hoisted}
+    functions = {"library": partial(lstm.library, dtype=torch.float32), "hoisted": lstm.hoisted}
     candidates: timing.Candidates = {
         name: lambda f=f: torch.autograd.grad(f(weights, xs, zero, zero)[0], leaves, gradient)
         for name, f in functions.items()

@@ -20,7 +20,7 @@ from elman.config.toml import load_recipe
 from elman.export.onnx import OnnxStep, write_int8, write_step
 from elman.export.step import Step
 from elman.network.build import build_model
-from elman.network.precision import products_in
+from elman.network.fast.precision import products_in
 
 RECIPES = Path(__file__).resolve().parents[1] / "recipes"
 NETWORKS = {

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 import timing
-from elman.network.output import fast_mixture, mixture_products
+from elman.network.fast import mixture, mixture_products
 from elman.network.output.activation import log_g
 
 SHAPES = {"mixture": (840, 15, 10_000, 280), "flat": (1400, 1, 10_000, 400), "wide": (350, 1, 33_278, 400)}
@@ -39,7 +39,7 @@ def plain(
     return (position_weight * nll).sum(), nll
 
 
-FORMS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"plain": plain, "kernel": fast_mixture.mixture_nll}
+FORMS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {"plain": plain, "kernel": mixture.nll}
 
 
 def steps(

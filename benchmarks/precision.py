@@ -22,12 +22,12 @@ from elman.config.toml import find, load_recipe
 from elman.data.batches import Batch
 from elman.files import json_text
 from elman.learning.bptt import bptt
-from elman.network import peaks
 from elman.network.build import build_model
 from elman.network.cores.stack import layers_of
 from elman.network.device import use_large_pages
+from elman.network.fast import preference
+from elman.network.fast.precision import Precision, products_in
 from elman.network.model import LanguageModel
-from elman.network.precision import Precision, products_in
 from elman.network.state import State
 from elman.objective.loss import build_objective
 from elman.tasks.open import open_run
@@ -129,8 +129,12 @@ def main() -> None:
     if options.run is not None:
         compare_gradients(options.run)
         return
-    measured = peaks.measure(options.device)
-    facts = {"threads": options.threads, "peaks": [peak._asdict() for peak in measured], "gain": peaks.gain(measured)}
+    measured = preference.measure(options.device)
+    facts = {
+        "threads": options.threads,
+        "peaks": [peak._asdict() for peak in measured],
+        "gain": preference.gain(measured),
+    }
     print(json.dumps(facts), flush=True)
     parts = options.parts.split(",")
     evaluated = EVALUATED if options.device.type == "cpu" else TRAINED  # int8 is for CPUs.

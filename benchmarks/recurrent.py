@@ -2,23 +2,23 @@
 
 The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
 windows, with and without gradients; `small`, small products by both libraries; `narrow`, GRUs of few units without
-gradients; `stream`, one token at a time through three layers of 1150. The table in `elman.network.cells.fast_lstm`
-comes from `--threads 1 --cpu-time lstm`, that of `fast_gru` from `--threads 1 --cpu-time narrow`.
+gradients; `stream`, one token at a time through three layers of 1150. The table in `elman.network.fast.lstm`
+comes from `--threads 1 --cpu-time lstm`, that of `fast.gru` from `--threads 1 --cpu-time narrow`.
 """
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
 import timing
-from elman.network import matmul
-from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells.cell import Scan, Weights, unroll
 from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
+from elman.network.fast import gru, lstm, matmul, policy
 
 PRODUCTS = [(20, 1150), (20, 650), (20, 256), (12, 960), (1, 1150), (40, 400), (80, 1150)]
 WINDOWS = [
@@ -72,7 +72,7 @@ def products(options: argparse.Namespace) -> None:
 
 
 def _runs(sequence: Scan, weights: Weights, xs: Tensor, slots: int) -> dict[str, Callable[[], object]]:
-    leaves = [t for t in (*weights, xs) if isinstance(t, Tensor)]
+    leaves = [*weights.tensors().values(), xs]
     state = tuple(xs.new_zeros(xs.shape[1], weights.weight_hh.shape[1]) for _ in range(slots))
     gradient = torch.randn(*xs.shape[:2], weights.weight_hh.shape[1])
 
@@ -96,15 +96,17 @@ def _without_onednn(sequence: Scan) -> Scan:
 
 def _library_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
     h, c = state
-    return torch.lstm(xs, [h[None], c[None]], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
+    return torch.lstm(xs, [h[None], c[None]], list(weights.tensors().values()), True, 1, 0.0, False, False, False)[
+        0
+    ], state
 
 
 def _library_gru(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    return torch.gru(xs, state[0][None], list(weights[:4]), True, 1, 0.0, False, False, False)[0], state
+    return torch.gru(xs, state[0][None], list(weights.tensors().values()), True, 1, 0.0, False, False, False)[0], state
 
 
 def _hoisted_lstm(weights: Weights, xs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    return fast_lstm.hoisted(weights, xs, *state)[0], state
+    return lstm.hoisted(weights, xs, *state)[0], state
 
 
 def _loop(step: Callable[..., tuple[Tensor, ...]]) -> Scan:
@@ -119,16 +121,16 @@ LSTMS: dict[str, Scan] = {
 }
 GRUS: dict[str, Scan] = {
     "library": _library_gru,
-    "hoisted": lambda weights, xs, state: (fast_gru.hoisted(weights, xs, *state), state),
-    "reset after": fast_gru.gru_reset_after,
+    "hoisted": lambda weights, xs, state: (gru.hoisted(weights, xs, *state), state),
+    "reset after": gru.scan,
     "reset after, loop": _loop(GRU().step),
-    "reset before": fast_gru.gru_reset_before,
+    "reset before": partial(gru.scan, reset="before"),
     "reset before, loop": _loop(GRU(reset="before").step),
 }
 
 
 def small(options: argparse.Namespace) -> None:
-    matmul.LEAST_ONEDNN = 0
+    policy.LEAST_ONEDNN = 0
     for rows, size in SMALL:
         h, w, other = torch.randn(rows, size), torch.randn(4 * size, size), torch.randn(rows, 4 * size)
         packed = matmul.pack(w, rows, 100)
@@ -191,9 +193,7 @@ def stream(options: argparse.Namespace) -> None:
             linear(zero, weights.weight_ih)
             linear(zero, weights.weight_hh)
 
-    functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {
-        "kernel": fast_lstm.lstm
-    }
+    functions = {name: LSTMS[name] for name in ("library", "library without oneDNN", "loop")} | {"kernel": lstm.scan}
     candidates: timing.Candidates = {name: lambda f=f: through(f) for name, f in functions.items()}
     candidates |= {"the products by torch.nn.functional.linear": multiply, "sum of the weights": read}
     timing.report({"part": "stream", "layers": 3, "H": size}, 2e-9 * 3 * 8 * size**2, candidates, options)

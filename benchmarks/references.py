@@ -27,7 +27,7 @@ from elman.config.toml import find, load_recipe
 from elman.files import json_text
 from elman.network.build import build_model
 from elman.network.device import use_large_pages
-from elman.network.precision import Precision
+from elman.network.fast.precision import Precision
 from precision import EVALUATED, EVALUATED_COLUMNS, LENGTH, TRAINED, evaluation, training
 
 WORDS = 10_000

@@ -1,6 +1,6 @@
 """Linear and matrix recurrences over a training window, every form beside the plain loop: `python benchmarks/scan.py`.
 
-The parts: `real` and `complex`, h_t = a_t h_{t-1} + b_t by every form of `network/cells/scan.py`; `chunks`, the cells
+The parts: `real` and `complex`, h_t = a_t h_{t-1} + b_t by every form of `fast/diagonal.py`; `chunks`, the cells
 with matrices by chunks of several lengths.
 """
 
@@ -13,9 +13,9 @@ from torch import Tensor
 
 import timing
 from elman import config
-from elman.network.cells import chunked, scan
 from elman.network.cells.cell import unroll
 from elman.network.cores.layer import Layer
+from elman.network.fast import chunked, diagonal
 
 WINDOWS = ((35, 20, 200), (70, 80, 650), (512, 1, 200), (512, 20, 200))
 """(T, B, H)."""
@@ -36,8 +36,8 @@ def forms(options: argparse.Namespace, kind: str) -> None:
         given = [a.requires_grad_(), b.requires_grad_(), torch.zeros(rows, size, dtype=dtype).requires_grad_()]
         candidates: timing.Candidates = {
             form.__name__: lambda form=form, given=given: _gradients(form, given)
-            for form in (scan.plain, scan.loop, scan.blocks, scan.doubling, scan.logarithms)
-            if kind == "real" or form is not scan.logarithms
+            for form in (diagonal.plain, diagonal.loop, diagonal.blocks, diagonal.doubling, diagonal.logarithms)
+            if kind == "real" or form is not diagonal.logarithms
         }
         timing.report({"part": kind, "T": steps, "B": rows, "H": size}, 0.0, candidates, options)
 

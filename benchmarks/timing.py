@@ -8,8 +8,8 @@ from statistics import median
 import torch
 
 from elman.files import json_text
-from elman.network import matmul
 from elman.network.device import choose_device
+from elman.network.fast import matmul, policy
 
 Candidates = dict[str, Callable[[], object]]
 
@@ -87,7 +87,7 @@ def peak(options: argparse.Namespace, quiet: bool = False) -> float:
     size = 2048
     a, b = (torch.randn(size, size, device=options.device) for _ in range(2))
     candidates: Candidates = {"torch.mm": lambda: a @ b}
-    packed = matmul.pack(b, size, matmul.PACKING_USES)
+    packed = matmul.pack(b, size, policy.PACKING_USES)
     candidates["kernels.product"] = lambda: matmul.multiply(a, packed)
     if quiet:
         return max(2 * size**3 / 1e9 / seconds[0] for seconds in in_turns(candidates, options).values())

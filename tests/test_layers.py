@@ -21,16 +21,17 @@ LAYERS = (
     (("data",), "text, grammars and classic tasks; known corpora; windows"),
     (("kinds",), "how tags, series, music, trees and pairs are read"),
     (
-        ("network.precision", "network.int8", "network.matmul", "network.peaks", "network.spectrum"),
-        "matrix products, their precision and their speed; largest singular values and eigenvalues",
+        ("network.device", "network.state", "network.dropout", "network.initialisation", "network.spectrum"),
+        "devices, recurrent state as a value, dropout, initialisation; largest singular values and eigenvalues",
     ),
+    (("network.output.activation",), "the g of p(y) = g(z_y) / sum g(z_v)"),
     (
-        ("network.device", "network.preference", "network.state", "network.dropout", "network.initialisation"),
-        "devices, the precision that suits one, recurrent state as a value, dropout, initialisation",
+        ("network.fast",),
+        "products, their precision and speed; recurrences (`scan`) and likelihoods (`nll`) in their fast forms",
     ),
     (
         ("network.encoders", "network.cells"),
-        "symbols to vectors; one cell per file, the fast form beside the plain one",
+        "symbols to vectors; one cell per file: its equations",
     ),
     (("network.trees",), "compositions of the nodes of trees"),
     (("network.cores",), "stacks, windows, attention, reservoirs, networks over trees"),
@@ -40,10 +41,10 @@ LAYERS = (
         "a language model; one whose state a source prepares; models of the nodes of trees and of the tags of words",
     ),
     (("network.build",), "builds a network from a recipe"),
-    (("nn",), "recurrent layers with the arguments, results and weights of torch's, for programs of one's own"),
     (("objective", "decoding"), "the loss and its penalties; sampling and beam search"),
     (("learning",), "learning rules, updates, constraints, checkpoints, the trainer"),
     (("evaluation",), "perplexity, adaptation, n-grams, minimal pairs, statistics"),
+    (("nn",), "the parts as torch modules, functions and a training loop, for programs of one's own"),
     (("tasks",), "experiments, runs and texts: open, train, evaluate, sample, adapt, report"),
     (
         (

@@ -24,6 +24,7 @@ _HOMES = {
     "Experiment": "elman.tasks.experiment",
     "Recipe": "elman.config",
     "load_recipe": "elman.config",
+    "fit": "elman.nn.fitting",
     "build_model": "elman.network.build",
     "LanguageModel": "elman.network.model",
     "Vocabulary": "elman.data.text.vocabulary",

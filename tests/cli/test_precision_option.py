@@ -5,7 +5,7 @@ import json
 import pytest
 
 from elman.cli import main
-from elman.network import matmul, precision
+from elman.network.fast import policy, precision
 from elman.tasks.experiment import Experiment
 from support import text_runs
 
@@ -22,8 +22,8 @@ def run(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def everything_is_large(monkeypatch):
-    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
-    monkeypatch.setattr(matmul, "LEAST_ROWS", 1)
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 1)
     yield
     precision.use("float32")
 

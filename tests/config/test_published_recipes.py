@@ -6,7 +6,7 @@ import torch
 
 from elman import config
 from elman.config.text import TextOptions
-from elman.learning.schedules import rate
+from elman.learning.progress import rate
 from elman.network.build import build_model
 from elman.network.output.input_gate import is_of_gate
 from support.recipes import FUNCTIONS, MUSIC, PAPER, RECIPES, WORDS, differences, num_parameters

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from elman.errors import UserError
-from elman.jobs.job import attempt
-from elman.jobs.launching import Crew, Launch
+from elman.jobs.launching import Crew, Launch, attempt
 from support import inline
 from support.systems import posix
 from support.work import die, fail_first, give, refuse, until_a_signal, wait_for_a_signal

@@ -8,7 +8,7 @@ from torch import nn
 from elman import config
 from elman.learning.optimisers import COEFFICIENTS, Optimiser, OrthogonalSteps, orthogonal_factor
 from elman.learning.update import build_optimiser
-from elman.network.precision import products_in
+from elman.network.fast.precision import products_in
 from support import networks
 
 

@@ -9,7 +9,7 @@ import torch
 from elman.cli import progress
 from elman.evaluation.perplexity import Score
 from elman.learning import checkpoint, prediction
-from elman.learning.log import Watcher
+from elman.learning.folder import Watcher
 from elman.learning.progress import Progress
 from elman.learning.trainer import StopReason
 from elman.objective import perplexity
@@ -51,7 +51,7 @@ def of_weights(model, part):
 
 
 def branches(trainer):
-    return [line for line in text_runs.metrics(trainer.folder) if line.get("event") == "branch"]
+    return [line for line in text_runs.metrics(trainer.folder.path) if line.get("event") == "branch"]
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_a_run_is_the_same_with_branches_as_without(tmp_path):
     for predicts in (False, True):
         trainer = trainer_of(tmp_path / str(predicts), of_weights, predict_loss=predicts)
         assert trainer.run() is StopReason.FINISHED
-        valid = [line for line in text_runs.metrics(trainer.folder) if line["kind"] in ("valid", "train")]
+        valid = [line for line in text_runs.metrics(trainer.folder.path) if line["kind"] in ("valid", "train")]
         found[predicts] = {name: one.clone() for name, one in trainer.update.tensors().items()}, valid
         assert len(branches(trainer)) == 2 * predicts
     for name, tensor in found[False][0].items():
@@ -101,7 +101,7 @@ def test_the_prediction_by_value(whole):
     assert [line["predicted"] for line in branches(trainer)] == [None, prediction.predicted([first, second], EPOCHS)]
     end = prediction.predicted([first, second], EPOCHS)
     assert f"perplexity {perplexity(end):.1f}" in branches(trainer)[1]["message"]
-    (outcome,) = (line for line in text_runs.metrics(trainer.folder) if line.get("event") == "outcome")
+    (outcome,) = (line for line in text_runs.metrics(trainer.folder.path) if line.get("event") == "outcome")
     assert f"NLL {trainer.progress.best:.3f}, {end:.3f} was predicted" in outcome["message"]
 
 
@@ -140,7 +140,7 @@ class Told(Watcher):
 @pytest.mark.slow
 def test_watchers_are_told_of_every_step_of_a_branch(tmp_path):
     trainer, told = trainer_of(tmp_path / "run", of_weights), Told()
-    trainer.log.watchers = (told,)
+    trainer.folder.watchers = (told,)
     trainer.run()
     one, two = [(done, 2) for done in range(3)], [(done, 5) for done in range(6)]
     assert told.heard == [*range(1, 11), *one, *range(11, 21), *two, *range(21, 2 * EPOCHS + 1)]
@@ -189,7 +189,7 @@ def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, whole, tmp_pat
     assert resumed.run() is StopReason.FINISHED
     assert resumed.progress.branches == whole.progress.branches
     assert digest(resumed.model) == digest(whole.model)
-    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(whole.folder)
+    assert text_runs.metrics(tmp_path / "parts") == text_runs.metrics(whole.folder.path)
 
 
 class Stopping(Watcher):
@@ -214,7 +214,7 @@ def test_a_branch_that_is_stopped_again_and_again_comes_before_the_validation_of
         if stop.is_set():
             parts.resume()
         else:
-            parts.log.watchers = (Stopping(stop),)
+            parts.folder.watchers = (Stopping(stop),)
         assert parts._train(float("inf"), stop) is StopReason.INTERRUPTED
         assert parts.progress.step == FIRST
     resumed = trainer_of(tmp_path / "parts", of_weights, **how)

@@ -15,14 +15,14 @@ from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
 from elman.learning.rtrl import RTRL, cost
 from elman.learning.single_step import OneStep
 from elman.learning.update import build_learner
-from elman.network import matmul
 from elman.network.build import build_model
 from elman.network.encoders.encoder import build_encoder
+from elman.network.fast import policy
+from elman.network.fast.precision import products_in
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import build_contexts
 from elman.network.output.flat import FlatChoice
 from elman.network.output.layer import OutputLayer
-from elman.network.precision import products_in
 from elman.network.state import detach, leaves
 from elman.objective.loss import Objective
 from elman.objective.penalties import Activation
@@ -195,7 +195,7 @@ def test_the_regulariser_of_large_products(core, chosen, monkeypatch):
     learner, batch = GradientNorm(WholeWindow(), 0.5), window()
     wanted = gradients(learner, model, batch)
     for limit in ("LEAST_ONEDNN", "LEAST_MULTIPLY_ADDS", "LEAST_ROWS"):
-        monkeypatch.setattr(matmul, limit, 1)
+        monkeypatch.setattr(policy, limit, 1)
     with products_in(chosen):
         learner.check(model, ROWS)
         found = gradients(learner, model, batch)

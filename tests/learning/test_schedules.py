@@ -7,7 +7,7 @@ import pytest
 
 from elman import config
 from elman.config.toml import find
-from elman.learning.schedules import rate
+from elman.learning.progress import rate
 
 
 def rates(schedule, epochs, history=(), lr=1.0):

@@ -11,7 +11,7 @@ from elman.errors import UserError
 from elman.evaluation.perplexity import sum_scores
 from elman.network import device
 from elman.network.device import choose_device, visible_gpus, widest
-from elman.network.output.fast_mixture import mixture_log_prob
+from elman.network.fast.mixture import log_prob
 
 REFUSAL = (
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. Please use float32"
@@ -88,8 +88,8 @@ def test_the_fast_likelihood_falls_back_to_plain_products():
     draw = torch.Generator().manual_seed(0)
     context, weight = (torch.randn(*shape, generator=draw) for shape in ((6, 2, 4), (9, 4)))
     prior, target = torch.randn(6, 2, generator=draw).log_softmax(1), torch.arange(6)
-    expected = mixture_log_prob(context, prior, weight, None, target, "softmax")
-    found = mixture_log_prob(
+    expected = log_prob(context, prior, weight, None, target, "softmax")
+    found = log_prob(
         *(one.as_subclass(OnMPS) for one in (context, prior, weight)), None, target.as_subclass(OnMPS), "softmax"
     )
     torch.testing.assert_close(found.cpu(), expected)

@@ -15,10 +15,10 @@ from elman.decoding.sampling import generate
 from elman.evaluation.dynamic import DynamicModel, NeuralCache, adaptive_stream, gradient_statistics
 from elman.evaluation.perplexity import evaluate
 from elman.learning.update import build_update
-from elman.network import matmul
 from elman.network.build import build_model
 from elman.network.device import choose_device
-from elman.network.precision import products_in
+from elman.network.fast import policy
+from elman.network.fast.precision import products_in
 from elman.objective.loss import build_objective
 from support import networks, text_runs
 from support.gpus import GPUS
@@ -156,7 +156,7 @@ def test_what_is_chosen_on_the_device_computes_the_same(name, gpu):
     """The forms and types that are chosen on a GPU, by value: float32 closely, bf16 within its rounding."""
     made = without_dropout(name)
     loss, gradient = loss_and_gradient(made, "cpu", "float32")
-    with GPUS[gpu](), mock.patch.multiple(matmul, LEAST_MULTIPLY_ADDS=1, LEAST_ROWS=1):
+    with GPUS[gpu](), mock.patch.multiple(policy, LEAST_MULTIPLY_ADDS=1, LEAST_ROWS=1):
         choose_device(CUDA)
         close = loss_and_gradient(made, CUDA, "float32")
         rounded = loss_and_gradient(made, CUDA, "bf16")

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from elman.network import int8, matmul, precision
 from elman.network.build import tiny_model
+from elman.network.fast import int8, matmul, precision
 
 VNNI = torch.cpu._is_vnni_supported()
 

@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch.nn import functional
 
-from elman.network import matmul
+from elman.network.fast import matmul, policy, precision
 from support.pairwise import every_pair
 
 
 @pytest.fixture(autouse=True, params=["oneDNN", "torch"])
 def library(request, monkeypatch):
     """Products of every size by either."""
-    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0 if request.param == "oneDNN" else 1 << 60)
+    monkeypatch.setattr(policy, "LEAST_ONEDNN", 0 if request.param == "oneDNN" else 1 << 60)
     return request.param
 
 
@@ -48,7 +48,7 @@ def test_packed_products_are_the_plain_ones(dtype, layout, uses, num_rows):
 def test_packing_follows_the_library_the_switch_and_the_uses(library):
     w = torch.randn(4, 4)
     assert matmul.pack(w, 1, 1) is w
-    assert matmul.pack(w, 1, 100).is_mkldnn == (library == "oneDNN" and matmul.uses_onednn(w))
+    assert matmul.pack(w, 1, 100).is_mkldnn == (library == "oneDNN" and policy.uses_onednn(w))
     with torch.backends.mkldnn.flags(enabled=False):
         assert matmul.pack(w, 1, 100) is w
     assert matmul.pack(w.double(), 1, 100).dtype == torch.float64
@@ -77,9 +77,24 @@ def test_linear_and_its_gradients_are_those_of_torch(dtype, shape, bias):
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.skipif(not matmul.uses_onednn(torch.ones(1)), reason="torch without oneDNN")
+@pytest.mark.skipif(not policy.uses_onednn(torch.ones(1)), reason="torch without oneDNN")
 def test_large_products_are_onednns_and_small_ones_torchs(monkeypatch):
     monkeypatch.undo()
-    rows, w = matmul.LEAST_ONEDNN // 2**14, torch.randn(128, 128)
+    rows, w = policy.LEAST_ONEDNN // 2**14, torch.randn(128, 128)
     assert matmul.pack(w, rows - 1, 100) is w
     assert matmul.pack(w, rows, 100).is_mkldnn
+
+
+@pytest.mark.parametrize("kind", ["float32", "bf16"])
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), [(1, 2, 3), (40, 12, 5), (9, 12, 30), (300, 64, 16)])
+def test_the_gradient_of_a_factor_is_one_product_whichever_is_laid_out(rows, outputs, inputs, kind, monkeypatch):
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 1)
+    d, x = torch.randn(rows, outputs), torch.randn(rows, inputs)
+    found = []
+    with precision.products_in(kind):
+        for second in (False, True):
+            monkeypatch.setattr(policy, "lays_out_second", lambda *_, second=second: second)
+            found.append(matmul.multiply_transposed(d, x))
+    torch.testing.assert_close(found[0], found[1])
+    torch.testing.assert_close(found[0], d.t() @ x, rtol=0.02, atol=0.1 if kind == "bf16" else 1e-4)

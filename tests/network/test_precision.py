@@ -1,17 +1,17 @@
 """Products in bf16 against an explicit rounding of their factors, and everything that must stay float32."""
 
+from functools import partial
+
 import pytest
 import torch
 
 from elman import config
 from elman.data.batches import Batch
 from elman.learning.bptt import bptt
-from elman.network import matmul, peaks, precision
 from elman.network.build import build_model
-from elman.network.cells import fast_gru, fast_lstm
 from elman.network.cells.cell import Weights
 from elman.network.cores.stack import layers_of
-from elman.network.output import fast_mixture, mixture_products
+from elman.network.fast import gru, lstm, matmul, mixture, mixture_products, policy, precision, preference
 from elman.objective.loss import Objective
 from support import networks
 
@@ -21,9 +21,9 @@ UNIT = 2.0**-8
 
 @pytest.fixture(autouse=True)
 def small_products_too(monkeypatch):
-    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
-    monkeypatch.setattr(matmul, "LEAST_ROWS", 1)
-    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0)
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 1)
+    monkeypatch.setattr(policy, "LEAST_ONEDNN", 0)
 
 
 def rounded(x: torch.Tensor) -> torch.Tensor:
@@ -78,20 +78,21 @@ def test_small_products_and_other_types_are_not_rounded(monkeypatch):
         assert matmul.pack(doubles[1], 5, 100).dtype == torch.float64
         torch.testing.assert_close(matmul.multiply(*doubles), doubles[0] @ doubles[1].t(), rtol=1e-14, atol=1e-14)
         for least, dtype in ((5 * 16 * 12, torch.bfloat16), (5 * 16 * 12 + 1, torch.float32)):
-            monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", least)
+            monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", least)
             assert matmul.rounded(w, 5).dtype == dtype
-        monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
+        monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
         for least, dtype in ((15, torch.bfloat16), (16, torch.float32)):
-            monkeypatch.setattr(matmul, "LEAST_ROWS", least)
+            monkeypatch.setattr(policy, "LEAST_ROWS", least)
             assert matmul.rounded(w, 5, 3).dtype == dtype
 
 
 @pytest.mark.parametrize("steps", [1, 5, 20])
 def test_windows_of_any_length_are_differentiated(steps, monkeypatch):
     """Also where a factor of one product is rounded and that of the next is not, as in short windows."""
-    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 1 << 10)
-    monkeypatch.setattr(matmul, "LEAST_ROWS", 16)
-    monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 1 << 10)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 16)
+    monkeypatch.setitem(policy.LIBRARY_LSTM, "bf16", 0)
+    monkeypatch.setattr(policy, "BF16_LSTM", 0)
     torch.manual_seed(6)
     record = config.Model(encoder=config.Lookup(size=24), core=config.Stack(sizes=(32, 24)))
     model, symbols = build_model(record, 40), torch.randint(40, (steps + 1, 1))
@@ -124,7 +125,7 @@ def relative(found: torch.Tensor, exact: torch.Tensor) -> float:
 
 def lstm_case():
     weights = Weights(*(torch.randn(size) * 0.3 for size in ((64, 12), (64, 16), (64,), (64,))))
-    return fast_lstm.lstm, weights, torch.randn(7, 5, 12), (torch.randn(5, 16), torch.randn(5, 16))
+    return lstm.scan, weights, torch.randn(7, 5, 12), (torch.randn(5, 16), torch.randn(5, 16))
 
 
 def gru_case(run):
@@ -133,10 +134,11 @@ def gru_case(run):
 
 
 @pytest.mark.parametrize(
-    "case", [lstm_case, lambda: gru_case(fast_gru.gru_reset_after), lambda: gru_case(fast_gru.gru_reset_before)]
+    "case", [lstm_case, lambda: gru_case(gru.scan), lambda: gru_case(partial(gru.scan, reset="before"))]
 )
 def test_recurrences_are_float32_but_for_their_products(case, monkeypatch):
-    monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
+    monkeypatch.setitem(policy.LIBRARY_LSTM, "bf16", 0)
+    monkeypatch.setattr(policy, "BF16_LSTM", 0)
     torch.manual_seed(3)
     run, weights, xs, state = case()
     leaves = [*(leaf.requires_grad_() for leaf in weights.tensors().values()), xs.requires_grad_()]
@@ -160,7 +162,8 @@ READERS = (
 
 @pytest.mark.parametrize("cell", [networks.CELL_RECORDS[name] for name in READERS], ids=READERS)
 def test_only_the_first_layer_multiplies_its_inputs_exactly(cell, monkeypatch):
-    monkeypatch.setitem(fast_lstm.HIDDEN_SIZE, "bf16", 0)
+    monkeypatch.setitem(policy.LIBRARY_LSTM, "bf16", 0)
+    monkeypatch.setattr(policy, "BF16_LSTM", 0)
     torch.manual_seed(5)
     model = build_model(config.Model(encoder=config.Lookup(size=16), core=config.Stack(sizes=(16, 16), cell=cell)), 9)
     layers, xs = layers_of(model.core), torch.randn(4, 3, 16)
@@ -185,9 +188,9 @@ def likelihoods(activation: str, num_positions: int = 9) -> dict[str, list[torch
     found = {}
     for kind in ("float32", "bf16"):
         with precision.products_in(kind):
-            total, nll = fast_mixture.mixture_nll(*leaves, target, torch.ones(num_positions), activation)
+            total, nll = mixture.nll(*leaves, target, torch.ones(num_positions), activation)
             with torch.no_grad():
-                again = fast_mixture.mixture_log_prob(*leaves, target, activation)
+                again = mixture.log_prob(*leaves, target, activation)
         found[kind] = [total.detach(), *torch.autograd.grad(total, leaves), nll, -again]
         assert all(tensor.dtype == torch.float32 for tensor in found[kind])
     return found
@@ -224,8 +227,8 @@ def test_targets_that_underflow_leave_the_rows_of_their_chunk_as_they_are(activa
     target, each, found = torch.tensor([0, 7, 1, 2, 3, 7, 4, 5]), torch.ones(8), {}
     for kind in ("float32", "bf16"):
         with precision.products_in(kind):
-            total, nll = fast_mixture.mixture_nll(context, None, weight, None, target, each, activation)
-            again = fast_mixture.mixture_log_prob(context, None, weight, None, target, activation)
+            total, nll = mixture.nll(context, None, weight, None, target, each, activation)
+            again = mixture.log_prob(context, None, weight, None, target, activation)
         found[kind] = [nll, -again, *torch.autograd.grad(total, [context, weight])]
     assert found["float32"][0].max() > 80
     for exact, reduced in zip(found["float32"], found["bf16"], strict=True):
@@ -234,6 +237,6 @@ def test_targets_that_underflow_leave_the_rows_of_their_chunk_as_they_are(activa
 
 @pytest.mark.slow
 def test_every_measured_rate_is_positive():
-    found = peaks.measure(torch.device("cpu"))
+    found = preference.measure(torch.device("cpu"))
     assert {peak.precision for peak in found} == {"float32", "bf16"}
     assert all(0 < peak.gflops < 1e6 for peak in found)

@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from elman.cli import main
-from elman.network import peaks, preference
+from elman.network.fast import preference
 
 CPU = torch.device("cpu")
 
 
 def rates(reduced):
     return [
-        peaks.Peak("torch.mm", "float32", 50.0),
-        peaks.Peak("torch.mm", "bf16", reduced / 2),
-        peaks.Peak("oneDNN", "float32", 100.0),
-        peaks.Peak("oneDNN", "bf16", reduced),
+        preference.Peak("torch.mm", "float32", 50.0),
+        preference.Peak("torch.mm", "bf16", reduced / 2),
+        preference.Peak("oneDNN", "float32", 100.0),
+        preference.Peak("oneDNN", "bf16", reduced),
     ]
 
 
@@ -38,7 +38,7 @@ def machine(monkeypatch):
         measured.append(measured[-1])
         return rates(measured[-1])
 
-    monkeypatch.setattr(peaks, "measure", measure)
+    monkeypatch.setattr(preference, "measure", measure)
     return measured
 
 
@@ -48,7 +48,7 @@ def records(cache):
 
 def test_auto_follows_the_measured_gain(monkeypatch):
     for reduced, expected in ((129.0, "float32"), (130.0, "bf16")):
-        preference.remember(CPU, peaks.gain(rates(reduced)))
+        preference.remember(CPU, preference.gain(rates(reduced)))
         assert preference.resolve("auto", CPU) == expected
         assert preference.resolve("bf16", CPU) == "bf16"
         assert preference.resolve("float32", CPU) == "float32"
@@ -116,8 +116,8 @@ def test_info_measures_again_and_remembers(machine, capsys):
 def test_products_are_timed_by_the_processor_time_of_a_thread(monkeypatch):
     """Two threads that work for 2 s each are no faster than one; the clock on the wall is not read."""
     clock = itertools.count(0.0, 4.0)
-    monkeypatch.setattr(peaks.time, "process_time", lambda: next(clock))
-    monkeypatch.setattr(peaks.time, "perf_counter", lambda: pytest.fail("read"))
+    monkeypatch.setattr(preference.time, "process_time", lambda: next(clock))
+    monkeypatch.setattr(preference.time, "perf_counter", lambda: pytest.fail("read"))
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    expected = 2e-9 * peaks.ROWS * peaks.INPUTS * peaks.OUTPUTS / 2.0
-    assert {peak.gflops for peak in peaks.measure(CPU)} == {expected}
+    expected = 2e-9 * preference.ROWS * preference.INPUTS * preference.OUTPUTS / 2.0
+    assert {peak.gflops for peak in preference.measure(CPU)} == {expected}

@@ -219,6 +219,14 @@ def test_damaged_files_are_named(make_run, name):
             write_report([run])
 
 
+@pytest.mark.parametrize("figure", [{"kind": "tune"}, {"roll": [[60]]}, {"kind": "piano-roll", "roll": [[200]]}, 3])
+def test_a_figure_that_cannot_be_drawn_is_damage(make_run, figure):
+    run = make_run(epochs=1)
+    (run / "samples.json").write_text(json.dumps([{"text": "C4", "figure": figure}]))
+    with pytest.raises(UserError, match=re.escape(f"{run / 'samples.json'}: damaged (")):
+        write_report([run])
+
+
 def test_attention_without_a_weight_for_every_word_is_damage(make_run):
     run = make_run(epochs=1)
     row = {"text": "a b", "attention": {"source": ["c"], "target": ["a", "b"], "weights": [[1.0]]}}

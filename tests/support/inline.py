@@ -1,7 +1,6 @@
 """A launcher that makes each call at once, in this process."""
 
-from elman.jobs.job import attempt
-from elman.jobs.launching import Launch
+from elman.jobs.launching import Launch, attempt
 
 
 class Done:

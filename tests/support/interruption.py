@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elman.learning.log import Watcher
+from elman.learning.folder import Watcher
 
 
 def terminate():

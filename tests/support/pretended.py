@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from elman.network.output import triton_rows
+from elman.network.fast import triton_rows
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 COPIES = (
@@ -29,7 +29,7 @@ COPIES = (
 )
 READINGS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
 TO_NUMPY = (torch.Tensor.numpy, torch.Tensor.__array__)
-DEVICE, IS_CUDA = torch.Tensor.device.__get__, torch.Tensor.is_cuda.__get__  # type: ignore[attr-defined]
+DEVICE, IS_CUDA, IS_CPU = (getattr(torch.Tensor, name).__get__ for name in ("device", "is_cuda", "is_cpu"))
 
 
 class Generator(torch.Generator):
@@ -174,9 +174,9 @@ class Pretended(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch with devices taken out, and label what it makes."""
         kwargs = dict(kwargs or {})
-        if func in (DEVICE, IS_CUDA):
+        if func in (DEVICE, IS_CUDA, IS_CPU):
             label = self.labels.get(args[0]) or CPU
-            return label if func == DEVICE else label == CUDA
+            return label if func == DEVICE else label == (CPU if func == IS_CPU else CUDA)
         if func in TO_NUMPY and self.labels.get(args[0]) == CUDA:
             raise TypeError("can't convert cuda:0 device type tensor to numpy; use Tensor.cpu() first")
         given = tensors_in(args, kwargs)

@@ -2,10 +2,13 @@
 
 import torch
 
+from elman import config
 from elman.data.batches import Batch
 from elman.data.windows import Span
 from elman.evaluation.perplexity import Score
+from elman.learning.folder import Folder
 from elman.learning.trainer import Trainer
+from elman.learning.update import build_update
 from elman.network.build import build_model
 from support import text_runs
 
@@ -32,4 +35,6 @@ def trainer_of(folder, validate=lambda model, part: Score(1.0, 1), **training):
     folder.mkdir(exist_ok=True)
     recipe = text_runs.recipe(**training)
     torch.manual_seed(0)
-    return Trainer(recipe, build_model(recipe.model, WORDS), lambda max_extra: TwoWindows(), validate, folder, {})
+    update = build_update(recipe, build_model(recipe.model, WORDS))
+    files = Folder(folder, update.model.device, {"recipe": config.decisive(recipe)})
+    return Trainer(recipe, update, lambda max_extra: TwoWindows(), validate, files)

@@ -18,7 +18,7 @@ from elman.errors import notice
 from elman.evaluation.dynamic import Rule, gradient_statistics
 from elman.evaluation.result import recorded_results
 from elman.learning import checkpoint
-from elman.network import precision
+from elman.network.fast import precision
 from elman.tasks import adaptation
 from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.experiment import Experiment

@@ -92,8 +92,8 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
 @pytest.mark.slow
 def test_a_run_in_bf16_is_resumed_bit_for_bit_and_auto_is_settled_once(corpus, plain, tmp_path, monkeypatch, capsys):
     for least in ("LEAST_MULTIPLY_ADDS", "LEAST_ROWS"):
-        monkeypatch.setattr(f"elman.network.matmul.{least}", 0)
-    monkeypatch.setattr("elman.tasks.experiment.automatic", lambda _: "bf16")
+        monkeypatch.setattr(f"elman.network.fast.policy.{least}", 0)
+    monkeypatch.setattr("elman.tasks.plan.automatic", lambda _: "bf16")
     whole = trained(text_runs.recipe(precision="bf16"), tmp_path / "whole", corpus)
     capsys.readouterr()
     broken = trained(text_runs.recipe(precision="auto"), tmp_path / "broken", corpus, stops=[7])
@@ -109,7 +109,7 @@ def test_a_run_in_bf16_is_resumed_bit_for_bit_and_auto_is_settled_once(corpus, p
 @pytest.mark.slow
 def test_losses_may_be_read_now_and_then(corpus, plain, tmp_path, monkeypatch):
     """As on a GPU, which is not asked at every step: the same run, records and all, interrupted or not."""
-    monkeypatch.setattr("elman.learning.log.STEPS_BETWEEN_READINGS", {"cpu": 7})
+    monkeypatch.setattr("elman.learning.folder.STEPS_BETWEEN_READINGS", {"cpu": 7})
     seldom = trained(text_runs.recipe(), tmp_path / "seldom", corpus, stops=[15])
     assert same_tensors(plain / "checkpoint.safetensors", seldom / "checkpoint.safetensors")
     assert text_runs.metrics(plain) == text_runs.metrics(seldom)

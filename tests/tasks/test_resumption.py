@@ -10,7 +10,7 @@ from elman import config
 from elman.cli import main
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.log import Log
+from elman.learning.folder import Folder
 from elman.learning.progress import Progress
 from elman.learning.trainer import Trainer
 from elman.objective.loss import Loss
@@ -180,14 +180,14 @@ def test_what_else_is_computed_is_remembered(corpus, tmp_path):
 
 def test_the_speed_after_resuming_counts_no_earlier_tokens(tmp_path, monkeypatch):
     clock = iter(range(100))
-    monkeypatch.setattr("elman.learning.log.time.monotonic", lambda: next(clock))
-    log, progress = Log(tmp_path / "metrics.jsonl", torch.device("cpu")), Progress(count=1000, nll_sum=2000.0)
+    monkeypatch.setattr("elman.learning.folder.time.monotonic", lambda: next(clock))
+    folder, progress = Folder(tmp_path, torch.device("cpu")), Progress(count=1000, nll_sum=2000.0)
     progress.windows_logged = 7
-    log.begin(1, 10, progress)
+    folder.begin(1, 10, progress)
     nll_sum, counted, zero = torch.tensor(3.0), torch.tensor(2), torch.tensor(0.0)
-    log.add(Loss(zero, nll_sum, counted, zero), zero)
-    log.read(progress)
-    log.write_train(progress, 0.5, {})
+    folder.add(Loss(zero, nll_sum, counted, zero), zero)
+    folder.read(progress)
+    folder.write_train(progress, 0.5, {})
     line = json.loads((tmp_path / "metrics.jsonl").read_text())
     assert line["loss"] == pytest.approx(2003 / 1002)
     assert line["tokens_per_s"] <= 2

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from elman.cli.together import continues
 from elman.data.parts import Part
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.team import team_of
+from elman.learning.team import continues, team_of
 from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment, environment
 from support import text_runs

@@ -194,7 +194,7 @@ class MethodOptions(RuleOptions):
 
     def _others(self, gradients: "Statistics | None" = None) -> Facts:
         """Settings beside those of the method that differ from what is usual."""
-        from elman.network import precision
+        from elman.network.fast import precision
 
         part = gradients is not None and self.statistics_tokens is not None
         found = {"statistics_tokens": self.statistics_tokens} if part else {}

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from elman.cli import progress
 from elman.cli.groups import Common
-from elman.data.kinds import name_of
 from elman.errors import UserError, command
 
 if TYPE_CHECKING:
@@ -15,14 +14,6 @@ if TYPE_CHECKING:
     from elman.config.recipe import Recipe
 
 MINUTES = 10.0
-
-
-class Chosen(NamedTuple):
-    """A recipe with its settings, where the run goes, and after how many minutes it ends at the latest."""
-
-    recipe: "Recipe"
-    out: Path
-    max_minutes: float
 
 
 def sources(positional: Path | None, data: str | None) -> tuple[Path | None, str | None]:
@@ -46,12 +37,6 @@ def sources(positional: Path | None, data: str | None) -> tuple[Path | None, str
     return None, str(positional)
 
 
-def refuse(minutes: float | None) -> None:
-    """Raise UserError where --minutes stands beside a recipe."""
-    if minutes is not None:
-        raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
-
-
 def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[str]:
     """The options of the command line that an equivalent command needs too."""
     words = [] if common.device == "auto" else ["--device", common.device]
@@ -60,31 +45,28 @@ def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[st
     return [*words, *(["--baselines"] if baselines else [])]
 
 
-def folder_for(data: str) -> Path:
-    """The run folder for some data where none is given: runs/NAME."""
-    return Path("runs") / name_of(data)
-
-
 def choose(
     data: str,
-    out: Path | None,
+    out: Path,
     minutes: float | None,
     max_minutes: float | None,
     device: "torch.device",
     settings: Sequence[str],
     options: Sequence[str],
-) -> Chosen:
-    """Choose a recipe, and print the reasons and the equivalent command on standard error.
+) -> "tuple[Recipe, float]":
+    """A recipe and the minutes after which it ends; prints the reasons and the equivalent command on standard error.
 
     `options` are those of the command line that the equivalent command needs too. Raises UserError where there is no
     place for a run, or no time.
     """
-    from elman.tasks.experiment import require_free
+    from elman.tasks.plan import require_free
     from elman.tasks.proposal.choose import propose
 
-    out = out or folder_for(data)
     require_free(out)
-    minutes = _time(minutes, max_minutes)
+    if minutes is None and max_minutes == 0:
+        raise UserError("--max-minutes 0 leaves no time for which a size could be chosen; give --minutes too")
+    if minutes is None:
+        minutes = MINUTES if max_minutes is None else max_minutes
     with progress.preparing("looking at the data") as advance:
         proposal = propose(data, minutes, device, settings, advance)
     limit = minutes if max_minutes is None else max_minutes
@@ -95,13 +77,4 @@ def choose(
     if proposal.given:
         console.print(f"  as given: {', '.join(proposal.given)}", markup=False)
     console.print(f"the same as: {proposal.command(data, out, limit, options)}", markup=False)
-    return Chosen(proposal.load(), out, limit)
-
-
-def _time(minutes: float | None, max_minutes: float | None) -> float:
-    """The minutes for which a size is chosen."""
-    if minutes is not None:
-        return minutes
-    if max_minutes == 0:
-        raise UserError("--max-minutes 0 leaves no time for which a size could be chosen; give --minutes too")
-    return MINUTES if max_minutes is None else max_minutes
+    return proposal.load(), limit

@@ -1,9 +1,8 @@
 """elman evaluate: perplexity of a split, of music nats per step; of pairs, trees and tags other measures too."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -14,38 +13,28 @@ from elman.cli.groups import Common, Machine, SplitOptions, sources_of
 from elman.cli.mixing import MixtureOptions
 from elman.cli.options import (
     AsUnk,
-    Natural,
     NonNegatives,
     RunFolders,
     TextRunFolder,
     given,
     group,
     number,
-    option,
+    record_of,
     refuse,
 )
 from elman.cli.temperature import TemperatureOptions
-from elman.config.inference import Beam
 from elman.config.record import TOKENS
 from elman.errors import UserError, notice
 from elman.evaluation.result import Result
+from elman.tasks.evaluating import EvaluationOptions
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-@group("Text", 3)
+@group("Text", 3, of=EvaluationOptions(), names=("warm_up", "skip_first", "unknown_as_unk"))
 class TextOptions:
-    """How runs on text are evaluated.
-
-    Attributes:
-        warm_up: tokens that each column reads, uncounted, before its part.
-        skip_first: leave out the first token, as published figures do.
-    """
-
-    warm_up: Natural = 0
-    skip_first: bool = False
-    unknown_as_unk: AsUnk = False
+    """How runs on text are evaluated."""
 
 
 @group("Ensemble", 5)
@@ -61,7 +50,7 @@ class EnsembleOptions:
     weights: NonNegatives = ()
 
 
-@group("Pairs", 6)
+@group("Pairs", 6, of=EvaluationOptions(), names=("beam",))
 class PairsOptions:
     """How the targets of runs on pairs are searched for.
 
@@ -70,30 +59,17 @@ class PairsOptions:
             source, unless the recipe has data.evaluation.constrained = false.
     """
 
-    beam: Annotated[int | None, option("size", Beam())] = None
     unconstrained: bool = False
 
 
-@group("Trees", 7)
+@group("Trees", 7, of=EvaluationOptions(), names=("search",))
 class TreesOptions:
-    """How a parser searches.
-
-    Attributes:
-        search: chart, or greedy, which is faster and worse (default: as the recipe says).
-    """
-
-    search: Literal["chart", "greedy"] | None = None
+    """How a parser searches."""
 
 
-@group("Music", 8)
+@group("Music", 8, of=EvaluationOptions(), names=("skip_unreadable",))
 class MusicOptions:
-    """How music is read.
-
-    Attributes:
-        skip_unreadable: leave out files that cannot be read, and name them.
-    """
-
-    skip_unreadable: bool = False
+    """How music is read."""
 
 
 def evaluate(
@@ -120,10 +96,13 @@ def evaluate(
     --mix those of each run and of n-gram models; with --method mc-dropout those of several passes of one run, each with
     masks of dropout as in training.
     """
-    from elman.tasks.evaluating import EvaluationOptions
     from elman.tasks.open import open_run
 
     device = common.use()
+    streams = None if split.streams == 1 else split.streams
+    constrained = False if pairs.unconstrained else None
+    how = EvaluationOptions(split=split.split, data=split.data, streams=streams, constrained=constrained)
+    how = record_of(how, text, pairs, trees, music)
     if not ensemble.ensemble:
         refuse(given(ensemble), "belongs to --ensemble; add it")
     elif not mixture.mix:
@@ -133,18 +112,15 @@ def evaluate(
     if adaptation.method == "mc-dropout" and (ensemble.ensemble or mixture.mix):
         raise UserError("--method mc-dropout is of one network; leave out --ensemble and --mix")
     if adaptation.method != "static":
-        if split.streams != 1 or text.warm_up:
+        if how.streams is not None or how.warm_up:
             raise UserError(f"--method {adaptation.method} reads one stream; leave out --streams and --warm-up")
         others = [*given(pairs), *given(trees), *given(temperature)]
         refuse(others, f"does not belong to --method {adaptation.method}; leave it out")
     reporting = TOKENS
     if ensemble.ensemble or mixture.mix:
         groups = [runs] if ensemble.ensemble else [(run,) for run in runs]
-        rows = [_ensemble(group, split, text, temperature, adaptation, ensemble, mixture, common) for group in groups]
+        rows = [_ensemble(group, split, how, temperature, adaptation, ensemble, mixture, common) for group in groups]
     else:
-        read = {**asdict(split), **asdict(text), "streams": None if split.streams == 1 else split.streams}
-        constrained = False if pairs.unconstrained else None
-        how = EvaluationOptions(**read, **asdict(music), beam=pairs.beam, constrained=constrained, search=trees.search)
         opened = [open_run(folder, device) for folder in runs]
         fields = [temperature.join(run, split.split, own=split.data is None) for run in opened]
         rows = [
@@ -168,7 +144,7 @@ def evaluate(
 def _ensemble(
     folders: tuple[Path, ...],
     split: SplitOptions,
-    text: TextOptions,
+    how: EvaluationOptions,
     temperature: TemperatureOptions,
     adaptation: MethodOptions,
     ensemble: EnsembleOptions,
@@ -188,9 +164,9 @@ def _ensemble(
     corpus = runs[0].corpus(split.data)
     split.say_others(runs)
     reader = next((one for one in runs if one.reads_spelling), runs[0])
-    chosen = reader.split(corpus, split.split, known_only=text.unknown_as_unk)
+    chosen = reader.split(corpus, split.split, known_only=how.unknown_as_unk)
     counts: Sequence[StreamModel] = mixture.models(runs[0])
-    rules = TextEvaluation(streams=split.streams, warm_up=text.warm_up, skip_first=text.skip_first)
+    rules = TextEvaluation(streams=split.streams, warm_up=how.warm_up, skip_first=how.skip_first)
     weights = list(ensemble.weights) or [1.0] * len(runs)
     if mixture.mix and ensemble.weights and mixture.parts()[1] is None:
         raise UserError("--weights: EM finds all weights; give --mix its weights too, or leave --weights out")
@@ -202,7 +178,7 @@ def _ensemble(
             notice("the weights of the mixture are chosen on the split that is evaluated; --split test is held out")
 
         def on_valid() -> "list[np.ndarray]":
-            valid = reader.split(runs[0].corpus(), "valid", known_only=text.unknown_as_unk)
+            valid = reader.split(runs[0].corpus(), "valid", known_only=how.unknown_as_unk)
             return member_log_probs(runs, valid, counts, runs[0].data.evaluation, read)
 
         weights = mixture.weights(weights, on_valid)
@@ -215,7 +191,7 @@ def _ensemble(
         method="ensemble" if adaptation.method == "static" else f"{adaptation.method} ensemble",
         context="carried",
         streams=split.streams,
-        warm_up=text.warm_up or None,
+        warm_up=how.warm_up or None,
     )
 
 

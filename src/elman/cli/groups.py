@@ -37,7 +37,7 @@ class Machine:
 
     def use(self) -> "torch.device":
         """Set the number of threads and the precision, use large pages, and return the device."""
-        from elman.network import precision, preference
+        from elman.network.fast import precision, preference
 
         device = self.place()
         precision.use(preference.resolve(self.precision or "float32", device))
@@ -72,7 +72,6 @@ class Machine:
         return kind(folder, self.use())
 
     def open_text(self, folder: Path) -> "TextRun":
-        """As `open_as`, for a run on text."""
         from elman.tasks.text.run import TextRun
 
         return self.open_as(TextRun, folder)
@@ -140,7 +139,6 @@ class UnknownOptions:
     unknown_types: Positive | None = None
 
     def check(self) -> None:
-        """Raises UserError where the options do not fit together."""
         if self.unknown_types is not None and self.unknown != "spread":
             raise UserError("--unknown-types belongs to --unknown spread; add it")
 

@@ -65,12 +65,12 @@ def info(run: Path | None = None, /, *, machine: bool = False, common: Common = 
 def _machine(common: Common) -> None:
     import torch
 
-    from elman.network import peaks, preference
     from elman.network.device import processor_name
+    from elman.network.fast import preference
 
     device = common.place()
-    measured = peaks.measure(device)
-    gain = preference.remember(device, peaks.gain(measured)).gain
+    measured = preference.measure(device)
+    gain = preference.remember(device, preference.gain(measured)).gain
     auto = preference.preferred(gain)
     name, threads = processor_name(device), torch.get_num_threads()
     found = {

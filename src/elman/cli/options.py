@@ -164,7 +164,9 @@ def option(field: str, *records: Settings) -> Parameter:
     values = {getattr(one, "kind", ""): getattr(one, field) for one in records}
     default, *_ = values.values()
     others = [f"; {kind}: {value:g}" for kind, value in values.items() if value != default and field != "kind"]
-    shown = "" if default is None else (f"{default:g}" if isinstance(default, float) else str(default))
+    shown = (
+        "" if default is None or default is False else (f"{default:g}" if isinstance(default, float) else str(default))
+    )
     own = Parameter(name=option_of(record, field), help=_help_of(record)[field], show_default=shown + "".join(others))
     return own if kind is None else Parameter.combine(number(kind, meta_of(record, field)), own)
 
@@ -183,13 +185,14 @@ def _help_of(record: type[Settings]) -> dict[str, str]:
     return {one.arg_name: " ".join((one.description or "").split()) for one in attributes}
 
 
-def record_of(base: SettingsT, options: Any) -> SettingsT:
-    """A record with the values of an option group that were given, matched by the name of the option.
+def record_of(base: SettingsT, *groups: Any) -> SettingsT:
+    """A record with the values of option groups that were given, matched by the name of the option.
 
     Raises UserError where values do not fit together.
     """
     names = {option_of(type(base), name): name for name in base.__struct_fields__}
-    changes = {names[option]: value for option, value in given(options).items() if option in names}
+    asked = {option: value for options in groups for option, value in given(options).items()}
+    changes = {names[option]: value for option, value in asked.items() if option in names}
     record = msgspec.structs.replace(base, **changes)
     record.check()
     return record
@@ -208,17 +211,19 @@ def refuse(names: Iterable[str], reason: str) -> None:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def group(title: str, place: int, *, of: Settings | None = None) -> Callable[[Any], Any]:
+def group(title: str, place: int, *, of: Settings | None = None, names: Sequence[str] = ()) -> Callable[[Any], Any]:
     """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title.
 
-    The numbers of the record `of` are options too, before those of the group itself; see `record_of`.
+    The fields `names` of the record `of`, by default all its numbers, are options too, before those of the group
+    itself; see `record_of`.
     """
     listed = Parameter(name="*", group=Group(title, sort_key=place))
 
     def grouped(options: Any) -> Any:
         if of is not None:
-            own = {name: kind for name in of.__struct_fields__ if (kind := number_of(type(of), name)) is not None}
-            fields = {name: Annotated[kind | None, option(name, of)] for name, kind in own.items()}
+            own = names or [name for name in of.__struct_fields__ if number_of(type(of), name) is not None]
+            hints = typing.get_type_hints(type(of))
+            fields = {name: Annotated[hints[name] | None, option(name, of)] for name in own}
             options.__annotations__ = fields | inspect.get_annotations(options)
             for name in own:
                 setattr(options, name, None)

@@ -1,11 +1,14 @@
 """elman train and elman demo: train a model, evaluate it, write its report."""
 
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from elman.cli import automatic, progress, show, together
+from elman.cli import automatic, progress, show
 from elman.cli.groups import Common
 from elman.cli.options import (
     AboveZero,
@@ -20,8 +23,9 @@ from elman.cli.options import (
 )
 from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
-from elman.config.toml import find, resolve
-from elman.errors import UserError, command
+from elman.config.toml import find, load_recipe, resolve
+from elman.data.kinds import name_of
+from elman.errors import Diverged, UserError, command
 from elman.evaluation.result import Result
 from elman.formats import read_json
 from elman.jobs import ENDING, handling, interrupt
@@ -29,6 +33,7 @@ from elman.jobs import ENDING, handling, interrupt
 if TYPE_CHECKING:
     import torch
 
+    from elman.learning.folder import Watcher
     from elman.tasks.experiment import Experiment
 
 BASELINES = "baselines"
@@ -83,33 +88,46 @@ def train(
         skip_unreadable: of music, leave out files that cannot be read, and name them; the run remembers it, as it does
             --set data.skip_unreadable=true
     """
-    from elman import config
+    from elman.learning.team import continues, own_device, started_by_torchrun, team_of
+    from elman.learning.trainer import StopReason
     from elman.tasks.experiment import Experiment
     from elman.tasks.open import entitled
+    from elman.tasks.plan import Plan
 
     given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
     settings += ("data.skip_unreadable=true",) if skip_unreadable else ()
     recipe, data = automatic.sources(recipe, data)
-    device = together.own_device(common.place())
-    place = Path("runs") / recipe.stem if recipe is not None and out is None else out
-    if place is not None and together.continues(place):
+    device = own_device(common.place())
+    if out is None and recipe is None and data is None and resume:
+        raise UserError("--resume needs --out RUN (or the RECIPE of the run)")
+    if out is None:
+        out = Path("runs") / (recipe.stem if recipe is not None else name_of(str(data)))
+    if continues(out):
         resume, init = True, None
+    if recipe is None and data is None and not resume:
+        raise UserError(
+            "RECIPE is missing; give one, such as recipes/ptb/small-awd-lstm.toml (`elman recipes` lists them), or data"
+            " of your own: elman train novel.txt"
+        )
+    loaded: Recipe | None = None  # of a run that is resumed: its own
     if recipe is None and data is not None and not resume:
-        together.require_recipe()
+        if started_by_torchrun():
+            raise UserError(
+                "under torchrun a RECIPE is needed, such as recipes/ptb/small-awd-lstm.toml (`elman recipes`)"
+            )
         options = automatic.options_of(common, init, baselines=baselines)
-        loaded, out, max_minutes = automatic.choose(data, out, minutes, max_minutes, device, settings, options)
-    else:
-        automatic.refuse(minutes)
-        out = automatic.folder_for(data) if recipe is None and data is not None and out is None else out
-        path = _recipe_path(recipe, out, resume)
-        loaded, out = config.load_recipe(path, settings), out or Path("runs") / path.stem
-    loaded = entitled(loaded, data, settings)
+        loaded, max_minutes = automatic.choose(data, out, minutes, max_minutes, device, settings, options)
+    elif minutes is not None:
+        raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
+    elif recipe is not None:
+        loaded = load_recipe(resolve(recipe), settings)
+    loaded = None if loaded is None else entitled(loaded, data, settings)
     if dry_run:
+        loaded = loaded or Plan.resume(None, out, data, settings=settings).recipe
         return _estimate(loaded, data, device, common.as_json)
-    trackers = chosen_trackers(track)
-    extras = [*([BASELINES] if baselines else []), *trackers]
-    with together.joined(device) as team:
+    extras = [*([BASELINES] if baselines else []), *chosen_trackers(track)]
+    with team_of(device) as team, contextlib.nullcontext() if team.leads else _silence():
         with progress.preparing() as advance:
             experiment = Experiment(
                 loaded,
@@ -123,9 +141,12 @@ def train(
                 progress=advance,
                 team=team,
             )
-        if not team.leads:
-            return together.follow(experiment, max_minutes)
-        return _conduct(experiment, max_minutes, track, as_json=common.as_json)
+        if team.leads:
+            return _conduct(experiment, max_minutes, track, as_json=common.as_json)
+        try:
+            return 130 if experiment.train((), max_minutes) is StopReason.INTERRUPTED else 0
+        except Diverged:  # the first process, which evaluates and speaks, reports it
+            return 2
 
 
 def demo(
@@ -148,7 +169,6 @@ def demo(
         data: another text, as for `elman train`
         max_minutes: train for at most so many minutes
     """
-    from elman import config
     from elman.data.catalog.prepare import prepare
     from elman.tasks.experiment import Experiment
     from elman.tasks.open import entitled
@@ -156,7 +176,7 @@ def demo(
     device = common.place()
     chosen = () if common.precision is None else (f"training.precision={common.precision}",)
     settings = (*settings, *chosen)
-    recipe = entitled(config.load_recipe(find("shakespeare/demo.toml"), settings), data, settings)
+    recipe = entitled(load_recipe(find("shakespeare/demo.toml"), settings), data, settings)
     resume, extras = (out / "recipe.toml").exists(), [BASELINES, *chosen_trackers(track)]
     with progress.preparing() as advance:
         if data == recipe.data.corpus:
@@ -171,6 +191,13 @@ def demo(
         more = command("generate", out, "--prompt", "my lord ,", "--tokens", 100, "--temperature", 0.8)
         print(f"\nmore: {more}")
     return status
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Within the block nothing is written to standard error, as in processes that do not lead."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, contextlib.redirect_stderr(nowhere):
+        yield
 
 
 def _conduct(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
@@ -188,10 +215,9 @@ def _conduct(experiment: "Experiment", max_minutes: float | None, track: str | N
 def _train_and_report(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
     from elman.learning.trainer import StopReason
     from elman.report.page import write_report
-    from elman.tasks.tracking.trackers import OFF, tracked
 
     console, recipe, out = progress.log(), experiment.recipe, experiment.out
-    with experiment.lock, tracked(experiment, off=track == OFF) as trackers:
+    with experiment.lock, _tracked(experiment, track) as trackers:
 
         def heading() -> None:
             parameters = sum(parameter.numel() for parameter in experiment.model.parameters())
@@ -226,8 +252,16 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
     return 0
 
 
+def _tracked(experiment: "Experiment", track: str | None) -> contextlib.AbstractContextManager[Sequence["Watcher"]]:
+    """The trackers of a run; their room is read only where there are some."""
+    if not {*experiment.extras} - {BASELINES}:
+        return contextlib.nullcontext(())
+    from elman.tasks.tracking.trackers import OFF, tracked
+
+    return tracked(experiment, off=track == OFF)
+
+
 def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json: bool) -> int:
-    """Print the estimated cost of training."""
     from elman.tasks.estimate import estimate
 
     with progress.counting("timing a few steps") as advance:
@@ -242,18 +276,3 @@ def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json:
     ]
     show.print_result(as_json, cost, (recipe.title, ["", "estimate"], rows))
     return 0
-
-
-def _recipe_path(recipe: Path | None, out: Path | None, resume: bool) -> Path:
-    if recipe is not None:
-        return resolve(recipe)
-    if not resume:
-        raise UserError(
-            "RECIPE is missing; give one, such as recipes/ptb/small-awd-lstm.toml (`elman recipes` lists them), or data"
-            " of your own: elman train novel.txt"
-        )
-    if out is None:
-        raise UserError("--resume needs --out RUN (or the RECIPE of the run)")
-    if not (out / "recipe.toml").is_file():
-        raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
-    return out / "recipe.toml"

@@ -243,7 +243,7 @@ class Training(Record, frozen=True):
 
     `tokens_per_batch`: of pairs, instead of `batch_size`: the most symbols, padding and both sides together.
     `order`: of pairs: an epoch reads them `shuffled`, or in the order of the `file`, which a curriculum needs.
-    `precision`: of large matrix products (`network/precision.py`); auto is settled and recorded as a run begins.
+    `precision`: of large matrix products (`network/fast/precision.py`); auto is settled and recorded as a run begins.
     `loss`: what is minimised, by its kind, or as a table where it has keys.
     `rule`: how gradients are computed. `forcing`: how often the truth is read; None: always.
     `margin`: of parsers of trees.

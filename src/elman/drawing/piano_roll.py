@@ -1,7 +1,7 @@
 """A piano roll as SVG: time to the right, pitch upwards, one bar a held note."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 from markupsafe import Markup, escape
@@ -42,6 +42,7 @@ def bars(roll: Sequence[Sequence[int]]) -> Iterator[tuple[int, int, int]]:
 class PianoRoll(msgspec.Struct, frozen=True, tag_field="kind", tag="piano-roll"):
     """The MIDI pitches that sound at each step, and the seconds of a step where it is played."""
 
+    playable: ClassVar[bool] = True
     roll: list[list[Annotated[int, Meta(ge=0, le=127)]]]
     step_seconds: float = 0.25
 

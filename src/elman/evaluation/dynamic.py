@@ -7,10 +7,10 @@ The neural cache: symbols that followed similar hidden states in the recent past
 import contextlib
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -23,8 +23,8 @@ from elman.evaluation.perplexity import evaluating
 from elman.jobs import Advance, Kept, advancing
 from elman.learning import checkpoint
 from elman.learning.bptt import bptt
-from elman.network import precision
 from elman.network.device import widest
+from elman.network.fast import precision
 from elman.network.model import LanguageModel
 from elman.network.state import State, detach, restart
 from elman.objective.loss import Objective
@@ -84,6 +84,9 @@ Statistics = dict[str, Tensor]
 """sqrt(mean over segments of g^2) of every parameter by its name, in the parameter's shape."""
 
 
+Model = TypeVar("Model", bound=nn.Module)
+
+
 class ScoredWindow(NamedTuple):
     """T steps: log-probabilities [T, B] (nats), the last level [T, B, D] and the state after them."""
 
@@ -92,38 +95,33 @@ class ScoredWindow(NamedTuple):
     state: State
 
 
-class DynamicModel:
-    """A copy of a model that learns from the text it reads; the model itself is not changed.
+class AdaptiveCopy(Generic[Model]):
+    """A copy of a model whose weights follow the gradients of the text it reads; the model itself is not changed.
 
-    Every segment is scored by weights that have not been updated on it, and only then learnt from. Dropout is off.
-    `model` must not change, since the copy returns to its weights; `statistics` are needed by the rule "rms". Raises
-    UserError where products are in int8, which has no gradients.
+    Dropout is off. `trained` must not change, since the copy returns to its weights; `statistics` are needed by the
+    rule "rms". Raises UserError where products are in int8, which has no gradients.
     """
 
-    def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None = None) -> None:
+    def __init__(self, trained: Model, rule: Rule, statistics: Statistics | None = None) -> None:
         _require_gradients()
-        self.rule, self.model = rule, copy.deepcopy(model).eval().requires_grad_(True)
+        self.rule, self.model = rule, copy.deepcopy(trained).eval().requires_grad_(True)
         self._now = [_chunks(parameter) for parameter in self.model.parameters()]
-        self._trained = [_chunks(parameter) for parameter in model.parameters()]
+        self._trained = [_chunks(parameter) for parameter in trained.parameters()]
         self._share = 1.0
         if rule.kind == "rms":
             assert statistics is not None, "the rule rms needs gradient statistics"
-            rms = [statistics[name] for name, _ in model.named_parameters()]
+            rms = [statistics[name] for name, _ in trained.named_parameters()]
             self._rms = [_chunks(tensor) for tensor in rms]
             # The mean over tensors of each one's mean, as in the published code: small tensors weigh as much as large.
             self._mean = sum(tensor.mean(dtype=widest(tensor.device)).item() for tensor in rms) / len(rms)
 
-    def read(self, inputs: Tensor, targets: Tensor, state: State) -> ScoredWindow:
-        """Score targets [T, B], or frames [T, B, P], after inputs of the same shape, then learn from them."""
-        self._share = len(inputs) / REFERENCE
+    @contextlib.contextmanager
+    def learning(self, steps: int) -> Iterator[None]:
+        """Within the block `backward` changes the weights, by the gradient of the mean NLL of so many steps."""
+        self._share = steps / REFERENCE
         learn = self._learn_rms if self.rule.kind == "rms" else self._learn_sgd
         with torch.enable_grad(), _handing_over(self.model, learn):
-            trace, state = self.model.trace(inputs, state)
-            positions = trace.top[..., 0]
-            weight = torch.full_like(positions, 1 / positions.numel(), requires_grad=False)
-            loss, nll = self.model.output.nll(self.model.output.contexts(trace), targets, weight)
-            loss.backward()
-        return ScoredWindow(-nll.detach(), trace.raw[-1].detach(), detach(state))
+            yield
 
     def _learn_rms(self, index: int, gradient: Tensor) -> None:
         lr, decay = self._share * self.rule.lr, self._share * self.rule.decay / self._mean
@@ -137,6 +135,20 @@ class DynamicModel:
         lr, decay = self._share * self.rule.lr, min(1.0, self._share * self.rule.decay)
         for now, trained, g in zip(self._now[index], self._trained[index], _chunks(gradient), strict=True):
             now.lerp_(trained, decay).add_(g, alpha=-lr)
+
+
+class DynamicModel(AdaptiveCopy[LanguageModel]):
+    """A copy of a language model that learns from every segment it has scored: never before."""
+
+    def read(self, inputs: Tensor, targets: Tensor, state: State) -> ScoredWindow:
+        """Score targets [T, B], or frames [T, B, P], after inputs of the same shape, then learn from them."""
+        with self.learning(len(inputs)):
+            trace, state = self.model.trace(inputs, state)
+            positions = trace.top[..., 0]
+            weight = torch.full_like(positions, 1 / positions.numel(), requires_grad=False)
+            loss, nll = self.model.output.nll(self.model.output.contexts(trace), targets, weight)
+            loss.backward()
+        return ScoredWindow(-nll.detach(), trace.raw[-1].detach(), detach(state))
 
 
 @torch.no_grad()
@@ -171,24 +183,37 @@ def adaptive_stream(
 
 
 def gradient_statistics(model: LanguageModel, windows: Windows, advance: Advance = None) -> Statistics:
-    """Root of the mean squared gradient over a text or music (Krause et al. 2018, eq. 5), in evaluation mode.
+    """The `root_mean_squares` of a model over a text or music; the windows of the first epoch are read.
 
-    g is the gradient of the mean NLL over the positions of one window; the windows of the first epoch are read. The
-    weights are not changed. `advance` is called with (windows done, windows in all). Raises UserError where products
-    are in int8.
+    `advance` is called with (windows done, windows in all).
     """
-    _require_gradients()
-    squares = [torch.zeros_like(parameter) for parameter in model.parameters()]
     spans = windows.spans(0)
-    take = _handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient))
-    with evaluating(model), take:
+
+    def backward() -> Iterator[None]:
         state = beginning = model.begin(windows.batch(spans[0]).inputs.shape[1])
         for span in advancing(spans, len(spans), advance):
             batch = windows.batch(span).to(model.device)
             assert batch.fresh is not None
             _, state = bptt(model, Objective(), batch, restart(state, batch.fresh, beginning))
+            yield
+
+    return root_mean_squares(model, backward())
+
+
+def root_mean_squares(model: nn.Module, backward: Iterable[None]) -> Statistics:
+    """Root of the mean squared gradient over windows (Krause et al. 2018, eq. 5), in evaluation mode.
+
+    Each step of `backward` computes the gradient of the mean NLL over the positions of one window. The weights are not
+    changed. Raises UserError where products are in int8.
+    """
+    _require_gradients()
+    squares, count = [torch.zeros_like(parameter) for parameter in model.parameters()], 0
+    take = _handing_over(model, lambda index, gradient: squares[index].addcmul_(gradient, gradient))
+    with evaluating(model), take:
+        for _ in backward:
+            count += 1
     names = (name for name, _ in model.named_parameters())
-    return {name: (square / len(spans)).sqrt_() for name, square in zip(names, squares, strict=True)}
+    return {name: (square / count).sqrt_() for name, square in zip(names, squares, strict=True)}
 
 
 def statistics_windows(tokens: np.ndarray) -> TrainingWindows:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elman.config.text import TextEvaluation
 from elman.data.batches import Batch
@@ -23,7 +23,6 @@ from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.jobs import Advance, advancing
 from elman.network.cores.core import Trace
-from elman.network.encoders.characters import CharactersEncoder
 from elman.network.model import LanguageModel
 from elman.network.state import restart
 from elman.objective import perplexity
@@ -59,7 +58,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def evaluating(model: LanguageModel, *, dropout: bool = False) -> Iterator[None]:
+def evaluating(model: nn.Module, *, dropout: bool = False) -> Iterator[None]:
     """Within the block the model is in evaluation mode, or with `dropout` in that of training; afterwards as before."""
     training = model.training
     model.train(dropout)
@@ -167,7 +166,7 @@ def reading(
     model: LanguageModel, split: Split, first: int, rules: TextEvaluation = ONE_STREAM
 ) -> tuple[LanguageModel, EvaluationWindows]:
     """The model that knows the split's words, and the windows of the split, which `first` precedes."""
-    inputs = split.inputs if isinstance(model.encoder, CharactersEncoder) else None
+    inputs = split.inputs if model.encoder.spells else None
     windows = EvaluationWindows(split.tokens, first, **msgspec.structs.asdict(rules), inputs=inputs)
     return (model if inputs is None else model.knowing(split.unknown_words)), windows
 

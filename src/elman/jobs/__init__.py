@@ -152,7 +152,6 @@ class Kept(Generic[Result, Facts]):
         return result if facts == self.facts else None
 
     def keep(self, result: Result) -> None:
-        """Write the result with its facts."""
         self.save(self.path, result, self.facts)
 
     def made(self, make: Callable[[], Result], lasting: Callable[[Result], bool] = lambda _: True) -> Result:

@@ -1,12 +1,16 @@
 """Many jobs side by side, whichever launcher runs them: processes of this machine, jobs of Slurm, tasks of Ray."""
 
+import os
+import traceback
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
-from elman.jobs.job import Job, Launcher, Outcome
+from elman.errors import UserError, first_line
+from elman.files import write_atomic
 
 Key = TypeVar("Key", bound=Hashable)
 Tell = Callable[[str], None]
@@ -15,6 +19,67 @@ Launchers = Literal["local", "slurm", "ray"]
 
 AT_ONCE = {"local": 1, "slurm": 100, "ray": 100}
 """Jobs given to a launcher at a time unless --jobs is given; Slurm and Ray let those wait that have no room."""
+
+
+class Outcome(NamedTuple):
+    """How a job ended: with a value, or with a failure in one line; `trace` is that of an unexpected one."""
+
+    value: Any = None
+    failure: str | None = None
+    trace: str = ""
+
+    def reason(self, log: Path) -> str:
+        """Why it failed, in one line; the trace of an unexpected failure is written to `log`."""
+        if not self.trace:
+            return str(self.failure)
+        write_atomic(log, self.trace)
+        return f"{self.failure}; see {log}"
+
+
+class Job(Protocol):
+    """A call that was begun elsewhere."""
+
+    def done(self) -> bool: ...
+
+    def outcome(self) -> Outcome:
+        """How it ended; asked for once, when it is done."""
+
+    def stop(self) -> None:
+        """Ask it to end soon: a training saves itself, another call is broken off."""
+
+
+class Launcher(Protocol):
+    """Begins jobs."""
+
+    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> Job:
+        """Begin a call of a module's function; the name identifies it to the user, and to a later process."""
+
+    def close(self) -> None:
+        """Wait for the jobs that were asked to stop, and free everything."""
+
+
+def attempt(function: Callable[..., Any], /, *arguments: Any) -> Outcome:
+    """The outcome of a call, made where the job runs, so that failures look alike whichever launcher carries them."""
+    try:
+        return Outcome(function(*arguments))
+    except UserError as error:
+        return Outcome(failure=first_line(error))
+    except Exception as error:
+        return Outcome(failure=f"{type(error).__name__}: {first_line(error)}", trace=traceback.format_exc())
+
+
+PACKAGES = {"slurm": "submitit", "ray": "ray"}
+"""What launchers need."""
+
+
+def package_of(launcher: str) -> Any:
+    """The package of a launcher; raises UserError where it is missing."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        return import_module(PACKAGES[launcher])
+    except ImportError:
+        needed = PACKAGES[launcher]
+        raise UserError(f"--launcher {launcher} needs the package {needed}: pip install 'elman[{launcher}]'") from None
 
 
 @dataclass(frozen=True)
@@ -44,14 +109,8 @@ class Launch:
 
     def require(self) -> None:
         """Raises UserError where the package of the launcher is missing."""
-        if self.launcher == "slurm":
-            from elman.jobs.slurm import require_submitit
-
-            require_submitit()
-        if self.launcher == "ray":
-            from elman.jobs.ray import require_ray
-
-            require_ray()
+        if self.launcher in PACKAGES:
+            package_of(self.launcher)
 
     def begin(self) -> Launcher:
         """The launcher; raises UserError where its package is missing, or an option is unknown or wrong."""
@@ -104,16 +163,13 @@ class Crew(Generic[Key]):
 
     @property
     def running(self) -> list[Key]:
-        """The keys of the jobs that have not ended."""
         return list(self._running)
 
     @property
     def room(self) -> int:
-        """How many more jobs may be begun now."""
         return max(0, self.launch.at_once - len(self._running))
 
     def start(self, key: Key, name: str, function: Callable[..., Any], /, *arguments: Any) -> None:
-        """Begin a job."""
         self._stopped.discard(key)
         self._running[key] = self._begin(name, (function, arguments), 0)
 

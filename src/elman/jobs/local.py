@@ -8,7 +8,7 @@ from multiprocessing import active_children, get_context
 from typing import Any
 
 from elman.jobs import begin_worker
-from elman.jobs.job import Outcome, attempt
+from elman.jobs.launching import Outcome, attempt
 
 
 class _Worker:
@@ -28,7 +28,6 @@ class LocalJob:
         self._worker, self._future, self._free = worker, future, free
 
     def done(self) -> bool:
-        """Whether it has ended."""
         return self._future.done()
 
     def outcome(self) -> Outcome:
@@ -42,7 +41,6 @@ class LocalJob:
         return outcome
 
     def stop(self) -> None:
-        """SIGTERM, by which a training saves itself."""
         self._worker.process.terminate()
 
 
@@ -58,7 +56,6 @@ class Local:
         self._free: list[_Worker] = []
 
     def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> LocalJob:
-        """Begin a call in a free process."""
         while self._free and not self._free[-1].process.is_alive():
             self._free.pop()
         if not self._free:
@@ -75,7 +72,6 @@ class Local:
         return min(self._gpus, key=seen.count, default=None)
 
     def close(self) -> None:
-        """Wait for the processes and end them."""
         for worker in self._workers:
             worker.executor.shutdown(cancel_futures=True)
 

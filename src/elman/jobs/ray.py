@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, first_line
-from elman.jobs.job import Outcome, attempt
+from elman.jobs.launching import Outcome, attempt, package_of
 
 RESOURCES = ("num_cpus", "num_gpus", "memory")
 """Options of a task; memory in bytes."""
@@ -28,7 +28,6 @@ class RayJob:
         self._ray, self._task = ray, task
 
     def done(self) -> bool:
-        """Whether it has ended."""
         return bool(self._ray.wait([self._task], timeout=0)[0])
 
     def outcome(self) -> Outcome:
@@ -40,18 +39,7 @@ class RayJob:
         return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
 
     def stop(self) -> None:
-        """SIGINT, by which a training saves itself."""
         self._ray.cancel(self._task, force=False)
-
-
-def require_ray() -> Any:
-    """The package ray; raises UserError where it is missing."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ImportError:
-        raise UserError("--launcher ray needs the package ray: pip install 'elman[ray]'") from None
-    return ray
 
 
 class Ray:
@@ -59,7 +47,7 @@ class Ray:
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """Connect or begin one; raises UserError where ray is missing, an option is wrong or there is no cluster."""
-        ray = require_ray()
+        ray = package_of("ray")
         for name in options.keys() - {*OPTIONS}:
             raise UserError(f"--ray {name}: there is no such option; choose {', '.join(OPTIONS)}")
         self._ray, self._tasks, self._owned = ray, list[Any](), not ray.is_initialized()
@@ -73,7 +61,6 @@ class Ray:
                 raise UserError(f"--ray: {first_line(error)}") from None
 
     def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> RayJob:
-        """Begin a task; it waits until the cluster has room for it."""
         task = self._ray.remote(_attempt_at).options(name=name, max_retries=0, **self._resources)
         self._tasks.append(task.remote(str(Path.cwd()), function, *arguments))
         return RayJob(self._ray, self._tasks[-1])
@@ -87,7 +74,6 @@ class Ray:
 
 
 def _attempt_at(place: str, function: Callable[..., Any], /, *arguments: Any) -> Outcome:
-    """As `attempt`, in the working folder of the driver."""
     os.chdir(place)
     return attempt(function, *arguments)
 

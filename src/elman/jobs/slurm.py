@@ -19,7 +19,7 @@ from elman.errors import UserError, first_line
 from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import handling
-from elman.jobs.job import Outcome, attempt
+from elman.jobs.launching import Outcome, attempt, package_of
 
 RENAMED = {"time": "timeout_min", "memory": "slurm_mem", "gpus": "gpus_per_node", "cpus": "cpus_per_task"}
 """Options that submitit calls otherwise; the rest are those of sbatch, such as partition, account and constraint."""
@@ -52,7 +52,6 @@ class Resumed:
         return outcome
 
     def checkpoint(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the job does when it runs again."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self, function, *arguments)
@@ -65,7 +64,6 @@ class SlurmJob:
         self._job = job
 
     def done(self) -> bool:
-        """Whether it has ended."""
         return bool(self._job.done())
 
     def outcome(self) -> Outcome:
@@ -79,20 +77,10 @@ class SlurmJob:
         return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
 
     def stop(self) -> None:
-        """SIGTERM, by which a training saves itself."""
         if type(self._job).__name__ == "LocalJob":  # whose own way kills the process after a second
             os.kill(int(self._job.job_id), signal.SIGTERM)
         else:
             self._job.cancel(check=False)
-
-
-def require_submitit() -> Any:
-    """The package submitit; raises UserError where it is missing."""
-    try:
-        import submitit
-    except ImportError:
-        raise UserError("--launcher slurm needs the package submitit: pip install 'elman[slurm]'") from None
-    return submitit
 
 
 class Slurm:
@@ -100,7 +88,7 @@ class Slurm:
 
     def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
         """Raise UserError where submitit is missing, there is no Slurm, or an option is unknown or wrong."""
-        executor = require_submitit().AutoExecutor
+        executor = package_of("slurm").AutoExecutor
         self._folder = (folder / "slurm").absolute()
         self._names, self._jobs = self._folder / "jobs.json", list[SlurmJob]()
         given = {name: value for name, value in options.items() if name != "cluster"}

@@ -22,7 +22,6 @@ from elman.learning.single_step import (
 )
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
-from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import State, detach, leaves, map_state, restart
 from elman.objective.loss import Loss, Objective
 
@@ -52,6 +51,8 @@ class Learner(ABC):
         reaches the source.
         """
         if batch.source is not None:
+            from elman.network.seq2seq import SequenceToSequence
+
             assert isinstance(model, SequenceToSequence)
             return model.read(batch.source)
         beginning = self.begin(model, batch.inputs.shape[1])

@@ -173,7 +173,6 @@ class BestModel:
         save(self.path, model_tensors(model), facts, parents=False)
 
     def restore(self) -> None:
-        """Restore the best model saved before an early stop."""
         if self._set_aside.exists():
             self._set_aside.replace(self.path)
 
@@ -184,5 +183,4 @@ class BestModel:
 
     @property
     def exists(self) -> bool:
-        """Whether one was saved."""
         return self.path.exists() or self._set_aside.exists()

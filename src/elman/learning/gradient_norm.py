@@ -6,15 +6,17 @@ with x the state. As in the paper the gradient of Omega is the immediate one: th
 constant, and only the Jacobian's own dependence on the weights counts.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.bptt import Learner
-from elman.learning.single_step import OneStep, add_gradients, differentiable, flat, in_parallel, over_window
+from elman.learning.single_step import OneStep, StepOf, add_gradients, differentiable, flat, in_parallel, over_window
 from elman.network.cores.core import Trace
-from elman.network.matmul import differentiable_twice
+from elman.network.fast.matmul import differentiable_twice
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, map_state
 from elman.objective.loss import Loss, Objective
@@ -62,24 +64,34 @@ def errors_back(
     model: LanguageModel, step: OneStep, objective: Objective, batch: Batch, state: State
 ) -> tuple[list[State], list[State]]:
     """The T + 1 states of a window, including the one before it, and dE/dx for each, E the window's loss."""
+
+    def loss(levels: tuple[Tensor, ...]) -> Tensor:
+        return objective.of_trace(model, Trace(levels, levels, inputs=batch.inputs), batch).objective
+
+    return errors_of(step, batch.inputs, state, loss)
+
+
+def errors_of(
+    step: StepOf, inputs: Tensor, state: State, loss: Callable[[tuple[Tensor, ...]], Tensor]
+) -> tuple[list[State], list[State]]:
+    """The same of a step that reads inputs [T, B, ...], and a loss of the levels, each [T, B, _]."""
     states, levels = [map_state(lambda leaf: leaf.detach().requires_grad_(), state)], []
-    for symbols in batch.inputs:
-        seen, after = step(symbols, states[-1])
+    for now in inputs:
+        seen, after = step(now, states[-1])
         levels.append(seen)
         states.append(after)
-    stacked = over_window(levels)
-    loss = objective.of_trace(model, Trace(stacked, stacked, inputs=batch.inputs), batch)
+    total = loss(over_window(levels))
     every = [leaf for one in states for leaf in leaves(one)]
     reached = [leaf for leaf in every if leaf.requires_grad]  # the state may hold an input, which no weight made
-    gradients = iter(torch.autograd.grad(loss.objective, reached, allow_unused=True, materialize_grads=True))
+    gradients = iter(torch.autograd.grad(total, reached, allow_unused=True, materialize_grads=True))
     errors = [
         map_state(lambda leaf: next(gradients) if leaf.requires_grad else torch.zeros_like(leaf), one) for one in states
     ]
     return [map_state(Tensor.detach, one) for one in states], errors
 
 
-def preservation(step: OneStep, symbols: Tensor, before: list[State], errors: list[State]) -> Tensor:
-    """Omega, given the states before the steps that read symbols [T, B], and dE/dx after each step."""
+def preservation(step: StepOf, symbols: Tensor, before: list[State], errors: list[State]) -> Tensor:
+    """Omega, given the states before the steps that read symbols [T, B, ...], and dE/dx after each step."""
     with differentiable_twice():
         graph = in_parallel(step, symbols, before)
     above = [torch.cat(parts) for parts in zip(*map(leaves, errors), strict=True)]

@@ -25,7 +25,7 @@ from torch.optim.sgd import sgd
 
 from elman.config import training as families
 from elman.config.record import PositiveFloat, Rate
-from elman.network import precision
+from elman.network.fast import precision
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """a, b, c of Jordan et al. 2024."""
@@ -210,7 +210,7 @@ class OrthogonalSteps(Optimiser):
     """Changes parameters by their gradients: those of `matrices` by Muon's orthogonal steps, the others by Adam's.
 
     The rate of Adam is to `adam_lr` as that of the matrices to `lr`. Weight decay is decoupled. Products of the
-    iterations are in the chosen precision (`elman.network.precision`).
+    iterations are in the chosen precision (`elman.network.fast.precision`).
 
     Attributes:
         lr: the learning rate of the next step, of the matrices.

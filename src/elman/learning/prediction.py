@@ -6,15 +6,11 @@ second branch gained over the first tells what is still gained from there to the
 docs/automatic.md).
 """
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-from elman.learning.course import Course
 from elman.learning.progress import Progress
-from elman.learning.team import Team
-from elman.learning.update import Update
 from elman.objective import perplexity
 
 FRACTIONS = 1 / 8, 1 / 4
@@ -44,70 +40,16 @@ ERROR = 0.048
 """The root mean square error of the prediction of one text by the rule fitted to others, nats."""
 
 
-class Place(NamedTuple):
-    """Where a branch begins: the share of all steps, steps and epochs done, and the learning rate there."""
-
-    share: float
-    step: int
-    epoch: float
-    lr: float
-
-    @property
-    def steps(self) -> int:
-        """How many steps the branch has."""
-        return round(LENGTH * self.step)
-
-
 def due(progress: Progress, share: float) -> bool:
     """Whether a branch is due after a share of the steps of a phase, of which the main one is predicted."""
     taken = len(progress.branches)
     return progress.phase == 0 and taken < len(FRACTIONS) and share >= FRACTIONS[taken]
 
 
-class Branching(NamedTuple):
-    """What trains and validates a branch: the training step, the windows, and the validation NLL (nats per token).
-
-    `show` receives the steps done and those of the branch.
-    """
-
-    update: Update
-    course: Course
-    validate: Callable[[], float]
-    show: Callable[[int, int], None]
-
-    def take(self, place: Place, progress: Progress, stop: Callable[[], bool], team: Team) -> bool:
-        """Take the branch that is due and record its loss; False where a process of the team has to stop within it.
-
-        One that is too short, or too far behind its place, has no loss.
-        """
-        late = place.share > LATE * FRACTIONS[len(progress.branches)]
-        nll: float | None = math.nan
-        if place.steps >= FEWEST and not late:
-            nll = self._loss(place, progress, lambda: any(team.any(stop())))
-        if nll is not None:
-            progress.branches.append(nll if math.isfinite(nll) else None)
-        return nll is not None
-
-    def _loss(self, place: Place, progress: Progress, stopped: Callable[[], bool]) -> float | None:
-        """The loss at the end of a branch; weights, moments, averages, states and random numbers are kept."""
-        update = self.update
-        count = 0 if update.average is None else update.average.count
-        kept = {name: tensor.clone() for name, tensor in update.tensors().items()}
-        try:
-            for taken, span in enumerate(itertools.islice(self.course.ahead(progress), place.steps)):
-                if stopped():
-                    return None
-                self.show(taken, place.steps)
-                batch = self.course.batch(span).to(update.model.device)
-                update.gradient(batch, place.epoch, place.step + taken)
-                update.clip()
-                update.apply(place.lr * (1 - taken / place.steps) * self.course.rate_share(span))
-            nll = self.validate()
-            self.show(place.steps, place.steps)
-            return nll
-        finally:
-            update.state = None
-            update.restore(kept, count)
+def steps_of(taken: int, step: int, share: float) -> int:
+    """Steps of the branch that is due after so many others, steps and share of the steps; 0: too few, or too late."""
+    steps, late = round(LENGTH * step), share > LATE * FRACTIONS[taken]
+    return 0 if late or steps < FEWEST else steps
 
 
 def still_gained(first: float, second: float, epochs: int) -> float:

@@ -1,14 +1,27 @@
-"""The position of a training run: its phases, counters and histories, and the effect of a validation."""
+"""Where a training is: its phases, its counters and histories, the windows that come next, and the learning rate."""
 
+import itertools
 import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, assert_never
 
 import msgspec
 
 from elman import config
+from elman.data.batches import Batch
+from elman.data.windows import Span, Windows
 from elman.errors import UserError
 from elman.learning.averaging import non_monotone
+from elman.objective import perplexity
+
+Schedule: TypeAlias = config.Constant | config.Decay | config.Plateau | config.Steps | config.Cosine
+
+LARGEST = 700.0
+"""The logarithm of a divisor that float64 still holds."""
+
+PHASE = 1_000_000
+"""The number of the first epoch of the second phase, whose windows are drawn afresh."""
 
 
 def phases_of(training: config.Training) -> list[config.Training]:
@@ -75,7 +88,6 @@ class Progress(msgspec.Struct):
     branches: list[float | None] = []
 
     def begin_next_phase(self) -> None:
-        """Move to the first window of the next phase."""
         self.phase += 1
         self.epoch = self.window = self.waited = self.average_count = 0
         self.checks, self.by_epoch = [], []
@@ -120,3 +132,83 @@ def record_validation(progress: Progress, phase: config.Training, nll: float, ep
     progress.checks.append(nll)
     progress.checked = progress.step
     return best
+
+
+class Course:
+    """The windows of the epochs of a phase.
+
+    Args:
+        windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
+        window: that of the phase.
+    """
+
+    def __init__(self, windows: Callable[[int | None], Windows], window: config.Window) -> None:
+        self._windows, self._window = windows(window.max_extra), window
+        self._planned: tuple[int, Sequence[Span]] = (-1, ())
+
+    def spans(self, progress: Progress) -> Sequence[Span]:
+        number = progress.phase * PHASE + progress.epoch
+        if self._planned[0] != number:
+            self._planned = (number, self._windows.spans(number))
+        return self._planned[1]
+
+    def ahead(self, progress: Progress) -> Iterator[Span]:
+        """The windows from here on, as if the phase had no end."""
+        yield from itertools.islice(self.spans(progress), progress.window, None)
+        for epoch in itertools.count(progress.epoch + 1):
+            yield from self._windows.spans(progress.phase * PHASE + epoch)
+
+    def batch(self, span: Span) -> Batch:
+        return self._windows.batch(span)
+
+    def rate_share(self, span: Span) -> float:
+        """The part of the learning rate that a window has: random windows have one in proportion to their length."""
+        return span.length / self._window.length if self._window.random else 1.0
+
+    def epoch(self, progress: Progress) -> float:
+        return progress.epoch + progress.window / len(self.spans(progress))
+
+
+def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequence[float]) -> float:
+    """The learning rate after `epoch` of `epochs` epochs, where `lr` is that of the recipe.
+
+    `epoch` has a fraction (0.0 at the first step); `history` is the validation NLL (nats per token) after each epoch
+    done.
+
+    Example:
+        >>> halving = config.Decay(after=1, factor=2.0)
+        >>> [rate(halving, 20.0, epoch, 5, []) for epoch in (0, 0.9, 1, 2)]
+        [20.0, 20.0, 10.0, 5.0]
+    """
+    match schedule:
+        case config.Constant():
+            return lr
+        case config.Decay(after=after, factor=factor):
+            return _divided(lr, factor, max(0, math.floor(epoch) - after + 1))
+        case config.Steps(epochs=at, factor=factor):
+            return _divided(lr, factor, sum(epoch >= one for one in at))
+        case config.Plateau(factor=factor, min_lr=min_lr):
+            return max(min_lr, _divided(lr, factor, _plateaus(schedule, history)))
+        case config.Cosine(warm_up=warm_up, floor=floor):
+            if epoch < warm_up:
+                return lr * epoch / warm_up
+            done = min(1.0, (epoch - warm_up) / max(1e-9, epochs - warm_up))
+            return lr * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * done)))
+        case _:
+            assert_never(schedule)
+
+
+def _divided(lr: float, factor: float, times: int) -> float:
+    """The rate divided by `factor` so many times; 0 where the divisor is beyond the range of float64."""
+    return lr / factor**times if times * math.log(factor) < LARGEST else 0.0
+
+
+def _plateaus(schedule: config.Plateau, history: Sequence[float]) -> int:
+    compared, waited, plateaus = math.inf, 0, 0
+    for epoch, nll in enumerate(history, start=1):
+        value = perplexity(nll)
+        waited = 0 if value < compared - schedule.threshold or epoch < schedule.after else waited + 1
+        compared = min(compared, value) if schedule.against == "best" else value
+        if waited >= schedule.patience:
+            plateaus, waited = plateaus + 1, 0
+    return plateaus

@@ -38,7 +38,6 @@ Changes = dict[str, tuple[Any, Any]]
 
 
 def described(changes: Changes) -> str:
-    """The changes in one line."""
     return ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
 
 
@@ -88,15 +87,6 @@ def read_checkpoint(
     return tensors, progress, changes
 
 
-def _require_fine_tuning_alone(changes: Changes) -> None:
-    """Refuse what has no effect where fine-tuning is added to a finished run."""
-    if idle := [key for key in changes if key.startswith(OF_MAIN_PHASE)]:
-        raise UserError(
-            f"{', '.join(idle)}: no effect on a finished run to which fine-tuning is added; leave"
-            f" {'them' if idle[1:] else 'it'} out, or train it to its end without fine_tune first"
-        )
-
-
 def reopen(progress: Progress, new: config.Training, changes: Changes) -> None:
     """Continue a run under a changed recipe, also one that had finished.
 
@@ -109,7 +99,11 @@ def reopen(progress: Progress, new: config.Training, changes: Changes) -> None:
             " change training.fine_tune.epochs or its lr"
         )
     if progress.finished and len(after) > number + 1:
-        _require_fine_tuning_alone(changes)
+        if idle := [key for key in changes if key.startswith(OF_MAIN_PHASE)]:
+            raise UserError(
+                f"{', '.join(idle)}: no effect on a finished run to which fine-tuning is added; leave"
+                f" {'them' if idle[1:] else 'it'} out, or train it to its end without fine_tune first"
+            )
         return  # the next phase begins
     phase, name = after[number], "training.fine_tune.epochs" if number else "training.epochs"
     if progress.epoch >= phase.epochs:

@@ -1,8 +1,8 @@
 """A model as single steps in time, for the learning rules that treat each step on its own."""
 
 import copy
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from elman.data.batches import Batch
 from elman.network.cores.core import Trace
 from elman.network.cores.jordan import JordanCore
 from elman.network.cores.layer import take_plain_steps
-from elman.network.matmul import differentiable_twice
+from elman.network.fast.matmul import differentiable_twice
 from elman.network.model import LanguageModel
 from elman.network.state import State, concatenate, leaves, map_state
 from elman.objective.loss import Loss, Objective
@@ -66,6 +66,10 @@ class OneStep(nn.Module):
         return [parameter for parameter in self.parameters() if parameter.requires_grad]
 
 
+StepOf: TypeAlias = Callable[[Tensor, State], tuple[tuple[Tensor, ...], State]]
+"""From what B sequences read and their state to the levels, each [B, _], and the next state, as a `OneStep`."""
+
+
 def learns(core: nn.Module) -> bool:
     """Whether a core has trained weights; no error passes through one that has none, a reservoir."""
     return any(parameter.requires_grad for parameter in core.parameters())
@@ -117,7 +121,7 @@ class Parallel(NamedTuple):
     after: State
 
 
-def in_parallel(step: OneStep, symbols: Tensor, states: Sequence[State]) -> Parallel:
+def in_parallel(step: StepOf, symbols: Tensor, states: Sequence[State]) -> Parallel:
     """The graph of the steps that read symbols [T, B] from `states`."""
     before = map_state(lambda leaf: leaf.detach().requires_grad_(), concatenate(list(states)))
     levels, after = step(symbols.flatten(0, 1), before)

@@ -124,6 +124,5 @@ def _flat(parameters: Sequence[nn.Parameter]) -> Tensor:
 
 
 def _nothing(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, Tensor]:
-    """The gradient and the loss of no columns."""
     size, device = sum(one.numel() for one in parameters), parameters[0].device
     return parameters[0].new_zeros(size), torch.zeros(len(Loss._fields), dtype=widest(device), device=device)

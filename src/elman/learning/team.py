@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, distributed
 
 from elman.errors import UserError
+from elman.formats import read_json
 
 if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import Store
@@ -92,28 +93,24 @@ class Processes(Team):
             distance *= 2
 
     def any(self, *flags: bool) -> tuple[bool, ...]:
-        """Whether each flag is set in any process."""
         found = torch.tensor(flags, dtype=torch.int32, device=self._device)
         with _noticing_the_end():
             distributed.all_reduce(found, distributed.ReduceOp.MAX)
         return tuple(bool(flag) for flag in found.tolist())
 
     def from_first(self, number: float) -> float:
-        """The number of the first process."""
         found = torch.tensor(number, dtype=torch.float64, device=self._device)
         with _noticing_the_end():
             distributed.broadcast(found, 0)
         return float(found)
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """The tensors of all processes, of one shape, in the order of their ranks."""
         found = [torch.empty_like(tensor) for _ in range(self.size)]
         with _noticing_the_end():
             distributed.all_gather(found, tensor.contiguous())
         return found
 
     def require_same(self, digest: str, what: str) -> None:
-        """Raise UserError where `digest`, in hexadecimal digits, differs between processes."""
         own = torch.frombuffer(bytearray.fromhex(digest), dtype=torch.uint8).to(self._device)
         differing = [rank for rank, one in enumerate(self.gather(own)) if not torch.equal(one, own)]
         if differing:
@@ -123,7 +120,6 @@ class Processes(Team):
             )
 
     def wait(self) -> None:
-        """Return when all processes have come here."""
         self.any(False)
 
 
@@ -153,6 +149,22 @@ def launch() -> str | None:
         return None
     logs, given = Path(os.environ.get("TORCHELASTIC_ERROR_FILE", "")).parts, os.environ["TORCHELASTIC_RUN_ID"]
     return logs[-4] if _machines() == 1 and len(logs) > 4 else given if given != "none" else None
+
+
+def continues(out: Path) -> bool:
+    """Whether the run in `out` was begun by this call of torchrun, which has started the processes again."""
+    name = launch()
+    if name is None or not (out / "recipe.toml").is_file():
+        return False
+    begun = read_json(out / "environment.json")
+    return isinstance(begun, dict) and begun.get("torchrun") == name
+
+
+def own_device(device: torch.device) -> torch.device:
+    """The GPU of this process, where torchrun has started one for each; any other device is shared."""
+    if device.type != "cuda" or device.index is not None or not started_by_torchrun():
+        return device
+    return torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 
 
 def _machines() -> int:

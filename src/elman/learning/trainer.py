@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
@@ -15,20 +14,15 @@ from torch import Tensor
 from elman import config
 from elman.data.parts import WHOLE, Part, Summed
 from elman.data.windows import Span, Windows
+from elman.errors import Diverged
 from elman.jobs import listening
-from elman.learning import prediction
-from elman.learning.checkpoint import CHECKPOINT
-from elman.learning.constraint import recurrent_spectrum
-from elman.learning.course import Course
-from elman.learning.log import FollowersLog, Log
-from elman.learning.progress import Progress, averages_at_once, phases_of, record_validation
+from elman.learning import checkpoint, prediction
+from elman.learning.folder import Folder
+from elman.learning.progress import Course, Progress, averages_at_once, phases_of, rate, record_validation
 from elman.learning.resumption import Changes, described, read_checkpoint
-from elman.learning.saving import Saver
-from elman.learning.schedules import rate
-from elman.learning.team import ALONE, Team
-from elman.learning.update import build_update
+from elman.learning.update import Update
+from elman.network.fast.precision import products_in
 from elman.network.model import LanguageModel
-from elman.network.precision import products_in
 from elman.objective import perplexity
 
 
@@ -41,46 +35,33 @@ class StopReason(enum.Enum):
 
 
 class Trainer:
-    """Trains a model in a run folder.
+    """Where a training is, from window to window: `update` changes its weights, `folder` writes what they become.
 
     Args:
         windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
         validate: computes the validation NLL (nats over tokens) of a part of the split by the model's present weights.
-        folder: the run folder; `checkpoint.safetensors`, `model.safetensors` and `metrics.jsonl` are written there.
-        facts: digests of data and vocabulary, stored in models and checkpoints beside the recipe.
-        team: the processes that share the slices of each batch and of validation; the first one decides and writes.
-
-    Raises UserError where the text is too short, the constraint or the learning rule does not fit the model, or the
-    team does not divide the slices.
     """
 
     def __init__(
         self,
         recipe: config.Recipe,
-        model: LanguageModel,
+        update: Update,
         windows: Callable[[int | None], Windows],
         validate: Callable[[LanguageModel, Part], Summed],
-        folder: Path,
-        facts: dict[str, Any],
-        team: Team = ALONE,
+        folder: Folder,
     ) -> None:
-        self.team = team
-        self.training, self.model, self.validate = recipe.training, model, validate
-        self.windows_for, self.folder, self.recipe = windows, folder, recipe
-        self.facts = facts | {"recipe": config.decisive(recipe)}
+        self.recipe, self.training, self.update, self.folder = recipe, recipe.training, update, folder
+        self.model, self.windows_for, self.validate = update.model, windows, validate
         self.phases = phases_of(recipe.training)
-        self.update = build_update(recipe, model, team)
         self.progress = Progress(averaging=averages_at_once(recipe.training))
-        self.log = (Log if team.leads else FollowersLog)(folder / "metrics.jsonl", model.device)
-        self.saver = Saver(folder, self.update, self.facts, team)
         self._begun = False
         wanted = recipe.training.log_spectrum
-        self.logs_spectrum = self.update.constraint is not None if wanted is None else wanted
+        self.logs_spectrum = update.constraint is not None if wanted is None else wanted
         self.course = Course(windows, self.phase.window)
 
     def begin(self) -> None:
         """Save a first checkpoint, so that a run has one from its beginning, and clear the metrics."""
-        self.log.clear()
+        self.folder.clear()
         self.save()
         self._begun = True
 
@@ -90,20 +71,18 @@ class Trainer:
         What the recipe changes, beside the one that the checkpoint records, is returned. Raises UserError where the
         checkpoint or the best model is missing, damaged or of another run.
         """
-        path = self.folder / CHECKPOINT
-        tensors, progress, changes = read_checkpoint(path, self.facts, self.recipe)
+        path = self.folder.checkpoint
+        tensors, progress, changes = read_checkpoint(path, self.folder.facts, self.recipe)
         self.progress, self._begun = progress, True
         self._begin_phase()
         self.update.require(path, tensors, self.training.batch_size)
-        self.saver.restore_best(progress)
-        self.log.resume(progress)
+        self.folder.resume(progress)
         self.update.restore(tensors, progress.average_count)
         if not progress.finished:
             self._event("resume", f"resumed at step {progress.step}")
         return changes
 
     def record_changes(self, changes: Changes) -> None:
-        """Write changes of the recipe into the metrics and the checkpoint."""
         old, new = ({key: pair[side] for key, pair in changes.items()} for side in (0, 1))
         self._event("recipe", described(changes), old=old, new=new)
         self.save()
@@ -114,12 +93,14 @@ class Trainer:
         Raises UserError where the loss or a weight is not finite.
         """
         deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
-        self.log.begin(sum(phase.epochs for phase in self.phases), len(self.course.spans(self.progress)), self.progress)
+        epochs = sum(phase.epochs for phase in self.phases)
+        self.folder.begin(epochs, len(self.course.spans(self.progress)), self.progress)
         try:
             with listening() as stop:
                 return self._train(deadline, stop)
         finally:
-            self.log.end()
+            for watcher in self.folder.watchers:
+                watcher.end()
             self.update.optimiser.zero_grad()  # the memory, since the best model is read beside this one
 
     def _train(self, deadline: float, stop: threading.Event) -> StopReason:
@@ -141,8 +122,8 @@ class Trainer:
                     self._validate()
                     if progress.finished:
                         break
-                late, due = time.monotonic() > deadline, self.log.due_to_save(self.training.checkpoint_minutes)
-                stopped, late, due = self.team.any(stop.is_set(), late, due)
+                late, due = time.monotonic() > deadline, self.folder.due_to_save(self.training.checkpoint_minutes)
+                stopped, late, due = self.folder.team.any(stop.is_set(), late, due)
                 if stopped or late:
                     return self._stop_early(interrupted=stopped)
                 if due:
@@ -165,8 +146,8 @@ class Trainer:
         progress.step += 1
         progress.window += 1
         progress.windows_logged += 1
-        self.log.add(loss, norm)
-        if self.log.due:
+        self.folder.add(loss, norm)
+        if self.folder.due:
             self._read_losses()
         self.update.apply(lr)
         if progress.step % self.training.log_every == 0:
@@ -182,38 +163,74 @@ class Trainer:
 
     def _predict(self, deadline: float, stop: threading.Event) -> bool:
         """Take the branch that is due, and write what it shows; False where training has to stop within it."""
-        progress, epochs = self.progress, self.phase.epochs
         if not self._branch_is_due:
             return True
-        place = prediction.Place(self._epoch() / epochs, progress.step, self._epoch(), self._rate())
-        branching = prediction.Branching(self.update, self.course, self._nll, self.log.branch)
-        with self.log.paused():
-            taken = branching.take(place, progress, lambda: stop.is_set() or time.monotonic() > deadline, self.team)
-        if taken:
-            self._event("branch", **prediction.shown(progress.branches, epochs))
-        return taken
+        branches, epochs = self.progress.branches, self.phase.epochs
+        steps = prediction.steps_of(len(branches), self.progress.step, self._epoch() / epochs)
+        nll: float | None = math.nan
+        if steps:
+            with self.folder.paused():
+                nll = self._loss_of_branch(steps, lambda: stop.is_set() or time.monotonic() > deadline)
+        if nll is not None:
+            branches.append(nll if math.isfinite(nll) else None)
+            self._event("branch", **prediction.shown(branches, epochs))
+        return nll is not None
+
+    def _loss_of_branch(self, steps: int, asked_to_stop: Callable[[], bool]) -> float | None:
+        """The loss at the end of a branch, None where a process of the team has to stop within it.
+
+        Weights, moments, averages, states and random numbers are kept.
+        """
+        update, progress, epoch, lr = self.update, self.progress, self._epoch(), self._rate()
+        count = 0 if update.average is None else update.average.count
+        kept = {name: tensor.clone() for name, tensor in update.tensors().items()}
+        try:
+            for taken, span in enumerate(itertools.islice(self.course.ahead(progress), steps)):
+                if any(self.folder.team.any(asked_to_stop())):
+                    return None
+                for watcher in self.folder.watchers:
+                    watcher.branch(taken, steps)
+                update.gradient(self.course.batch(span).to(self.model.device), epoch, progress.step + taken)
+                update.clip()
+                update.apply(lr * (1 - taken / steps) * self.course.rate_share(span))
+            nll = self._nll()
+            for watcher in self.folder.watchers:
+                watcher.branch(steps, steps)
+            return nll
+        finally:
+            update.state = None
+            update.restore(kept, count)
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
-        self.saver.guard.losses(self.log.read(self.progress), self.progress.step)
+        if (figures := self.folder.read(self.progress)) is not None:
+            norm = self.update.weight_norm()
+            self._diverged(f"the loss is not finite at step {self.progress.step} ({figures}, weight norm {norm:.3g})")
 
     def _check(self) -> None:
         """As `_read_losses`, and raise Diverged where a weight is not finite."""
         self._read_losses()
-        self.saver.guard.weights(self.progress.step)
+        if not self.update.is_finite():
+            self._diverged(f"the weights are not finite after step {self.progress.step}")
+
+    def _diverged(self, what: str) -> None:
+        raise Diverged(
+            f"{what}; the last good checkpoint is kept in {self.folder.path}; try a lower training.optimiser.lr or a"
+            " smaller training.clip"
+        )
 
     def _write_train(self, lr: float, norm: Tensor) -> None:
         self._check()
         if not self.progress.count:
             return  # nothing counted yet, as in trees of single words
-        constraint = self.update.constraint
-        facts = {
-            "lr": lr,
-            "grad_norm": norm.item(),
-            **({} if constraint is None else constraint.mean_counts()),
-            **(recurrent_spectrum(self.model.core) if self.logs_spectrum else {}),
-        }
-        self.log.write_train(self.progress, self._epoch(), facts)
+        facts: dict[str, Any] = {"lr": lr, "grad_norm": norm.item()}
+        if self.update.constraint is not None:
+            facts |= self.update.constraint.mean_counts()
+        if self.logs_spectrum:
+            from elman.learning.constraint import recurrent_spectrum
+
+            facts |= recurrent_spectrum(self.model.core)
+        self.folder.write_train(self.progress, self._epoch(), facts)
 
     def _validate(self) -> float:
         """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token).
@@ -224,19 +241,24 @@ class Trainer:
             return self.progress.checks[-1]
         self._check()
         nll, averaged = self._nll(), self.update.average is not None
-        best = record_validation(self.progress, self.phase, nll, self._epoch())
-        self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=averaged)
-        if best:
-            self.saver.save_best(self.progress.step, self._epoch(), nll)
+        self._write_valid(nll, best=record_validation(self.progress, self.phase, nll, self._epoch()))
         if self.progress.averaging and not averaged:
             self.update.begin_averaging(self.phase)
             self._event("averaging", "the validation loss stopped falling")
         return nll
 
+    def _write_valid(self, nll: float, *, best: bool, stopped: bool = False) -> None:
+        """Write a validation, its NLL in nats per token, and the model where it is the best so far."""
+        averaged = self.update.average is not None
+        facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
+        self.folder.write("valid", self.progress, self._epoch(), facts)
+        if best:
+            self.folder.save_best(self.progress, self._epoch(), nll, self.update, stopped=stopped)
+
     def _nll(self) -> float:
         """The validation NLL (nats per token), shared like a batch where there are slices."""
         score = functools.partial(self.validate, self.model)
-        with self.log.paused(), self.update.averaged(), products_in(self.update.precision):
+        with self.folder.paused(), self.update.averaged(), products_in(self.update.precision):
             if self.update.slices is not None:
                 return self.update.slices.mean_nll(score, self.model.device)
             whole = score(WHOLE)
@@ -246,7 +268,8 @@ class Trainer:
         """Begin the next phase after the main one, from the best model, with a new optimiser and average."""
         if not self.progress.finished or self.progress.phase + 1 == len(self.phases):
             return
-        self.saver.load_best()
+        self.folder.team.wait()  # until the best model is written
+        checkpoint.load_model(self.model, checkpoint.load(self.folder.best.path)[0])
         self.progress.begin_next_phase()
         self._begin_phase()
         self._event("fine-tune", f"from the best model, of step {self.progress.best_step}")
@@ -258,7 +281,6 @@ class Trainer:
 
     @property
     def phase(self) -> config.Training:
-        """The recipe of the present phase."""
         return self.phases[self.progress.phase]
 
     def _epoch(self) -> float:
@@ -269,10 +291,7 @@ class Trainer:
         if interrupted:
             return StopReason.INTERRUPTED
         nll, before = self._nll(), self.progress.best
-        best = math.isfinite(nll) and (before is None or nll < before)
-        self.log.write_valid(self.progress, self._epoch(), nll, best=best, averaged=self.update.average is not None)
-        if best:
-            self.saver.save_best(self.progress.step, self._epoch(), nll, provisional=True)
+        self._write_valid(nll, best=math.isfinite(nll) and (before is None or nll < before), stopped=True)
         self._event("stop", f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}")
         return StopReason.OUT_OF_TIME
 
@@ -283,8 +302,7 @@ class Trainer:
         processes differ.
         """
         self._check()
-        self.log.saving(self.progress)
-        return self.saver.save(self.progress)
+        return self.folder.save(self.progress, self.update)
 
     def _event(self, name: str, message: str, **facts: Any) -> None:
-        self.log.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
+        self.folder.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})

@@ -4,37 +4,34 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import torch
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.parts import tag_of
 from elman.config.plugins import built
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.averaging import Average, share_of
 from elman.learning.bptt import Learner
-from elman.learning.constraint import ConstrainedCore, build_constraint
-from elman.learning.forcing import forcing_probability, listen_to_itself
-from elman.learning.gradient_norm import GradientNorm
 from elman.learning.optimisers import Optimiser
 from elman.learning.progress import averages_at_once
-from elman.learning.sentences import Tagging
 from elman.learning.slices import Slices
 from elman.learning.team import ALONE, Team
-from elman.learning.trees import ThroughStructure
 from elman.network.cores.jordan import Jordan
-from elman.network.cores.recursive import Recursive
-from elman.network.cores.sentence import Sentence
 from elman.network.device import random_states, restore_random_states
+from elman.network.fast.precision import Precision, products_in
+from elman.network.fast.preference import resolve
 from elman.network.model import LanguageModel
-from elman.network.precision import Precision, products_in
-from elman.network.preference import resolve
 from elman.network.state import State, leaves, rebuild
 from elman.objective.loss import Loss, Objective, build_objective
+
+if TYPE_CHECKING:
+    from elman.learning.constraint import ConstrainedCore
 
 
 class Update:
@@ -64,7 +61,7 @@ class Update:
         clip_by: Literal["global", "tensor", "value"] = "global",
         l1: float = 0.0,
         forcing: config.Forcing | None = None,
-        constraint: ConstrainedCore | None = None,
+        constraint: "ConstrainedCore | None" = None,
         precision: Precision = "float32",
         slices: Slices | None = None,
     ) -> None:
@@ -102,6 +99,8 @@ class Update:
         """Add the gradient of a batch, or of a slice of one, and return its loss and the state to continue from."""
         before = self.learner.state_before(self.model, batch, state)
         if self.forcing is not None:
+            from elman.learning.forcing import forcing_probability, listen_to_itself
+
             probability = forcing_probability(self.forcing, epoch)
             batch = listen_to_itself(self.model, batch, self.learner.model_state(before), probability)
         loss, after = self.learner(self.model, self.objective, batch, before)
@@ -214,7 +213,11 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
     learner.check(model, training.batch_size)
     for penalty in objective.penalties:
         penalty.check(model)
-    constraint = build_constraint(training, model.core)
+    constraint = None
+    if training.constraint is not None:
+        from elman.learning.constraint import build_constraint
+
+        constraint = build_constraint(training, model.core)
     if constraint is not None:
         constraint.project()
         constraint.mean_counts()
@@ -246,15 +249,23 @@ def build_optimiser(training: config.Training, model: LanguageModel) -> Optimise
 
 def build_learner(training: config.Training, model: config.Model) -> Learner:
     """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
-    if isinstance(model.core, Recursive):
+    if tag_of(model.core) == "recursive":
+        from elman.learning.trees import ThroughStructure
+
         return ThroughStructure(training.margin)
-    if isinstance(model.core, Sentence):
+    if tag_of(model.core) == "sentence":
+        from elman.learning.sentences import Tagging
+
         return Tagging()
     weight = training.penalties.gradient_norm
     if weight or training.rule.stepwise:
         _require_single_steps(model)
     rule: Learner = built(training.rule, Learner)
-    return GradientNorm(rule, weight) if weight else rule
+    if not weight:
+        return rule
+    from elman.learning.gradient_norm import GradientNorm
+
+    return GradientNorm(rule, weight)
 
 
 def _require_single_steps(model: config.Model) -> None:

@@ -16,8 +16,6 @@ from elman.config.toml import flatten
 from elman.errors import UserError
 from elman.network.cores.core import build_core
 from elman.network.cores.jordan import JordanCore
-from elman.network.cores.recursive import RecursiveCore
-from elman.network.cores.sentence import SentenceCore
 from elman.network.cores.stack import Stack
 from elman.network.encoders.encoder import build_encoder
 from elman.network.encoders.lookup import Lookup
@@ -26,9 +24,6 @@ from elman.network.output.choice import Choice, Chord, build_choice, unigram
 from elman.network.output.contexts import build_contexts
 from elman.network.output.input_gate import build_input_gate
 from elman.network.output.layer import OutputLayer
-from elman.network.seq2seq import build_seq2seq
-from elman.network.tag_model import TagModel
-from elman.network.tree_model import TreeModel
 
 _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
 
@@ -69,20 +64,30 @@ def _build(
     core = build_core(recipe.core, encoder.size, num_words, locked=locked, memory_size=memory)
     contexts = build_contexts(recipe.output, core.dims)
     contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
-    num_outputs = (num_labels or num_words) if isinstance(core, RecursiveCore | SentenceCore) else num_words
+    num_outputs = (num_labels or num_words) if core.reads != "sequences" else num_words
     output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
     if isinstance(core, JordanCore) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(
             'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
             ' vectors cannot be listed; set model.core.feedback = "target"'
         )
-    if isinstance(core, RecursiveCore):
+    if core.reads == "trees":
+        from elman.network.cores.recursive import RecursiveCore
+        from elman.network.tree_model import TreeModel
+
+        assert isinstance(core, RecursiveCore)
         model: LanguageModel = TreeModel(encoder, core, output)
-    elif isinstance(core, SentenceCore):
+    elif core.reads == "sentences":
+        from elman.network.cores.sentence import SentenceCore
+        from elman.network.tag_model import TagModel
+
+        assert isinstance(core, SentenceCore)
         model = TagModel(encoder, core, output)
     elif recipe.source is None:
         model = LanguageModel(encoder, core, output)
     else:
+        from elman.network.seq2seq import build_seq2seq
+
         model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
     if torch.get_default_device().type != "meta":  # where there is nothing to fill
         model.initialise(recipe.initialisation)

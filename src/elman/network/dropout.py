@@ -42,7 +42,7 @@ def word_types(num_words: int, rate: float, like: Tensor) -> Tensor:
 
 
 def _drop(x: Tensor, rate: float) -> Tensor:
-    if x.device.type != "cpu":
+    if x.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(x, rate)
     return (x * _kept(x, rate)).mul_(1 / (1 - rate))
 

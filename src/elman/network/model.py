@@ -9,7 +9,6 @@ from torch import Generator, Tensor, nn
 from elman import config
 from elman.network.cores.core import RecurrentCore, Trace
 from elman.network.cores.jordan import JordanCore
-from elman.network.encoders.characters import CharactersEncoder
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.output.layer import OutputLayer
 from elman.network.state import State
@@ -41,6 +40,8 @@ class LanguageModel(nn.Module):
 
         It still predicts the V symbols of its vocabulary. Its encoder must read spelling.
         """
+        from elman.network.encoders.characters import CharactersEncoder
+
         assert isinstance(self.encoder, CharactersEncoder), "only an encoder of spelling knows other words"
         wider = type(self)(self.encoder.knowing(words), self.core, self.output)
         wider.training = self.training

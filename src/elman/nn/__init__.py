@@ -35,9 +35,13 @@ from elman.network.cells.slstm import SLSTM as SLSTMCell
 from elman.network.cells.sru import SRU as SRUCell
 from elman.network.cells.unitary import Unitary as UnitaryCell
 from elman.network.cores.core import Trace
-from elman.network.precision import products_in
-from elman.nn import functional
+from elman.network.fast.precision import products_in
+from elman.nn import functional, penalties
+from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
+from elman.nn.averaging import TriggeredAverage, WeightAverage
 from elman.nn.embedding import Characters, Embedding, Encoder
+from elman.nn.evaluation import Reader, perplexity, token_log_probs
+from elman.nn.fitting import Epoch, History, fit
 from elman.nn.output import Output
 from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
 from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture
@@ -50,7 +54,8 @@ from elman.nn.outputs import (
     Sigsoftmax,
     Softmax,
 )
-from elman.nn.recurrent import Recurrent, detach
+from elman.nn.recurrent import Recurrent, State, detach
+from elman.nn.spectral import SpectralBound
 
 
 class Continuous(Recurrent, cell=ContinuousCell):
@@ -154,13 +159,16 @@ __all__ = [
     "Continuous",
     "DeltaNet",
     "DirectOutputConnection",
+    "DynamicEvaluation",
     "Elman",
     "Embedding",
     "Encoder",
+    "Epoch",
     "Gaussian",
     "GaussianMixture",
     "HierarchicalSoftmax",
     "Highway",
+    "History",
     "Ladder",
     "LocalAttention",
     "Mamba2",
@@ -172,14 +180,25 @@ __all__ = [
     "MixtureOfSoftmaxes",
     "Mogrifier",
     "MonotoneSoftmax",
+    "NeuralCache",
     "Output",
     "RareClassSoftmax",
+    "Reader",
     "Recurrent",
     "Sigsoftmax",
     "Softmax",
+    "SpectralBound",
+    "State",
     "Trace",
+    "TriggeredAverage",
     "Unitary",
+    "WeightAverage",
     "detach",
+    "fit",
     "functional",
+    "gradient_statistics",
+    "penalties",
+    "perplexity",
     "products_in",
+    "token_log_probs",
 ]

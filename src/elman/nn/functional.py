@@ -16,7 +16,7 @@ from elman.network.cells.cell import Weights
 from elman.network.cells.elman import Elman
 from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
-from elman.network.output import fast_mixture
+from elman.network.fast import mixture
 from elman.network.output.activation import log_g
 from elman.nn.output import Each, Reduction, symbols_below
 
@@ -127,10 +127,10 @@ def mixture_nll(
     arrays = (contexts, log_prior, weight, bias)
 
     def total(c: Tensor, log_pi: Tensor | None, matrix: Tensor, vector: Tensor | None, w: Tensor) -> Tensor:
-        return fast_mixture.mixture_nll(c, log_pi, matrix, vector, target, w, activation)[0]
+        return mixture.nll(c, log_pi, matrix, vector, target, w, activation)[0]
 
     def each(c: Tensor, log_pi: Tensor | None, matrix: Tensor, vector: Tensor | None) -> Tensor:
-        return -fast_mixture.mixture_log_prob(c, log_pi, matrix, vector, target, activation)
+        return -mixture.log_prob(c, log_pi, matrix, vector, target, activation)
 
     if reduction == "none" or w.requires_grad:
         found: Tensor = w * Each.apply(each, total, *arrays)  # type: ignore[no-untyped-call]

@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call
 
 from elman.network.cores.core import Trace
-from elman.network.matmul import differentiable_once, keep
+from elman.network.fast.matmul import differentiable_once, keep
 from elman.network.output.choice import Choice, Chord, Conditional, Drawn
 from elman.network.output.contexts import MixtureContexts
 from elman.network.output.layer import OutputLayer

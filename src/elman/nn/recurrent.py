@@ -6,6 +6,7 @@ T steps, B sequences, I inputs, H units of a layer, L layers, D directions. A la
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import msgspec
@@ -15,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from elman.config.initialisation import Initialisation
 from elman.config.parts import convert, tag_of
-from elman.network.cells.cell import Cell, LayerState, Weights
+from elman.network.cells.cell import Cell, LayerState, Weights, unroll
 from elman.network.cores.core import Trace
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import Stack, build_layer
@@ -113,6 +114,7 @@ class Recurrent(nn.Module):
         self._between = Dropout(between_dropout or dropout, locked=not dropout)
         self._output = Dropout(output_dropout)
         self._layers: list[Layer] = []
+        self._names: list[dict[str, str]] = []
         below, directions, rules = input_size, 1 + bidirectional, initialisation or Initialisation()
         with torch.device(torch.get_default_device() if device is None else device):
             for width in widths:
@@ -135,6 +137,8 @@ class Recurrent(nn.Module):
             kept = parameter if dtype is None else nn.Parameter(parameter.detach().to(dtype))
             self.register_parameter(name + self._suffix(len(self._layers)), kept)
             layer._parameters[name] = None
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *layer.arrays)
+        self._names.append({name: name + self._suffix(len(self._layers)) for name in names})
         self._layers.append(layer)
 
     def _suffix(self, place: int) -> str:
@@ -143,9 +147,10 @@ class Recurrent(nn.Module):
 
     def weights(self, place: int) -> Weights:
         """The arrays of one layer and direction, in torch's order; in training with DropConnect."""
-        suffix = self._suffix(place)
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *self._layers[place].arrays)
-        arrays = {name: getattr(self, name + suffix, None) for name in names}
+        own = self._parameters
+        arrays = {
+            name: own[key] if key in own else getattr(self, key, None) for name, key in self._names[place].items()
+        }
         return self._layers[place].dropped(arrays)
 
     def train(self, mode: bool = True) -> "Recurrent":
@@ -153,6 +158,20 @@ class Recurrent(nn.Module):
         for layer in self._layers:
             layer.train(mode)
         return super().train(mode)
+
+    @property
+    def fused(self) -> bool:
+        """Whether the fast forms over time are used, which have first derivatives alone.
+
+        `core.fused = False` chooses the loop over the plain step of the cell, for derivatives of any order and the
+        transforms of `torch.func`. `torch.compile` and `torch.export` read the plain step in any case.
+        """
+        return all(layer.scan == layer.cell.scan for layer in self._layers)
+
+    @fused.setter
+    def fused(self, value: bool) -> None:
+        for layer in self._layers:
+            layer.scan = layer.cell.scan if value else partial(unroll, layer.cell.step)
 
     def flatten_parameters(self) -> None:
         """Nothing to do: weights are read where they are."""
@@ -221,7 +240,7 @@ class Recurrent(nn.Module):
             after = [tuple(part.squeeze(0) for part in one) for one in after]
         if not self._stacked:
             return tuple(after)
-        parts = tuple(torch.stack(part) for part in zip(*after, strict=True))
+        parts = tuple(torch.stack(part) if len(part) > 1 else part[0].unsqueeze(0) for part in zip(*after, strict=True))
         return parts if len(parts) > 1 else parts[0]
 
     def _through(
@@ -247,7 +266,11 @@ class Recurrent(nn.Module):
     ) -> tuple[Tensor, LayerState]:
         layer, w = self._layers[place], self.weights(place)
         if state is None:
-            state = tuple(w.weight_ih.new_zeros(xs.shape[1], *shape) for shape in layer.shapes)
+            zero = w.weight_ih.new_zeros(xs.shape[1], *layer.shapes[0])
+            state = tuple(
+                zero if shape == layer.shapes[0] else w.weight_ih.new_zeros(xs.shape[1], *shape)
+                for shape in layer.shapes
+            )
         if lengths is None:
             return layer.run(w, xs, state)
         if layer.masked:

@@ -20,8 +20,6 @@ from elman.network.cores.stack import layers_of, slope_of, stack_of
 from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
 from elman.network.output.contexts import MixtureContexts
-from elman.network.stability import fixed_point, incremental
-from elman.network.stability.certificate import LETTERS, gates_of
 from elman.objective.criteria import Seen
 
 
@@ -116,6 +114,8 @@ class Stability(Penalty, frozen=True, tag="stability"):
     def check(self, model: LanguageModel) -> None:
         """Raise UserError where there is no such certificate."""
         core = stack_of(model.core, "training.penalties.stability")
+        from elman.network.stability.certificate import LETTERS
+
         if other := {layer.cell.name for layer in layers_of(core)} - LETTERS.keys():
             raise UserError(
                 "training.penalties.stability is for the cells elman (without softplus), gru, and lstm with a forget"
@@ -137,6 +137,9 @@ class Stability(Penalty, frozen=True, tag="stability"):
 
 
 def _fixed_point(margin: float, model: LanguageModel) -> Tensor:
+    from elman.network.stability import fixed_point
+    from elman.network.stability.certificate import gates_of
+
     core = stack_of(model.core, "training.penalties.stability")
     x = torch.zeros(1, core.dims[0], dtype=torch.float64, device=model.device)
     total = torch.zeros((), device=model.device)
@@ -150,6 +153,9 @@ def _fixed_point(margin: float, model: LanguageModel) -> Tensor:
 
 
 def _incremental(margin: float, model: LanguageModel) -> Tensor:
+    from elman.network.stability import incremental
+    from elman.network.stability.certificate import gates_of
+
     core, encoder = stack_of(model.core, "training.penalties.stability"), model.encoder
     assert isinstance(encoder, LookupEncoder), "as `check` demands"
     largest = encoder.weight.abs().amax(0) * encoder.scale

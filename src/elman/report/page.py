@@ -6,7 +6,6 @@ from pathlib import Path
 
 from elman.data.text.vocabulary import Vocabulary
 from elman.drawing import heat_map, page, plots, style
-from elman.drawing.piano_roll import PianoRoll
 from elman.errors import UserError
 from elman.report import comparison, curves, tables
 from elman.report.folder import RunFolder, read_folder
@@ -46,7 +45,7 @@ def render(runs: Sequence[RunFolder]) -> str:
         "report.html",
         title=runs[0].title if len(runs) == 1 else _title(groups),
         text=[runs[0].recipe.notes] if len(runs) == 1 and runs[0].recipe.notes else [],
-        playable=any(isinstance(sample.figure, PianoRoll) for run in runs for sample in run.samples),
+        playable=any(getattr(sample.figure, "playable", False) for run in runs for sample in run.samples),
         filters={each.__name__: each for each in FILTERS} | {"ppl": partial(tables.number, digits=2)},
         runs=runs,
         labels=[labels[id(run)] for run in runs],

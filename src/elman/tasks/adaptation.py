@@ -36,7 +36,7 @@ from elman.formats import parse_json
 from elman.jobs import Advance
 from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
-from elman.network import precision
+from elman.network.fast import precision
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.evaluating import AdaptationSource, EvaluationOptions
@@ -60,7 +60,6 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """static, dynamic, cache or dynamic+cache."""
         parts = [name for name, part in (("dynamic", self.rule), ("cache", self.cache)) if part is not None]
         return "+".join(parts) or "static"
 
@@ -71,7 +70,6 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def segment(self) -> int:
-        """How many tokens are read at once."""
         return STATIC_LENGTH if self.rule is None else self.rule.segment
 
 

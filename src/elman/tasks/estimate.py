@@ -13,8 +13,8 @@ from elman import config
 from elman.jobs import Advance
 from elman.learning import prediction
 from elman.learning.progress import phases_of
-from elman.learning.update import build_update
-from elman.tasks.open import open_task, source_of
+from elman.tasks.experiment import build
+from elman.tasks.plan import Plan
 
 STEPS = 4
 """Training steps that are timed at least."""
@@ -34,14 +34,11 @@ def estimate(
     minutes; those of the main phase include the branches of `predict_loss`. Raises UserError where there is no data, or
     the recipe does not fit it.
     """
-    source = data if data is not None else source_of(recipe)
+    _, task, model, update = build(Plan.trial(recipe, data, device))
     training = recipe.training
-    task = open_task(recipe, str(source))
-    torch.manual_seed(recipe.seed)
-    model = task.build().to(device)
     windows = task.windows(training.window.max_extra)
     spans, parts = task.steps(windows.spans(0))
-    update, seconds, positions = build_update(recipe, model), list[float](), 0
+    seconds, positions = list[float](), 0
     for index in itertools.count():
         started = time.perf_counter()
         batch = windows.batch(spans[index % len(spans)]).to(device)

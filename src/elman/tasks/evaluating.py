@@ -3,17 +3,19 @@
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from elman.config.inference import Settings
-from elman.data.windows import PositionedWindows, Windows
 from elman.errors import UserError
-from elman.evaluation.perplexity import Score
-from elman.evaluation.result import Result
-from elman.network.model import LanguageModel
+
+if TYPE_CHECKING:
+    from elman.data.windows import PositionedWindows, Windows
+    from elman.evaluation.perplexity import Score
+    from elman.evaluation.result import Result
+    from elman.network.model import LanguageModel
 
 
 class EvaluationOptions(Settings, frozen=True, kw_only=True):
@@ -26,12 +28,12 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
         data: other data, encoded as that of the run was; None: the run's own.
         streams: columns, pieces or pairs read side by side; None: one stream of text, else as many as suit.
         warm_up: tokens that each column of a text reads, uncounted, before its part.
-        skip_first: do not count the first token of a text.
-        unknown_as_unk: read unknown words as `<unk>`, also by a model that reads spelling.
-        beam: of pairs, hypotheses kept; None: as the recipe says.
+        skip_first: leave out the first token of a text, as published figures do.
+        unknown_as_unk: read unknown words as <unk>, also with a model that reads spelling.
+        beam: of pairs, hypotheses kept at every step; 1 is greedy search (default: as the recipe says).
         constrained: of pairs, search among trees alone; None: as the recipe says.
-        search: of parsers, how trees are searched for; None: as the recipe says.
-        skip_unreadable: of music, leave out files that cannot be read.
+        search: of parsers, chart, or greedy, which is faster and worse (default: as the recipe says).
+        skip_unreadable: of music, leave out files that cannot be read, and name them.
     """
 
     split: str = "test"
@@ -79,13 +81,12 @@ class AdaptationSource:
     sha256: str
     size: int
     beginning: Callable[[int | None], "AdaptationSource"]
-    column: Callable[[int], tuple[LanguageModel, PositionedWindows]]
-    statistics_windows: Callable[[], Windows]
-    result: Callable[[Score], Result]
+    column: "Callable[[int], tuple[LanguageModel, PositionedWindows]]"
+    statistics_windows: "Callable[[], Windows]"
+    result: "Callable[[Score], Result]"
     discrete: bool = True
     spelled: bool = False
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What distinguishes it from other sources, and from other ways to read it."""
         return {"text": self.sha256, "tokens": self.size} | ({"spelled": True} if self.spelled else {})

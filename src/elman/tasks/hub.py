@@ -5,7 +5,6 @@ from pathlib import Path
 
 from elman.errors import UserError, did_you_mean, first_line, notice
 from elman.files import expanded
-from elman.tasks.models import registry, store
 
 _NAME = re.compile(r"hf:/{1,2}([\w.-]+/[\w.-]+)")
 
@@ -19,11 +18,17 @@ def fetched(path: Path | str) -> Path:
     """
     if (named := _NAME.fullmatch(str(path))) is not None:
         return _of_hub(named[1])
-    return expanded(path) if _is_path(path) else store.open_model(str(path))
+    if _is_path(path):
+        return expanded(path)
+    from elman.tasks.models import store
+
+    return store.open_model(str(path))
 
 
 def _is_path(path: Path | str) -> bool:
     """Whether a path is one, rather than the name of a model."""
+    from elman.tasks.models import registry, store
+
     name, here = str(path), Path(path)
     if here.exists() or not registry.NAME.fullmatch(name):
         if here.exists() and store.is_model(name):

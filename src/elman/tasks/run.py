@@ -34,32 +34,26 @@ from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 class Inputs(Protocol):
     """What a model reads: a vocabulary, two of them, or the pitches of a frame."""
 
-    def __len__(self) -> int:
-        """How many symbols, or numbers per frame, there are."""
+    def __len__(self) -> int: ...
 
     @property
-    def digest(self) -> str:
-        """Differs where the inputs differ."""
+    def digest(self) -> str: ...
 
 
 class AnyCorpus(Protocol):
     """Data as it was read: where it is from, and the digest of what was read."""
 
     @property
-    def source(self) -> str:
-        """Where it is from."""
+    def source(self) -> str: ...
 
     @property
-    def digest(self) -> str:
-        """Differs where the data or its options differ."""
+    def digest(self) -> str: ...
 
 
 CorpusT = TypeVar("CorpusT", bound=AnyCorpus)
 
 
 class _ModelFacts(msgspec.Struct):
-    """The facts that every model has."""
-
     vocabulary: str
     step: int
     epoch: float
@@ -86,7 +80,6 @@ class Run(ABC):
 
     @property
     def source(self) -> str:
-        """Where its data is."""
         return self.recorded_source(self.path, self.recipe)
 
     @functools.cached_property
@@ -140,8 +133,7 @@ class Run(ABC):
 
     @staticmethod
     @abstractmethod
-    def build(recipe: Recipe, inputs: Any) -> LanguageModel:
-        """The network of a recipe for these inputs, with random weights."""
+    def build(recipe: Recipe, inputs: Any) -> LanguageModel: ...
 
     def uniform_nll(self) -> float:
         """Nats per token or step of a model that predicts uniformly, by default among as many symbols as it reads."""
@@ -166,7 +158,6 @@ class Run(ABC):
         return model.eval()
 
     def _load_file(self) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-        """The tensors and facts of the best model."""
         last = self.path / CHECKPOINT
         stopped = not (self.path / MODEL).exists() and last.exists()
         if stopped and read_progress(last, checkpoint.load(last, "progress")[1]["progress"]).best is None:

@@ -1,17 +1,19 @@
 """What a run shows of its model: samples.json and surprisal.json, as tasks write them and the report reads them."""
 
-from typing import TypeAlias
+from pkgutil import resolve_name
+from typing import Any
 
 import msgspec
 
-from elman.drawing.constituents import TreeDrawing
-from elman.drawing.forecast import Forecast
 from elman.drawing.heat_map import Word
-from elman.drawing.piano_roll import PianoRoll
-from elman.drawing.tags import TagDrawing
 
-Figure: TypeAlias = PianoRoll | Forecast | TreeDrawing | TagDrawing
-"""What a sample may be drawn as."""
+FIGURES = {
+    "piano-roll": "elman.drawing.piano_roll:PianoRoll",
+    "forecast": "elman.drawing.forecast:Forecast",
+    "tree": "elman.drawing.constituents:TreeDrawing",
+    "tags": "elman.drawing.tags:TagDrawing",
+}
+"""What a sample may be drawn as: by its tag a record with `draw`, which is imported when there is one."""
 
 
 class Attention(msgspec.Struct, frozen=True):
@@ -29,8 +31,8 @@ class Attention(msgspec.Struct, frozen=True):
 class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A row of samples.json.
 
-    Where `figure` is drawn, `text` describes it. For pairs the prompt is the source, the text the output, and the
-    reference the target of the data.
+    Where `figure`, one of `FIGURES`, is drawn, `text` describes it. For pairs the prompt is the source, the text the
+    output, and the reference the target of the data.
     """
 
     prompt: str | None = None
@@ -38,11 +40,17 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str
     temperature: float | None = None
     seed: int | None = None
-    figure: Figure | None = None
+    figure: Any = None
     attention: Attention | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.figure, dict):  # as it stands in the file
+            if (kind := self.figure.get("kind")) not in FIGURES:
+                raise ValueError(f"a figure of kind {kind!r}")
+            msgspec.structs.force_setattr(self, "figure", msgspec.convert(self.figure, resolve_name(FIGURES[kind])))
+        elif self.figure is not None and not hasattr(self.figure, "draw"):
+            raise ValueError("a figure that cannot be drawn")
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """surprisal.json."""
-
     sentence: list[Word] = []

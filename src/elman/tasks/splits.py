@@ -40,11 +40,11 @@ class SplitRun(Run):
         """What the model reads, as its folder says; raises UserError where a file is missing or damaged."""
 
     @abstractmethod
-    def result(self, corpus: Any, split: Any, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
-        """The result of a split that has been read."""
+    def result(
+        self, corpus: Any, split: Any, options: EvaluationOptions = DEFAULT, advance: Advance = None
+    ) -> Result: ...
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
-        """The result of a split of the run's own data, or of other data."""
         options.require(self.kind, *self.allowed)
         corpus = self.corpus(options.data)
         result = self.result(corpus, corpus.split(options.split), options, advance)
@@ -61,11 +61,9 @@ class SymbolRun(SplitRun):
     opening: ClassVar[Callable[..., Any]]
 
     def read_inputs(self) -> Any:
-        """The vocabularies."""
         return self.symbols.load(self.path, self.options)
 
     def corpus(self, data: str | Path | None = None) -> Any:
-        """The run's data, or other data encoded with the run's vocabularies."""
         return self.opened(data, lambda source: type(self).opening(source, self.options, symbols=self.inputs))
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
@@ -102,7 +100,6 @@ class SplitTask(Task):
         return write_results(out, evaluated, lambda: {"samples.json": self.samples(run, len(prompts))})
 
     def result(self, run: Any, split: Any, advance: Advance) -> Result:
-        """The result of a split in results.json."""
         found: Result = run.result(self.corpus, split, advance=advance)
         return found
 
@@ -128,11 +125,9 @@ class WholeSequences(SplitTask):
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:  # noqa: ARG003 - recipes name no data
-        """The approximate size of the data that recipes are meant for."""
         return cls.nominal
 
     def windows(self, max_extra: int | None) -> WholeWindows:  # noqa: ARG002 - no random windows
-        """The training sequences, in another order each epoch, or in that of the file."""
         training, split = self.recipe.training, self.corpus.split("train")
         tokens = training.tokens_per_batch
         size = {"tokens_per_batch": tokens} if tokens else {"batch_size": training.batch_size}
@@ -140,11 +135,9 @@ class WholeSequences(SplitTask):
         return WholeWindows(split.lengths, gather, self.recipe.seed, in_order=training.order == "file", **size)
 
     def steps(self, spans: Sequence[Any]) -> tuple[Sequence[Any], float]:
-        """All batches."""
         return spans, len(spans)
 
     def write(self, folder: Path) -> None:
-        """The vocabularies and data.json."""
         self.inputs.save(folder)
         super().write(folder)
 

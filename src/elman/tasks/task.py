@@ -61,7 +61,6 @@ class Task(ABC):
 
     @classmethod
     def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:
-        """The recipe on other data."""
         return msgspec.structs.replace(recipe, data=recipe.data.changed(corpus=source))
 
     def recorded_recipe(self) -> Recipe:
@@ -73,7 +72,6 @@ class Task(ABC):
         return msgspec.structs.replace(self.recipe, data=data)
 
     def build(self) -> LanguageModel:
-        """The network of the recipe with random weights."""
         return self.run.build(self.recipe, self.inputs)
 
     def begin(self, model: LanguageModel) -> None:  # noqa: ARG002 - texts have some
@@ -112,8 +110,7 @@ class Task(ABC):
         raise UserError(f"n-gram baselines are for text, not for {self.kind}; leave out --baselines")
 
     @abstractmethod
-    def summary(self) -> list[str]:
-        """Lines that describe the data."""
+    def summary(self) -> list[str]: ...
 
 
 def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:

@@ -22,7 +22,7 @@ from elman.formats import parse_json
 from elman.jobs import processes
 from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
-from elman.network import precision
+from elman.network.fast import precision
 from elman.tasks.adaptation import Method, is_writable, method_figures, reader, statistics
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.open import open_run
@@ -165,7 +165,6 @@ class Tuning:
         self.kept[self._key(method)] = nll if math.isfinite(nll) else math.inf
 
     def _write(self) -> None:
-        """Write the points found here beside those that another tuning of the run has written meanwhile."""
         if not is_writable(self.run.path):
             return
         with waiting_for(self.path):

@@ -9,7 +9,7 @@ import msgspec
 
 from elman.config.recipe import Recipe
 from elman.learning.checkpoint import digest_of, load
-from elman.learning.log import Watcher
+from elman.learning.folder import Watcher
 from elman.learning.progress import Progress
 from elman.study.claim import Claim, Computation, Scale, Source
 from elman.tasks.evaluating import DEFAULT

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.network import matmul
-from elman.network.cells import fast_gru, fast_highway, fast_lstm
 from elman.network.cells.cell import Weights
-from elman.network.precision import products_in
+from elman.network.fast import gru, highway, lstm, policy
+from elman.network.fast.precision import products_in
 from support import networks
 from support.pairwise import every_pair
 from support.pretended import CUDA, Pretended
@@ -23,7 +22,7 @@ SHAPES = [(1, 1, 2, 3), (1, 4, 3, 2), (6, 1, 3, 4), (7, 3, 5, 4), (9, 20, 24, 40
 @pytest.fixture(autouse=True)
 def small_products_too(monkeypatch):
     """They are oneDNN's, as large ones are."""
-    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0)
+    monkeypatch.setattr(policy, "LEAST_ONEDNN", 0)
 
 
 def loop_lstm(weights: Weights, xs: Tensor, state):
@@ -76,22 +75,22 @@ def loop_highway(weights: Weights, xs: Tensor, state):
 
 
 def hoisted_lstm(weights: Weights, xs: Tensor, state):
-    with patch.object(fast_lstm, "library_lstm", return_value=False):
-        return fast_lstm.lstm(weights, xs, state)
+    with patch.object(policy, "library_lstm", return_value=None):
+        return lstm.scan(weights, xs, state)
 
 
 def hoisted_gru(weights: Weights, xs: Tensor, state):
-    with patch.object(fast_gru, "library_gru", return_value=False):
-        return fast_gru.gru_reset_after(weights, xs, state)
+    with patch.object(policy, "library_gru", return_value=None):
+        return gru.scan(weights, xs, state)
 
 
 PAIRS = {
-    "lstm": (fast_lstm.lstm, loop_lstm, 4, 2),
+    "lstm": (lstm.scan, loop_lstm, 4, 2),
     "hoisted lstm": (hoisted_lstm, loop_lstm, 4, 2),
-    "gru, reset after": (fast_gru.gru_reset_after, loop_gru_after, 3, 1),
+    "gru, reset after": (gru.scan, loop_gru_after, 3, 1),
     "hoisted gru, reset after": (hoisted_gru, loop_gru_after, 3, 1),
-    "gru, reset before": (fast_gru.gru_reset_before, loop_gru_before, 3, 1),
-    "highway": (partial(fast_highway.highway, depth=1, coupled=True), loop_highway, 2, 1),
+    "gru, reset before": (partial(gru.scan, reset="before"), loop_gru_before, 3, 1),
+    "highway": (partial(highway.scan, depth=1, coupled=True), loop_highway, 2, 1),
 }
 
 
@@ -210,9 +209,9 @@ def test_without_onednn_nothing_changes(name):
 
 
 def test_one_step_never_goes_to_the_library():
-    assert not fast_lstm.library_lstm(torch.zeros(1, 1, 650), 650)
-    assert not fast_lstm.library_lstm(torch.zeros(70, 20, 8, dtype=torch.float64), 8)
-    assert not fast_lstm.library_lstm(torch.zeros(70, 20, 1150), 1150)
+    assert not policy.library_lstm(torch.zeros(1, 1, 650), 650)
+    assert not policy.library_lstm(torch.zeros(70, 20, 8, dtype=torch.float64), 8)
+    assert not policy.library_lstm(torch.zeros(70, 20, 1150), 1150)
 
 
 @pytest.mark.parametrize(
@@ -222,11 +221,11 @@ def test_one_step_never_goes_to_the_library():
 def test_the_library_computes_small_steps_of_a_gru_without_gradients(shape, expected):
     steps, rows, inputs, size = shape
     xs = torch.zeros(steps, rows, inputs)
-    assert not fast_gru.library_gru(xs, size), "with gradients"
+    assert not policy.library_gru(xs, size), "with gradients"
     with torch.no_grad():
-        assert fast_gru.library_gru(xs, size) == expected
+        assert (policy.library_gru(xs, size) is not None) == expected
         with products_in("bf16"):
-            assert not fast_gru.library_gru(xs, size), "its products are float32"
+            assert not policy.library_gru(xs, size), "its products are float32"
 
 
 @pytest.mark.parametrize("name", ["lstm", "gru-after"])
@@ -235,7 +234,7 @@ def test_parameters_on_a_gpu_are_one_block(name):
     own = list(networks.weights(networks.CELLS[name]).tensors().values())
     with Pretended():
         given = Weights(*(part.to(CUDA) for part in own))
-        found = fast_lstm.library_parameters(given, torch.float32)
+        found = lstm.library_parameters(given, torch.float32)
         assert all(part.device == CUDA for part in found)
         start, size = found[0].data_ptr(), found[0].element_size()
         total = torch.stack([(part * part).sum() for part in found]).sum()

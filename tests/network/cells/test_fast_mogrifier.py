@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from elman import config
-from elman.network import matmul
 from elman.network.cells.cell import unroll
-from elman.network.precision import products_in
+from elman.network.fast import policy
+from elman.network.fast.precision import products_in
 from support import networks
 
 FORMS = {
@@ -42,7 +42,7 @@ def gradients(run, weights, xs, state):
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("exact", [False, True])
 def test_products_of_onednn_give_the_loop(name, exact, monkeypatch):
-    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 0)
+    monkeypatch.setattr(policy, "LEAST_ONEDNN", 0)
     cell, weights, xs, state = problem(name)
     weights = weights.replaced(exact=exact)
     found = gradients(cell.scan, weights, xs, state)
@@ -84,8 +84,8 @@ def test_backward_may_be_called_twice():
 @pytest.mark.parametrize("name", ["two rounds", "five rounds of rank 3"])
 def test_in_bf16_the_products_of_inputs_stay_exact_in_a_first_layer(name, monkeypatch):
     """Rounding the product with the state leaves an error; with W_h = 0 and maps of 0 none is left."""
-    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
-    monkeypatch.setattr(matmul, "LEAST_ROWS", 0)
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 0)
     cell, weights, xs, state = problem(name)
 
     def difference(weights):

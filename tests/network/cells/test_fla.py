@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from elman.errors import UserError
-from elman.network.cells import fla
 from elman.network.cells.cell import unroll
+from elman.network.fast import chunked
 from support import networks
 
 INPUTS, SIZE, STEPS = 3, 4, 7
@@ -54,9 +54,9 @@ def called(monkeypatch):
     def spied(name, formula):
         return lambda *arrays, **how: names.append(name) or formula(*arrays, **how)
 
-    monkeypatch.setattr(fla, "applies", lambda _: True)
+    monkeypatch.setattr(chunked, "by_triton", lambda _: True)
     for name, formula in {"chunk_dplr_delta_rule": dplr, "chunk_gla": gla, "chunk_simple_gla": simple_gla}.items():
-        monkeypatch.setattr(fla, name, spied(name, formula), raising=False)
+        monkeypatch.setattr(chunked, name, spied(name, formula), raising=False)
     return names
 
 
@@ -90,7 +90,7 @@ def test_cells_with_matrices_are_the_loop(name, called):
 def test_decays_per_row_without_a_rank_one_part(called):
     q, k, v = torch.randn(3, STEPS, 2, 2, 4, dtype=torch.float64)
     log_w, state = -torch.rand(STEPS, 2, 2, 4, dtype=torch.float64), torch.randn(2, 2, 4, 4, dtype=torch.float64)
-    found, after = fla.by_kernels(q, k, v, log_w, state, None)
+    found, after = chunked._by_kernels(q, k, v, log_w, state, None)
     arrays = (part.transpose(0, 1).contiguous() for part in (q, k, v, log_w))
     wanted, wanted_after = gla(*arrays, scale=1.0, initial_state=state, output_final_state=True)
     torch.testing.assert_close(found, wanted.transpose(0, 1))
@@ -100,22 +100,22 @@ def test_decays_per_row_without_a_rank_one_part(called):
 
 def test_kernels_are_taken_on_a_gpu_where_they_are_asked_for(monkeypatch):
     on_cpu, on_gpu = torch.zeros(1), type("OnGPU", (), {"is_cuda": True})()
-    assert [fla.applies(one) for one in (on_cpu, on_gpu)] == [False, False]
-    monkeypatch.setattr(fla, "ASKED", True)
-    assert [fla.applies(one) for one in (on_cpu, on_gpu)] == [False, True]
+    assert [chunked.by_triton(one) for one in (on_cpu, on_gpu)] == [False, False]
+    monkeypatch.setattr(chunked, "ASKED", True)
+    assert [chunked.by_triton(one) for one in (on_cpu, on_gpu)] == [False, True]
 
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(os, "environ", {"ELMAN_FLA": "1"})
     monkeypatch.setitem(sys.modules, "fla", None)
     with pytest.raises(UserError, match=r"pip install 'elman\[fla\]'"):
-        runpy.run_path(fla.__file__)
+        runpy.run_path(chunked.__file__)
 
 
 ON_A_GPU = """
 import torch
-from elman.network.cells import fla
-from elman.network.cells.chunked import chunked
+from elman.network.fast import chunked
+from elman.network.fast import chunked
 
 torch.set_default_device("cuda")
 torch.manual_seed(0)
@@ -135,12 +135,12 @@ for rank, decays in ((0, 1), (0, rows), (1, 1), (1, rows)):
     leaves = [one.requires_grad_() for one in (q, k, v, log_w, state, *((a, b) if rank else ()))]
 
     def results():
-        y, after = chunked(*leaves[:5], tuple(leaves[5:]) or None)
+        y, after = chunked.scan(*leaves[:5], tuple(leaves[5:]) or None)
         return [y, after, *torch.autograd.grad((pull * y).sum() + after.sin().sum(), leaves)]
 
-    assert fla.applies(q)
-    found, fla.ASKED = results(), False
-    wanted, fla.ASKED = results(), True
+    assert chunked.by_triton(q)
+    found, chunked.ASKED = results(), False
+    wanted, chunked.ASKED = results(), True
     errors = [relative(one, other) for one, other in zip(found, wanted, strict=True)]
     print(rank, decays, *(f"{error:.1e}" for error in errors), flush=True)
     assert max(errors) < 0.02, errors

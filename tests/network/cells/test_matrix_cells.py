@@ -8,10 +8,9 @@ import torch
 
 from elman import config
 from elman.errors import UserError
-from elman.network.cells import chunked as chunked_form
 from elman.network.cells.cell import unroll
-from elman.network.cells.chunked import chunked
 from elman.network.cores.layer import Layer
+from elman.network.fast import chunked
 from reference import recurrences as reference
 from support import networks
 
@@ -193,7 +192,7 @@ def assert_equations(name, biases):
 @pytest.mark.parametrize("name", [name for name in TRANSCRIPTIONS if not name.startswith("slstm")])
 def test_chunks_of_a_long_sequence_are_the_loop(name, monkeypatch):
     """More steps than a chunk has: values and the gradients of inputs, weights and state, within 1e-10."""
-    monkeypatch.setattr(chunked_form, "LENGTH", 16)
+    monkeypatch.setattr(chunked, "LENGTH", 16)
     cell = networks.CELLS[name]
     w, state = networks.weights(cell), networks.state(cell)
     xs = torch.randn(37, 2, INPUTS, dtype=torch.float64, requires_grad=True)
@@ -223,7 +222,7 @@ def test_chunks_of_any_length_are_the_recurrence(length, per_row):
         S = log_w[t].exp().unsqueeze(-1) * S + torch.einsum("bhk,bhv->bhkv", b[t], u)
         S = S + torch.einsum("bhk,bhv->bhkv", k[t], v[t])
         outputs.append(torch.einsum("bhk,bhkv->bhv", q[t], S))
-    found, after = chunked(q, k, v, log_w, state, (a, b), length)
+    found, after = chunked.scan(q, k, v, log_w, state, (a, b), length)
     torch.testing.assert_close(found, torch.stack(outputs), rtol=1e-10, atol=1e-10)
     torch.testing.assert_close(after, S, rtol=1e-10, atol=1e-10)
 
@@ -232,7 +231,7 @@ def test_strong_decays_do_not_overflow():
     """A memory that is erased at every step: e^{-1000} a step, over more than one chunk, in float32."""
     q, k, v = torch.ones(3, 40, 1, 1, 2)
     log_w = torch.full((40, 1, 1, 1), -1000.0).requires_grad_()
-    y, state = chunked(q, k, v, log_w, torch.ones(1, 1, 2, 2), length=16)
+    y, state = chunked.scan(q, k, v, log_w, torch.ones(1, 1, 2, 2), length=16)
     torch.testing.assert_close(y, torch.full_like(y, 2.0))
     (gradient,) = torch.autograd.grad(y.sum() + state.sum(), log_w)
     assert gradient.isfinite().all()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from elman.network.cells import scan
+from elman.network.fast import diagonal
 
-FORMS = {"scan": scan.scan, "loop": scan.loop, "doubling": scan.doubling, "blocks": scan.blocks}
+FORMS = {"scan": diagonal.scan, "loop": diagonal.loop, "doubling": diagonal.doubling, "blocks": diagonal.blocks}
 STEPS = [1, 2, 3, 7, 16, 33]
 
 
@@ -34,7 +34,7 @@ def results(form, given):
 @pytest.mark.parametrize("steps", STEPS)
 def test_every_form_is_the_loop_in_values_and_gradients(steps, dtype):
     given = problem(steps, dtype)
-    expected = results(scan.plain, given)
+    expected = results(diagonal.plain, given)
     for form in FORMS.values():
         torch.testing.assert_close(results(form, given), expected, rtol=1e-10, atol=1e-12)
 
@@ -42,13 +42,15 @@ def test_every_form_is_the_loop_in_values_and_gradients(steps, dtype):
 def test_the_form_in_logarithms_is_the_loop_where_all_is_positive():
     for steps in STEPS:
         given = problem(steps, torch.float64, positive=True)
-        torch.testing.assert_close(results(scan.logarithms, given), results(scan.plain, given), rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(
+            results(diagonal.logarithms, given), results(diagonal.plain, given), rtol=1e-10, atol=1e-12
+        )
 
 
 def test_the_loop_itself_is_the_recurrence():
     a, b, start = (part.detach().numpy() for part in problem(5, torch.float64))
     h = start
-    for t, found in enumerate(scan.plain(*map(torch.from_numpy, (a, b, start))).numpy()):
+    for t, found in enumerate(diagonal.plain(*map(torch.from_numpy, (a, b, start))).numpy()):
         h = a[t] * h + b[t]
         np.testing.assert_array_equal(found, h)
 
@@ -70,11 +72,11 @@ def test_long_products_neither_overflow_nor_lose_the_present():
 def test_a_second_derivative_of_the_loop_is_refused():
     given = problem(3, torch.float64)
     with pytest.raises(RuntimeError, match="first derivatives only"):
-        torch.autograd.grad(scan.loop(*given).sum(), given, create_graph=True)
+        torch.autograd.grad(diagonal.loop(*given).sum(), given, create_graph=True)
 
 
 def test_factors_of_lower_precision_are_computed_in_that_of_the_state():
     a, b, start = (part.detach().float() for part in problem(6, torch.float64))
-    found = scan.scan(a.bfloat16(), b.bfloat16(), start)
+    found = diagonal.scan(a.bfloat16(), b.bfloat16(), start)
     assert found.dtype == torch.float32
-    torch.testing.assert_close(found, scan.plain(a, b, start), rtol=0.05, atol=0.05)
+    torch.testing.assert_close(found, diagonal.plain(a, b, start), rtol=0.05, atol=0.05)

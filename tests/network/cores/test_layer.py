@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from elman import config
-from elman.network import matmul
 from elman.network.cores.layer import Layer
-from elman.network.precision import products_in
+from elman.network.fast import policy
+from elman.network.fast.precision import products_in
 from support import networks
 
 
@@ -38,7 +38,7 @@ def layer(inputs=4, units=4):
 )
 def test_one_small_step_without_gradients_is_the_plain_one(monkeypatch, steps, gradients, precision, least, expected):
     """Three rows and matrices of 4 x 4; `least` multiply-adds make a product large."""
-    monkeypatch.setattr(matmul, "LEAST_ONEDNN", least)
+    monkeypatch.setattr(policy, "LEAST_ONEDNN", least)
     toy = layer()
     with torch.set_grad_enabled(gradients), products_in(precision):
         outputs, _ = toy(torch.zeros(steps, 3, 4), toy.begin(3))
@@ -49,7 +49,7 @@ def test_one_small_step_without_gradients_is_the_plain_one(monkeypatch, steps, g
 @torch.no_grad()
 def test_the_larger_of_both_products_decides(monkeypatch, inputs, units, expected):
     """One row, matrices [units, inputs] and [units, units]; products of 20 multiply-adds and more are large."""
-    monkeypatch.setattr(matmul, "LEAST_ONEDNN", 20)
+    monkeypatch.setattr(policy, "LEAST_ONEDNN", 20)
     toy = layer(inputs, units)
     outputs, _ = toy(torch.zeros(1, 1, inputs), toy.begin(1))
     assert outputs.eq(expected).all()

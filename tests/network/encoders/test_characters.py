@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from elman import config
 from elman.errors import UserError
 from elman.learning.optimisers import Optimiser
-from elman.network import matmul
 from elman.network.build import build_model
 from elman.network.encoders.spelling import Alphabet
-from elman.network.precision import products_in
+from elman.network.fast import policy
+from elman.network.fast.precision import products_in
 from reference import spelling
 from support import networks
 from support.pairwise import every_value
@@ -233,8 +233,8 @@ def test_kept_vectors_follow_a_step_of_an_optimiser():
 
 
 def test_kept_vectors_are_those_of_the_precision(encoder, monkeypatch):
-    monkeypatch.setattr(matmul, "LEAST_MULTIPLY_ADDS", 0)
-    monkeypatch.setattr(matmul, "LEAST_ROWS", 1)
+    monkeypatch.setattr(policy, "LEAST_MULTIPLY_ADDS", 0)
+    monkeypatch.setattr(policy, "LEAST_ROWS", 1)
     encoder.float()
     symbols = torch.arange(len(WORDS)).unsqueeze(1)
     with torch.no_grad():

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elman.network.output import fast_mixture, mixture_products
+from elman.network.fast import mixture, mixture_products
 from elman.network.output.activation import ACTIVATIONS, log_g
 from support.pairwise import every_pair
 from support.parameters import OUTPUT_FUNCTIONS
@@ -68,7 +68,7 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
     n, k, bias, prior = sizes
     arguments = problem(n, k, dtype=dtype, bias=bias, prior=prior)
     total, each, expected = gradients(plain, arguments, activation)
-    fused_total, fused_each, found = gradients(fast_mixture.mixture_nll, arguments, activation)
+    fused_total, fused_each, found = gradients(mixture.nll, arguments, activation)
     tolerance = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype]}
     torch.testing.assert_close(fused_total, total, **tolerance)
     torch.testing.assert_close(fused_each, each.detach(), **tolerance)
@@ -82,8 +82,8 @@ def test_log_prob_and_nll_without_gradients_are_the_same_values(activation, chun
     arguments = problem()
     total, each = plain(*arguments, activation)
     with torch.no_grad():
-        fused_total, fused_each = fast_mixture.mixture_nll(*arguments, activation)
-    log_prob = fast_mixture.mixture_log_prob(*arguments[:5], activation)
+        fused_total, fused_each = mixture.nll(*arguments, activation)
+    log_prob = mixture.log_prob(*arguments[:5], activation)
     torch.testing.assert_close(fused_total, total.detach())
     torch.testing.assert_close(fused_each, each.detach())
     torch.testing.assert_close(log_prob, -each.detach())
@@ -96,7 +96,7 @@ def test_the_fast_mixture_has_the_gradients_of_finite_differences(activation):
     *leaves, target, position_weight = problem(n=3, k=2, d=3, v=4)
 
     def function(*inputs: Tensor) -> Tensor:
-        return fast_mixture.mixture_nll(*inputs, target, position_weight, activation)[0]
+        return mixture.nll(*inputs, target, position_weight, activation)[0]
 
     assert torch.autograd.gradcheck(function, leaves)
 
@@ -107,7 +107,7 @@ def test_extreme_logits_are_as_exact_as_the_plain_formula(activation, dtype, off
     with torch.no_grad():
         arguments[3].copy_(torch.linspace(-1e4, 1e4, 6) if offset == 0 else torch.full((6,), offset))
     total, each, expected = gradients(plain, arguments, activation)
-    fused_total, fused_each, found = gradients(fast_mixture.mixture_nll, arguments, activation)
+    fused_total, fused_each, found = gradients(mixture.nll, arguments, activation)
     assert fused_each.isfinite().all()
     spacing = 3e4 * torch.finfo(dtype).eps  # of the scores themselves
     tolerance = {"rtol": 10 * spacing, "atol": 10 * spacing}
@@ -125,20 +125,20 @@ def test_tied_weight_gets_both_gradients():
         h = torch.tanh(weight[target].unsqueeze(1) + context.detach())
         return function(h, log_prior, weight, bias, target, position_weight, "softmax")[0]
 
-    expected, found = (torch.autograd.grad(loss(f), weight)[0] for f in (plain, fast_mixture.mixture_nll))
+    expected, found = (torch.autograd.grad(loss(f), weight)[0] for f in (plain, mixture.nll))
     torch.testing.assert_close(found, expected)
 
 
 def test_second_derivative_is_refused():
     arguments = problem()
-    total, _ = fast_mixture.mixture_nll(*arguments, "softmax")
+    total, _ = mixture.nll(*arguments, "softmax")
     with pytest.raises(RuntimeError, match="use the plain form for second derivatives"):
         torch.autograd.grad(total, arguments[0], create_graph=True)
 
 
 def test_backward_may_be_called_twice():
     arguments = problem()
-    total, _ = fast_mixture.mixture_nll(*arguments, "softmax")
+    total, _ = mixture.nll(*arguments, "softmax")
     first = torch.autograd.grad(total, arguments[2], retain_graph=True)[0]
     torch.testing.assert_close(torch.autograd.grad(total, arguments[2])[0], first, rtol=0, atol=0)
 
@@ -147,9 +147,7 @@ def test_bfloat16_autocast():
     arguments = problem(d=64, v=97, dtype=torch.float32)
     total, _, expected = gradients(plain, arguments, "softmax")
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        fused, _, found = gradients(
-            lambda context, *rest: fast_mixture.mixture_nll(context.bfloat16(), *rest), arguments, "softmax"
-        )
+        fused, _, found = gradients(lambda context, *rest: mixture.nll(context.bfloat16(), *rest), arguments, "softmax")
     assert fused.dtype == torch.float32
     torch.testing.assert_close(fused, total, rtol=2e-2, atol=2e-2)
     for one, other in zip(found, expected, strict=True):
@@ -176,7 +174,7 @@ def test_no_tensor_is_of_the_order_of_positions_times_symbols(activation, monkey
     monkeypatch.setattr(mixture_products, "CHUNK_BYTES", {"cpu": 4 * 9 * 500})
     arguments = problem(n=60, k=3, d=8, v=500, dtype=torch.float32)
     with LargestTensor() as fused:
-        fast_mixture.mixture_nll(*arguments, activation)[0].backward()
+        mixture.nll(*arguments, activation)[0].backward()
     with LargestTensor() as direct:
         plain(*arguments, activation)[0].backward()
     assert direct.elements >= 60 * 3 * 500
@@ -190,7 +188,7 @@ def test_sigsoftmax_of_rows_far_below_zero(dtype):
     with torch.no_grad():
         arguments[3].sub_(900.0)
     _, each, expected = gradients(plain, arguments, "sigsoftmax")
-    _, fused, found = gradients(fast_mixture.mixture_nll, arguments, "sigsoftmax")
+    _, fused, found = gradients(mixture.nll, arguments, "sigsoftmax")
     torch.testing.assert_close(fused, each.detach(), rtol=1e-3, atol=1e-3)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
@@ -201,5 +199,5 @@ def test_every_activation_has_the_gradients_of_the_plain_formula(activation):
     """A slope that is not the derivative of log g would leave the values right and the gradients wrong."""
     arguments = problem()
     *_, expected = gradients(plain, arguments, activation)
-    *_, found = gradients(fast_mixture.mixture_nll, arguments, activation)
+    *_, found = gradients(mixture.nll, arguments, activation)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)

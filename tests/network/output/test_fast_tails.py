@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from elman import config
 from elman.network.encoders.encoder import build_encoder
-from elman.network.output import fast_tails
+from elman.network.fast import tails
 from elman.network.output.activation import log_g
 from elman.network.output.choice import build_choice, zipf
 from support.pairwise import every_pair
@@ -43,26 +43,26 @@ def test_values_and_gradients_are_those_of_the_plain_formula(activation, dtype, 
     upstream = torch.rand(9, dtype=dtype)
     given = [leaf for leaf in leaves if leaf is not None]
     expected = plain(*leaves, y, activation)
-    found = fast_tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS)
+    found = tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS)
     tolerance = {"rtol": TOLERANCE[dtype], "atol": TOLERANCE[dtype] * scale}
     torch.testing.assert_close(found, expected, **tolerance)
     ours, theirs = (torch.autograd.grad((upstream * value).sum(), given) for value in (found, expected))
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=100 * TOLERANCE[dtype], atol=10 * TOLERANCE[dtype] * scale)
     with torch.no_grad():
-        torch.testing.assert_close(fast_tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS), found.detach())
+        torch.testing.assert_close(tails.log_prob(*leaves, y, activation, MEMBERS, COUNTS), found.detach())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", OUTPUT_FUNCTIONS)
 def test_fast_tails_have_the_gradients_of_finite_differences(activation):
     leaves, y = problem()
-    assert torch.autograd.gradcheck(lambda *x: fast_tails.log_prob(*x, y, activation, MEMBERS, COUNTS), leaves)
+    assert torch.autograd.gradcheck(lambda *x: tails.log_prob(*x, y, activation, MEMBERS, COUNTS), leaves)
 
 
 def test_second_derivative_is_refused():
     leaves, y = problem()
-    total = fast_tails.log_prob(*leaves, y, "softmax", MEMBERS, COUNTS).sum()
+    total = tails.log_prob(*leaves, y, "softmax", MEMBERS, COUNTS).sum()
     with pytest.raises(RuntimeError, match="use the plain form for second derivatives"):
         torch.autograd.grad(total, leaves[0], create_graph=True)
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from elman.network.output import triton_rows
+from elman.network.fast import triton_rows
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="the kernel needs the package triton")
 
@@ -21,7 +21,7 @@ PROGRAM = """
 import sys
 
 import torch
-from elman.network.output import fast_mixture, triton_rows
+from elman.network.fast import mixture, triton_rows
 from elman.network.output.activation import log_g
 
 torch.set_default_device(sys.argv[1])
@@ -40,7 +40,7 @@ for activation in triton_rows.ACTIVATIONS:
     target, each = torch.tensor([3, 4, 0, 36, 16, 15, 9]), torch.rand(7)
     leaves = (context, prior, weight, bias)
 
-    found, nll = fast_mixture.mixture_nll(context, prior, weight, bias, target, each, activation)
+    found, nll = mixture.nll(context, prior, weight, bias, target, each, activation)
     gradients = torch.autograd.grad(found, leaves)
     joint = log_g(context.double() @ weight.double().t() + bias.double(), activation).log_softmax(-1)
     chosen = joint.gather(2, target[:, None, None].expand(-1, 2, 1)).squeeze(2)
@@ -50,7 +50,7 @@ for activation in triton_rows.ACTIVATIONS:
     for one, other in zip(gradients, wanted):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
     with torch.no_grad():
-        log_prob = fast_mixture.mixture_log_prob(context, prior, weight, bias, target, activation)
+        log_prob = mixture.log_prob(context, prior, weight, bias, target, activation)
     torch.testing.assert_close(-log_prob, nll)
 assert called == [{"derive": True}, {}] * 2, called
 """
@@ -59,7 +59,7 @@ assert called == [{"derive": True}, {}] * 2, called
 COMPILATION = """
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
-from elman.network.output.triton_rows import BLOCK, _rows
+from elman.network.fast.triton_rows import BLOCK, _rows
 
 types = {"z_rows": "*fp32", "targets": "*i64", "log_probs": "*fp32", "stride": "i32"}
 chosen = {"num_symbols": 10_000, "sigsoftmax": True, "derive": True, "block": BLOCK}

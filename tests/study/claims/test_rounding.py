@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from elman.network import precision
+from elman.network.fast import precision
 from elman.study.claim import Measurement
 from elman.study.claims import adaptation
 from elman.study.claims.adaptation import BF16_EVALUATION, BF16_TRAINING, by_precision

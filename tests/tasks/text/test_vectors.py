@@ -79,7 +79,7 @@ def test_words_without_pairs_and_numbers_beyond_the_words_stay_random():
     torch.manual_seed(0)
     model = build_model(recipe, WORDS)
     before = model.encoder.weight.detach().clone()
-    vectors.begin_with_cooccurrence(recipe, model, text())
+    vectors.begin_with_cooccurrence(recipe.encoder.cooccurrence, model, text())
     after = model.encoder.weight.detach()
     assert torch.equal(after[:, WORDS:], before[:, WORDS:])
     assert torch.equal(after[WORDS - 1], before[WORDS - 1])
@@ -89,12 +89,12 @@ def test_words_without_pairs_and_numbers_beyond_the_words_stay_random():
 def test_without_pairs_there_is_nothing_to_begin_with():
     recipe = model_of(4)
     with pytest.raises(UserError, match="cooccurrence"):
-        vectors.begin_with_cooccurrence(recipe, build_model(recipe, WORDS), text(1))
+        vectors.begin_with_cooccurrence(recipe.encoder.cooccurrence, build_model(recipe, WORDS), text(1))
 
 
 def test_only_the_beginning_of_a_long_text_is_counted(monkeypatch, capsys):
     monkeypatch.setattr(vectors, "MOST", 50)
-    vectors.begin_with_cooccurrence(model_of(4), build_model(model_of(4), WORDS), text())
+    vectors.begin_with_cooccurrence(RECORD, build_model(model_of(4), WORDS), text())
     assert "the first 50 of 400 tokens are counted" in capsys.readouterr().err
     found = vectors.mutual_information(text(), WORDS, 2)
     np.testing.assert_allclose(found.to_dense().numpy(), information(counted(text()[:50], 2)), rtol=1e-4, atol=1e-5)
@@ -110,7 +110,7 @@ def test_a_new_run_begins_with_them_and_no_other(tmp_path):
     train = first.task.corpus.split("train").tokens
     torch.manual_seed(recipe.seed)
     model = first.task.build()
-    vectors.begin_with_cooccurrence(recipe.model, model, train)
+    vectors.begin_with_cooccurrence(RECORD, model, train)
     assert torch.equal(first.model.encoder.weight, model.encoder.weight)
     first.train()
     started = Experiment(recipe, tmp_path / "started", data=corpus, init=tmp_path / "first")

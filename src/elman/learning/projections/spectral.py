@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elman.network.matmul import multiply
+from elman.network.fast.matmul import multiply
 
 FAR = 8.0
 """A singular value so many times the limit hides the others: W'W is rounded relative to its square."""

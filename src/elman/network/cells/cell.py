@@ -6,7 +6,6 @@ of its paper.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import torch
@@ -15,8 +14,7 @@ from torch.nn.functional import linear
 
 from elman.config.initialisation import Init
 from elman.config.parts import Part, tag_of
-from elman.network import matmul
-from elman.network.precision import products_in
+from elman.network.fast import matmul
 
 LayerState: TypeAlias = tuple[Tensor, ...]
 """Tensors [B, ...], the first of which is the output h [B, H]; the others have the shapes of `Cell.shapes`."""
@@ -28,7 +26,7 @@ class Weights:
     """The arrays of one layer, by name.
 
     `mask` [B, H] multiplies the state in the products (see `Cell.masks`). `exact` is whether products of the inputs
-    stay float32 where others are bf16 (`network/precision.py`).
+    stay float32 where others are bf16 (`network/fast/precision.py`).
     """
 
     def __init__(
@@ -62,6 +60,7 @@ class Weights:
 
     if TYPE_CHECKING:
         weight_ih: Tensor
+        weight_hh: Tensor
         bias_ih: Tensor | None
         bias_hh: Tensor | None
         mask: Tensor | None
@@ -230,8 +229,7 @@ def input_products(w: Weights, xs: Tensor) -> Tensor:
 
 def product_of_inputs(w: Weights, xs: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
     """The same of another `factor`, for cells that multiply their inputs by several."""
-    with products_in("float32") if w.exact else nullcontext():
-        return matmul.linear(xs, factor, bias)
+    return matmul.linear(xs, factor, bias, exact=w.exact)
 
 
 def block_of(w: Weights, block: int, size: int) -> Gate:

@@ -16,7 +16,6 @@ from torch.nn.functional import linear, silu, softplus
 
 from elman.config.initialisation import Normal
 from elman.config.record import Positive, Reach
-from elman.network import matmul
 from elman.network.cells.cell import (
     Array,
     Cell,
@@ -28,7 +27,6 @@ from elman.network.cells.cell import (
     input_products,
     product_of_inputs,
 )
-from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import (
     by_heads,
     convolve,
@@ -40,6 +38,7 @@ from elman.network.cells.heads import (
     unit,
     width_of,
 )
+from elman.network.fast import chunked, matmul
 
 
 class DeltaNet(Cell, frozen=True, tag="deltanet"):
@@ -100,7 +99,7 @@ class DeltaNet(Cell, frozen=True, tag="deltanet"):
         mixed, before = convolve(mixed, before, w.conv_weight)
         q, k, v = self._divided(mixed)
         beta, g = (part.unsqueeze(-1) for part in self._gates(w, product_of_inputs(w, xs, w.ba_proj)))
-        y, S = chunked(q, beta * k, v, g, S, (k, -beta * g.exp() * k))
+        y, S = chunked.scan(q, beta * k, v, g, S, (k, -beta * g.exp() * k))
         outputs = matmul.linear(_written(w, y, gate), w.out_proj)
         return outputs, (outputs[-1].clone(), S, before)
 

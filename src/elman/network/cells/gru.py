@@ -8,8 +8,8 @@ from typing import Literal
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.network.cells import fast_gru
 from elman.network.cells.cell import Cell, LayerState, Weights
+from elman.network.fast import gru
 
 
 class GRU(Cell, frozen=True, tag="gru"):
@@ -35,7 +35,7 @@ class GRU(Cell, frozen=True, tag="gru"):
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs and state over xs [T, B, I]."""
-        return (fast_gru.gru_reset_before if self.reset == "before" else fast_gru.gru_reset_after)(w, xs, state)
+        return gru.scan(w, xs, state, self.reset)
 
 
 def _before(w: Weights, x: Tensor, state: LayerState) -> LayerState:

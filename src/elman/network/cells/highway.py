@@ -4,8 +4,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman.config.record import Depth
-from elman.network.cells import fast_highway
 from elman.network.cells.cell import Driven, LayerState, Weights
+from elman.network.fast import highway
 
 
 class Highway(Driven, frozen=True, tag="highway"):
@@ -55,4 +55,4 @@ class Highway(Driven, frozen=True, tag="highway"):
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs and state over xs [T, B, I]."""
-        return fast_highway.highway(w, xs, state, self.depth, self.coupled)
+        return highway.scan(w, xs, state, self.depth, self.coupled)

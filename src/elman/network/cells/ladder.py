@@ -9,8 +9,8 @@ from typing import Literal
 
 from torch import Tensor
 
-from elman.network.cells import fast_lstm
 from elman.network.cells.cell import Gated, LayerState, Shape, Weights
+from elman.network.fast import lstm
 
 
 class Ladder(Gated, frozen=True, tag="ladder"):
@@ -43,4 +43,4 @@ class Ladder(Gated, frozen=True, tag="ladder"):
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs and state over xs [T, B, I]."""
-        return fast_lstm.lstm(w, xs, state) if self.rung == "output" else super().scan(w, xs, state)
+        return lstm.scan(w, xs, state) if self.rung == "output" else super().scan(w, xs, state)

@@ -18,9 +18,9 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 
 from elman.config.initialisation import Normal
 from elman.config.record import Positive, Reach
-from elman.network import matmul
 from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products
 from elman.network.cells.heads import by_heads, width_of
+from elman.network.fast import matmul
 
 BASE = 10000.0
 

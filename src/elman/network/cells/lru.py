@@ -18,7 +18,6 @@ from torch.nn.functional import linear
 
 from elman.config.initialisation import Normal
 from elman.config.record import Fraction, Positive, PositiveFloat
-from elman.network import matmul
 from elman.network.cells.cell import (
     Array,
     Cell,
@@ -29,7 +28,8 @@ from elman.network.cells.cell import (
     input_products,
     product_of_inputs,
 )
-from elman.network.cells.scan import scan
+from elman.network.fast import matmul
+from elman.network.fast.diagonal import scan
 
 LEAST = 1e-6
 """The smallest initial |lambda|^2 and 1 - |lambda|^2: their logarithms are parameters."""

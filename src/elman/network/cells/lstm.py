@@ -5,8 +5,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from elman.network.cells import fast_lstm
 from elman.network.cells.cell import Array, Gated, LayerState, Shape, Weights
+from elman.network.fast import lstm
 
 
 class LSTM(Gated, frozen=True, tag="lstm"):
@@ -83,4 +83,4 @@ class LSTM(Gated, frozen=True, tag="lstm"):
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs and state over xs [T, B, I]."""
-        return fast_lstm.lstm(w, xs, state) if self.name == "lstm" else super().scan(w, xs, state)
+        return lstm.scan(w, xs, state) if self.name == "lstm" else super().scan(w, xs, state)

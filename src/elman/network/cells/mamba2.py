@@ -16,7 +16,6 @@ from torch.nn.functional import linear, silu, softplus
 
 from elman.config.initialisation import Normal, Zeros
 from elman.config.record import Depth, Positive, Reach
-from elman.network import matmul
 from elman.network.cells.cell import (
     Array,
     Cell,
@@ -28,7 +27,6 @@ from elman.network.cells.cell import (
     input_products,
     product_of_inputs,
 )
-from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import (
     by_heads,
     convolve,
@@ -39,6 +37,7 @@ from elman.network.cells.heads import (
     root_mean_square_norm,
     width_of,
 )
+from elman.network.fast import chunked, matmul
 
 
 class Mamba2(Cell, frozen=True, tag="mamba2"):
@@ -104,7 +103,7 @@ class Mamba2(Cell, frozen=True, tag="mamba2"):
         mixed, before = convolve(torch.cat([u, bc], dim=-1), before, w.conv_weight, w.conv_bias)
         u, b, c, delta, log_a = self._divided(w, mixed, d)
         b, c = (part.unsqueeze(2).expand(-1, -1, self.heads, -1) for part in (b, c))
-        y, S = chunked(c, b, delta.unsqueeze(-1) * u, log_a.unsqueeze(-1), S)
+        y, S = chunked.scan(c, b, delta.unsqueeze(-1) * u, log_a.unsqueeze(-1), S)
         outputs = matmul.linear(_written(w, y, u, z), w.out_proj)
         return outputs, (outputs[-1].clone(), S, before)
 

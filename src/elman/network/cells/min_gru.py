@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from elman.network.cells.cell import Driven, LayerState, Retention, Weights, block_of, input_products
-from elman.network.cells.scan import scan
+from elman.network.fast.diagonal import scan
 
 
 def g(v: Tensor) -> Tensor:

@@ -29,8 +29,8 @@ from elman.network.cells.cell import (
     input_products,
     product_of_inputs,
 )
-from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import by_heads, convolve, convolve_step, kernel_of, width_of
+from elman.network.fast import chunked
 
 Convolution: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 Product: TypeAlias = Callable[[Weights, Tensor], Tensor]
@@ -92,7 +92,7 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         decay = log_f + torch.cat([m.unsqueeze(0), highest[:-1]]) - highest
         k = (i - highest).exp().unsqueeze(-1) * k
         v = torch.cat([v, v.new_ones(*v.shape[:-1], 1)], dim=-1)
-        y, after = chunked(q, k, v, decay.unsqueeze(-1), torch.cat([C, n.unsqueeze(-1)], dim=-1))
+        y, after = chunked.scan(q, k, v, decay.unsqueeze(-1), torch.cat([C, n.unsqueeze(-1)], dim=-1))
         outputs = self._read(w, y[..., :-1], y[..., -1], highest, gate)
         return outputs, (outputs[-1].clone(), after[..., :-1], after[..., -1], highest[-1].clone(), *held)
 

@@ -7,9 +7,12 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from elman.config.record import Positive
-from elman.network.cells import fast_mogrifier
 from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights
 from elman.network.cells.lstm import LSTM
+from elman.network.fast import mogrifier
+
+LAST = {"free": LSTM(), "capped": LSTM(input_gate="capped")}
+"""What ends a step, by its input gate."""
 
 
 class Mogrifier(Cell, frozen=True, tag="mogrifier"):
@@ -56,11 +59,11 @@ class Mogrifier(Cell, frozen=True, tag="mogrifier"):
                 h = 2 * _product(factors, x).sigmoid() * h
             else:
                 x = 2 * _product(factors, h).sigmoid() * x
-        return LSTM(input_gate=self.input_gate).step(w, x, (h, c))
+        return LAST[self.input_gate].step(w, x, (h, c))
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs and state over xs [T, B, I]."""
-        return fast_mogrifier.mogrifier(w, xs, state, self.maps(w), capped=self.input_gate == "capped")
+        return mogrifier.scan(w, xs, state, self.maps(w), capped=self.input_gate == "capped")
 
 
 def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from elman.network.cells.cell import (
     input_products,
     product_of_inputs,
 )
-from elman.network.cells.scan import scan
+from elman.network.fast.diagonal import scan
 
 
 class QRNN(Cell, frozen=True, tag="qrnn"):

@@ -19,10 +19,10 @@ from torch.nn.functional import gelu, linear, softplus
 
 from elman.config.initialisation import Normal, Zeros
 from elman.config.record import Positive, Reach
-from elman.network import matmul
 from elman.network.cells.cell import Array, Cell, Gate, LayerState, Retention, Shape, Weights, block_of, input_products
 from elman.network.cells.heads import block_diagonal, convolve, convolve_step, inverse_softplus, kernel_of, width_of
-from elman.network.cells.scan import scan
+from elman.network.fast import matmul
+from elman.network.fast.diagonal import scan
 
 POWER = 8.0
 """c of the paper."""

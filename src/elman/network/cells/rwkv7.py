@@ -23,10 +23,9 @@ from torch.nn.functional import layer_norm, linear, normalize
 
 from elman.config.initialisation import Normal, Zeros
 from elman.config.record import Positive
-from elman.network import matmul
 from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, product_of_inputs
-from elman.network.cells.chunked import chunked
 from elman.network.cells.heads import by_heads, filled, width_of
+from elman.network.fast import chunked, matmul
 
 Product: TypeAlias = Callable[..., Tensor]
 """(x, weight, bias) -> x weight^T + bias."""
@@ -93,7 +92,7 @@ class RWKV7(Cell, frozen=True, tag="rwkv7"):
         _, before, S = state
         lagged = torch.cat([before.unsqueeze(0), xs[:-1]])
         r, k, v, log_w, direction, a, g = self._project(w, xs, lagged, partial(product_of_inputs, w))
-        y, S = chunked(r, k, v, log_w, S, (-direction, a * direction))
+        y, S = chunked.scan(r, k, v, log_w, S, (-direction, a * direction))
         outputs = matmul.linear(self._written(w, y, r, k, v, g), w.out_proj)
         return outputs, (outputs[-1].clone(), xs[-1].clone(), S)
 

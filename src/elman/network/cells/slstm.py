@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from elman.config.record import Positive
-from elman.network.cells import fast_slstm
 from elman.network.cells.cell import Array, Driven, LayerState, Shape, Weights
 from elman.network.cells.heads import block_diagonal, width_of
+from elman.network.fast import slstm
 
 
 class SLSTM(Driven, frozen=True, tag="slstm"):
@@ -52,7 +52,7 @@ class SLSTM(Driven, frozen=True, tag="slstm"):
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """Outputs and state over xs [T, B, I]."""
-        return fast_slstm.slstm(w, xs, state, self.heads, self.forget == "exponential")
+        return slstm.scan(w, xs, state, self.heads, self.forget == "exponential")
 
 
 def _within_root(hidden: Tensor) -> None:

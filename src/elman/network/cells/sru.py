@@ -18,9 +18,8 @@ from msgspec import Meta
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.network import matmul
-from elman.network.cells import scan
 from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products, product_of_inputs
+from elman.network.fast import diagonal, matmul
 
 
 class SRU(Cell, frozen=True, tag="sru"):
@@ -96,6 +95,6 @@ class _Memory(torch.autograd.Function):
         before = torch.cat([start.unsqueeze(0), memory[:-1]])
         slopes = (before - candidates) * (gates - gates * gates)
         factors = torch.addcmul(gates, slopes, v_f)
-        d_memory = scan.backwards(gradient, factors)
+        d_memory = diagonal.backwards(gradient, factors)
         d_sums = d_memory * slopes
         return d_memory * (1 - gates), d_sums, (d_sums * before).sum((0, 1)), factors[0] * d_memory[0]

@@ -61,11 +61,15 @@ class Unitary(Driven, frozen=True, tag="unitary"):
         return (mod_relu(z if w.bias_hh is None else z + w.bias_hh, w.threshold),)
 
 
-@cache
-def permutation(n: int) -> tuple[int, ...]:
+def order(n: int) -> tuple[int, ...]:
     """P, the same wherever a model is opened: entry k of P h is that of h at the k-th of these places."""
     draw = random.Random(n)
     return tuple(sorted(range(n), key=[draw.random() for _ in range(n)].__getitem__))
+
+
+# What torch.compiler.assume_constant_result does, without the compiler, whose import takes a second.
+order._dynamo_marked_constant = True  # type: ignore[attr-defined]
+permutation = cache(order)
 
 
 def evolve(theta: Tensor, reflections: Tensor, h: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from elman.network.cells.cell import Step, Weights
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.stack import Stack, StackCore, build_stack
 from elman.network.dropout import Dropout
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 from elman.network.state import State, leaves, select
 
 Feed = Literal["nothing", "output", "context"]

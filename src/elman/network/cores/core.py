@@ -1,7 +1,7 @@
 """The interface of recurrent cores: a beginning state, and a trace of all levels."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -31,8 +31,12 @@ class Trace(NamedTuple):
 
 
 class RecurrentCore(nn.Module, ABC):
-    """A recurrent network between encoder and output layer; `dims`: widths of the trace's levels, encoder first."""
+    """A recurrent network between encoder and output layer; `dims`: widths of the trace's levels, encoder first.
 
+    `reads` decides which model it is a part of: of sequences, of trees, or of the tags of sentences.
+    """
+
+    reads: ClassVar[Literal["sequences", "trees", "sentences"]] = "sequences"
     dims: tuple[int, ...]
 
     @abstractmethod

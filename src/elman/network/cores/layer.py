@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from elman import config
-from elman.network import dropout, matmul, precision
+from elman.network import dropout
 from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
+from elman.network.fast import policy
 from elman.network.initialisation import fill
 
 
@@ -84,19 +85,19 @@ class Layer(nn.Module):
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         """As `forward`, with the result of `weights`. All is computed in their type, under autocast too."""
-        dtype, device = weights.weight_ih.dtype, xs.device.type
+        dtype, device = weights.weight_ih.dtype, "cpu" if xs.is_cpu else xs.device.type
         if xs.dtype == dtype and not torch.is_autocast_enabled(device):
             return self._run(weights, xs, state)
         with torch.autocast(device, enabled=False):
             return self._run(weights, xs.to(dtype), tuple(part.to(dtype) for part in state))
 
     def _run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        if self.masked and (self.recurrent_dropout or self.gate_masks):
-            return unroll(self.one_step(state[0]), weights, xs, state)
         if self.masked:
+            if self.recurrent_dropout or self.gate_masks:
+                return unroll(self.one_step(state[0]), weights, xs, state)
             drop = dropout.locked if self.locked else dropout.elementwise
             xs = drop(xs, self.input_dropout)
-        if _is_small_step(weights, xs):
+        if policy.plain(xs, self.cell) or policy.small_step(xs, weights.weight_ih, weights.weight_hh):
             return unroll(self.cell.step, weights, xs, state)
         return self.scan(weights, xs, state)
 
@@ -175,19 +176,6 @@ class Layer(nn.Module):
             for vector in (self.bias_ih, self.bias_hh):
                 if vector is not None and start < len(vector):
                     vector[start : start + self.hidden_size], rest = rest, 0.0
-
-
-def _is_small_step(weights: Weights, xs: Tensor) -> bool:
-    """Whether xs [T, B, I] are one step with small products of float32 on a CPU, and no gradient is asked for.
-
-    What a fast form prepares for many steps then costs more than it saves. Exported programs are not of one step alone.
-    """
-    if torch.compiler.is_compiling() or torch.is_grad_enabled() or len(xs) > 1:
-        return False
-    if xs.device.type != "cpu" or precision.chosen() != "float32":
-        return False
-    matrices = (weights.weight_ih, weights.weight_hh)
-    return not any(factor is not None and matmul.is_large(factor, xs.shape[1]) for factor in matrices)
 
 
 Module = TypeVar("Module", bound=nn.Module)

@@ -51,6 +51,8 @@ class RecursiveCore(RecurrentCore):
     has `score_weight`, u in the score u'p of a node.
     """
 
+    reads = "trees"
+
     def __init__(self, record: Recursive, surroundings: Surroundings) -> None:
         super().__init__()
         input_size, locked = surroundings.input_size, surroundings.locked

@@ -27,8 +27,8 @@ from elman.network.cells.lstm import LSTM
 from elman.network.cores.core import Surroundings, Trace
 from elman.network.cores.stack import Layers, Stack, build_layer, layers_of
 from elman.network.dropout import Dropout
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 from elman.network.state import State
 
 

@@ -37,6 +37,8 @@ class SentenceCore(RecurrentCore):
     whole sentences without padding.
     """
 
+    reads = "sentences"
+
     def __init__(self, record: Sentence, surroundings: Surroundings) -> None:
         super().__init__()
         input_size, locked = surroundings.input_size, surroundings.locked

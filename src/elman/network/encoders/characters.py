@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, final
+from typing import Annotated, Any, ClassVar, final
 
 import torch
 from jaxtyping import Float, Int
@@ -16,9 +16,9 @@ from elman.errors import UserError
 from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.encoders.spelling import Alphabet, Spellings
+from elman.network.fast.matmul import differentiable_once, keep, linear
+from elman.network.fast.precision import Precision, chosen
 from elman.network.initialisation import fill
-from elman.network.matmul import differentiable_once, keep, linear
-from elman.network.precision import Precision, chosen
 
 CARRY = -2.0
 """Where the bias of the gate begins: most is passed on unchanged at first (Kim et al. 2016, section 4.1)."""
@@ -46,6 +46,7 @@ class Kept:
 class Characters(config.Encoder, frozen=True, tag="characters"):
     """Words by their spelling: `filters` gives the number of filters of each of the `widths`."""
 
+    spells: ClassVar[bool] = True
     size: Positive = 15
     widths: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (1, 2, 3, 4, 5, 6)
     filters: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (25, 50, 75, 100, 125, 150)
@@ -71,6 +72,8 @@ class CharactersEncoder(TokenEncoder):
     The vectors of a window are computed once per distinct word. Without gradients those of the whole vocabulary are
     computed once, and kept until a parameter, or the precision of products, changes.
     """
+
+    spells = True
 
     def __init__(self, record: Characters, inputs: Inputs) -> None:
         super().__init__()

@@ -12,9 +12,13 @@ from elman.config import plugins
 
 
 class TokenEncoder(nn.Module, ABC):
-    """Maps the input of each step ("symbols", "notes" or "values") to a vector of width `size` = E."""
+    """Maps the input of each step ("symbols", "notes" or "values") to a vector of width `size` = E.
+
+    One that `spells` its symbols has a vector for any word (`LanguageModel.knowing`).
+    """
 
     reads: ClassVar[str] = "symbols"
+    spells: ClassVar[bool] = False
     size: int
 
     @abstractmethod

@@ -10,8 +10,8 @@ from elman import config
 from elman.config.record import Positive, Rate
 from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 
 
 class Values(config.Encoder, frozen=True, tag="values"):

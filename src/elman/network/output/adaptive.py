@@ -13,7 +13,7 @@ from torch.nn.functional import linear
 from elman import config
 from elman.config.record import Positive
 from elman.errors import UserError
-from elman.network.output import fast_mixture, fast_tails
+from elman.network.fast import mixture, tails
 from elman.network.output.activation import log_g
 from elman.network.output.choice import (
     NLL,
@@ -223,13 +223,11 @@ class _Part(NamedTuple):
         """The log-probabilities [n, K] of the targets within the part."""
         rows, y = self.context.flatten(0, 1), self.target.repeat_interleave(self.context.shape[1])
         if torch.is_grad_enabled():
-            each = fast_tails.log_prob(rows, self.weight, self.bias, y, activation)
+            each = tails.log_prob(rows, self.weight, self.bias, y, activation)
         else:
-            each = fast_mixture.mixture_log_prob(rows.unsqueeze(1), None, self.weight, self.bias, y, activation)
+            each = mixture.log_prob(rows.unsqueeze(1), None, self.weight, self.bias, y, activation)
         return each.view(self.context.shape[:2])
 
     def mixture_nll(self, log_prior: PerContext | None, position_weight: Each, activation: config.Activation) -> NLL:
-        """As `fast_mixture.mixture_nll`, of the targets within the part."""
-        return fast_mixture.mixture_nll(
-            self.context, log_prior, self.weight, self.bias, self.target, position_weight, activation
-        )
+        """As `mixture.nll`, of the targets within the part."""
+        return mixture.nll(self.context, log_prior, self.weight, self.bias, self.target, position_weight, activation)

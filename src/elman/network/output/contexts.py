@@ -14,8 +14,8 @@ from elman.config.record import Positive, Rate
 from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cores.core import Trace
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 from elman.network.output.activation import log_g
 from elman.network.output.input_gate import InputGate
 
@@ -143,5 +143,9 @@ class MixtureContexts(ContextLayer):
             vectors = vectors * dropout.elementwise(torch.ones_like(vectors[:1, :, :1]), rate)
         else:
             vectors = dropout.locked(vectors, rate)
-        scores = log_g(self.prior(trace.top), self.prior_activation)
-        return Contexts(vectors, scores - scores.logsumexp(-1, keepdim=True))
+        return Contexts(vectors, self.log_prior(trace.top))
+
+    def log_prior(self, top: Tensor) -> Tensor:
+        """The logarithms of the weights of the components [..., K], read from the last level [..., D]."""
+        scores = log_g(self.prior(top), self.prior_activation)
+        return scores - scores.logsumexp(-1, keepdim=True)

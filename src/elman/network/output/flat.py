@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman import config
-from elman.network import matmul
-from elman.network.output import fast_mixture
+from elman.network.fast import matmul, mixture, policy
 from elman.network.output.activation import log_g
 from elman.network.output.choice import NLL, Each, PerContext, ScoredChoice, Surroundings, Targets, Vectors, biases_of
 
@@ -74,21 +73,19 @@ class FlatChoice(ScoredChoice):
     @property
     def fused(self) -> bool:
         """Whether the fused kernels compute this layer."""
-        return self.fast and self.gate_weight is None
+        return self.fast and self.gate_weight is None and not policy.plain(self.weight)
 
     def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
         """As in `Choice`; without gradients no [N, K, V] tensor is formed."""
         if not self.fused or torch.is_grad_enabled():
             return super().mixture_log_prob(context, log_prior, target)
-        return fast_mixture.mixture_log_prob(context, log_prior, self.weight, self.offset(), target, self.activation)
+        return mixture.log_prob(context, log_prior, self.weight, self.offset(), target, self.activation)
 
     def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
         """As in `Choice`; the gradients are formed in the forward pass, so no [N, K, V] tensor is kept."""
         if not self.fused:
             return super().mixture_nll(context, log_prior, target, position_weight)
-        return fast_mixture.mixture_nll(
-            context, log_prior, self.weight, self.offset(), target, position_weight, self.activation
-        )
+        return mixture.nll(context, log_prior, self.weight, self.offset(), target, position_weight, self.activation)
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
         """The scores log g(z) of all symbols, [N, K, V]."""

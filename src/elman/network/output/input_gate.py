@@ -14,8 +14,8 @@ from elman.network.cores.core import RecurrentCore, Trace
 from elman.network.cores.jordan import JordanCore
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import LookupEncoder
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 
 
 @final

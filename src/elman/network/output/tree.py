@@ -15,7 +15,7 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.errors import UserError
-from elman.network.output import fast_tails
+from elman.network.fast import tails
 from elman.network.output.activation import log_g
 from elman.network.output.choice import Choice, PerContext, Surroundings, Targets, Vectors, chosen, normalised, zipf
 
@@ -107,9 +107,9 @@ class TreeChoice(Choice):
         within = self.place[target[by_cluster]] - self.starts[cluster]
         rows, y = context[by_cluster].flatten(0, 1), within.repeat_interleave(num_components)
         members, sizes = self._members(touched), (counts * num_components).tolist()
-        found = fast_tails.log_prob(rows, self.weight, self.bias, y, self.activation, members, sizes)
+        found = tails.log_prob(rows, self.weight, self.bias, y, self.activation, members, sizes)
         rows, y = context.flatten(0, 1), self.cluster_of(target).repeat_interleave(num_components)
-        head = fast_tails.log_prob(rows, self.cluster_weight, self.cluster_bias, y, self.activation)
+        head = tails.log_prob(rows, self.cluster_weight, self.cluster_bias, y, self.activation)
         return head.view(-1, num_components) + found.view(-1, num_components)[by_cluster.argsort()]
 
     def multiply_adds(self, frequency: Tensor) -> float:
@@ -118,7 +118,7 @@ class TreeChoice(Choice):
         per_word = float((frequency.to(sizes.device) * sizes).sum())
         return self.cluster_weight.numel() + per_word * self.weight.shape[1]
 
-    def _members(self, clusters: Tensor) -> list[fast_tails.Members]:
+    def _members(self, clusters: Tensor) -> list[tails.Members]:
         """The words of clusters; consecutive ones are a slice, so that their rows are not copied."""
         starts, ends = self.starts[clusters], self.starts[clusters + 1]
         first, last = self.order[starts], self.order[ends - 1]

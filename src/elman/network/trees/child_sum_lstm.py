@@ -14,8 +14,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from elman import config
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 from elman.network.trees.composition import Composition, NodeState, Part
 
 

@@ -15,8 +15,8 @@ from msgspec import Meta
 from torch import Tensor, nn
 
 from elman import config
+from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
-from elman.network.matmul import linear
 from elman.network.trees.composition import Composition, NodeState, Part
 
 

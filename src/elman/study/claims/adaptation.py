@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from elman.config.inference import RULES, CacheRule
-from elman.network.precision import Precision, products_in
+from elman.network.fast.precision import Precision, products_in
 from elman.study.claim import Arm, Claim, ClaimMeasure, Measurement, Source
 from elman.study.claims.constraint import CONSTRAINED
 from elman.study.claims.output import CHARACTER_BOTTLENECK, DOC, MIXTURES, SINGLES

@@ -11,9 +11,9 @@ from elman import config
 from elman.config.toml import find, load_recipe
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import TrainingWindows
-from elman.learning import schedules
 from elman.learning.bptt import WholeWindow
 from elman.learning.constraint import spectral_projector
+from elman.learning.progress import rate
 from elman.learning.projections.projector import BySVD
 from elman.learning.update import Update, build_optimiser
 from elman.network.build import build_model
@@ -54,7 +54,7 @@ class TimedTraining:
         The rate is that of the schedule at `epoch`.
         """
         training = self.recipe.training
-        lr = schedules.rate(training.schedule, training.optimiser.lr, epoch, training.epochs, [])
+        lr = rate(training.schedule, training.optimiser.lr, epoch, training.epochs, [])
         batch = self.windows.batch(next(self.spans))
         start = time.process_time()
         self.update.gradient(batch)

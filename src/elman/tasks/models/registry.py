@@ -87,7 +87,6 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 def own() -> dict[str, Model]:
-    """The models that come with elman."""
     return parse(OWN.read_text(encoding="utf-8"), str(OWN))
 
 
@@ -106,7 +105,6 @@ def known(further: str | None = None) -> dict[str, Model]:
 
 
 def require(name: str, models: dict[str, Model]) -> Model:
-    """The model of this name; raises UserError where there is none."""
     if name not in models:
         raise UserError(f"no model is called {name!r}{did_you_mean(name, models)}; there are {', '.join(models)}")
     return models[name]

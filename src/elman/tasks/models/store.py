@@ -1,10 +1,8 @@
 """Trained models in the cache folder: each in a folder of its own, whose files have the digests of the registry."""
 
 import contextlib
-import os
-import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -13,7 +11,7 @@ from elman.data.archives import Archive
 from elman.data.catalog.download import download
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, notice
-from elman.files import cache_folder, explain, remove_abandoned, sha256_file, write_atomic
+from elman.files import cache_folder, explain, sha256_file, temporary_folder, write_atomic
 from elman.formats import parse_json
 from elman.jobs.locks import waiting_for
 from elman.tasks.models import registry
@@ -29,7 +27,6 @@ def place(name: str) -> Path:
 
 
 def included(name: str) -> Path:
-    """The folder of a model within the package."""
     return registry.HERE / name
 
 
@@ -83,7 +80,6 @@ def _is_here(folder: Path, model: Model) -> bool:
 
 
 def fetched() -> dict[str, Model]:
-    """The models in the cache by name."""
     folders = sorted(place("").iterdir()) if place("").is_dir() else []
     found = ((folder.name, entry_of(folder)) for folder in folders)
     return {name: model for name, model in found if model is not None}
@@ -142,40 +138,23 @@ def _fill(folder: Path, model: Model, write: Callable[[Path], None]) -> None:
 
     Raises UserError where a file has another digest than the registry states, or the folder cannot be written.
     """
-    with _beside(folder) as new:
-        write(new)
-        if (wrong := altered(new, model)) is not None:
-            raise UserError(f"{folder.name}: {wrong} is not the file of the registry; nothing was kept")
-        write_atomic(new / ENTRY, msgspec.json.format(msgspec.json.encode(model)))
-        if entry_of(folder) == model and altered(folder, model) is None:
-            return  # another process was faster
-        old = _temporary(folder)
-        with contextlib.suppress(FileNotFoundError):
-            folder.rename(old)
-        try:
-            new.rename(folder)
-        except OSError:
-            if entry_of(folder) != model:  # another process may have put it there meanwhile
-                raise
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
-
-
-def _temporary(folder: Path) -> Path:
-    """A name beside a folder, under which `remove_abandoned` finds what a killed process left."""
-    return folder.parent / f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
-
-
-@contextlib.contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """A new folder beside another; raises UserError where there is no room for it, or no right to make it."""
-    new = _temporary(folder)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        remove_abandoned(folder.parent)
-        new.mkdir()
-        yield new
+        with temporary_folder(folder) as beside:
+            new = beside / "new"
+            new.mkdir()
+            write(new)
+            if (wrong := altered(new, model)) is not None:
+                raise UserError(f"{folder.name}: {wrong} is not the file of the registry; nothing was kept")
+            write_atomic(new / ENTRY, msgspec.json.format(msgspec.json.encode(model)))
+            if _is_here(folder, model):
+                return  # another process was faster
+            with contextlib.suppress(FileNotFoundError):
+                folder.rename(beside / "old")
+            try:
+                new.rename(folder)
+            except OSError:
+                if entry_of(folder) != model:  # another process may have put it there meanwhile
+                    raise
     except OSError as error:
         raise UserError(explain(folder, error)) from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)

@@ -85,7 +85,6 @@ def _rules(kind: str) -> Any:
 
 
 def _look(source: str) -> tuple[Look, Path]:
-    """What the data look like, and where they are."""
     path = Path(source)
     if is_known(source):
         kind = info(source).kind

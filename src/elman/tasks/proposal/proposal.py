@@ -33,15 +33,12 @@ class Proposal(NamedTuple):
 
     @property
     def shown_recipe(self) -> str:
-        """The recipe as `elman recipes` shows it."""
         return f"recipes/{self.recipe}"
 
     def load(self) -> Recipe:
-        """The recipe with all settings."""
         return load_recipe(find(self.recipe), self._all)
 
     def adding(self, settings: Iterable[str], *reasons: str) -> "Proposal":
-        """The proposal with more settings and reasons."""
         return self._replace(settings=(*self.settings, *settings), reasons=(*self.reasons, *reasons))
 
     def because(self, reason: str, *keys: str) -> "Proposal":
@@ -49,7 +46,6 @@ class Proposal(NamedTuple):
         return self if self.is_given(*keys) else self.adding((), reason)
 
     def under(self, settings: Sequence[str]) -> "Proposal":
-        """The proposal with settings of the user's own."""
         return self._replace(given=tuple({key_of(one): one for one in settings}.values()))
 
     def is_given(self, *keys: str) -> bool:
@@ -116,7 +112,6 @@ def in_time(minutes: float) -> str:
 
 
 def epochs_reason(epochs: int, per_epoch: float, minutes: float, needed: int) -> str:
-    """The reason for a number of epochs."""
     if per_epoch > minutes:
         return f"an epoch takes {in_time(per_epoch)}: training may stop within the first; give more --minutes"
     enough = "enough for data of this size" if epochs == needed else f"{needed} would be enough for data of this size"
@@ -140,6 +135,5 @@ def needed_epochs(size: int, usual: int, epochs: int) -> int:
 
 
 def held_out(examples: int) -> dict[str, Any]:
-    """The settings for what is held out of so many pairs, trees or sentences of one file."""
     share = max(1, min(2000, int(HELD_OUT * examples)))
     return {"data.valid": share, "data.test": share}

@@ -64,7 +64,6 @@ def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) ->
 
 
 def _ends(facts: TextFacts) -> tuple[str, str]:
-    """The value of `data.eos`, and the reason."""
     if facts.lines < FEW_LINES or facts.longest > LONG_LINE:
         return "none", "few and long lines: read as one sequence without ends"
     if not facts.words:

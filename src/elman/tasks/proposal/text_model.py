@@ -82,7 +82,6 @@ class Extent(NamedTuple):
 
     @property
     def adaptive(self) -> bool:
-        """Whether the softmax is adaptive."""
         return self.words and self.symbols >= ADAPTIVE
 
     def enough_epochs(self, size: Size) -> float:
@@ -92,7 +91,6 @@ class Extent(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """The columns of a batch."""
         if self.in_words < 100_000:
             return 10
         return 20 if self.in_words < (LONG if self.words else 1_000_000) else 32
@@ -108,7 +106,6 @@ class Extent(NamedTuple):
 
     @property
     def scored(self) -> float:
-        """Symbols that the output scores per token."""
         return self.symbols * (ADAPTIVE_SHARE if self.adaptive else 1)
 
 
@@ -121,7 +118,6 @@ class Plan(NamedTuple):
     mixes: bool
 
     def fits(self, minutes: float) -> bool:
-        """Whether training ends within the minutes."""
         return self.epochs * self.epoch <= SHARE * minutes
 
 
@@ -200,7 +196,6 @@ def _measured(proposal: Proposal, extent: Extent, minutes: float, speed: Speed, 
 
 
 def _own_epochs(proposal: Proposal) -> int | None:
-    """The epochs that the user has set."""
     return proposal.load().training.epochs if proposal.is_given(_EPOCHS) else None
 
 
@@ -218,7 +213,6 @@ def _extrapolated(measured: dict[Size, float], size: Size, scored: float) -> flo
 
 
 def _brief(extent: Extent, epochs: int) -> bool:
-    """Whether words are read for few epochs, and more would be needed."""
     return extent.words and epochs <= BRIEF and epochs < needed_epochs(extent.in_words)
 
 

@@ -63,7 +63,6 @@ class Words(NamedTuple):
     line_ends: Counts
 
     def at(self, places: Sequence[int]) -> "Words":
-        """Some of the words."""
         words = [self.words[one] for one in places]
         return Words(words, self.log_probs[places], self.unknown[places], self.types, self.line_ends[places])
 
@@ -220,7 +219,6 @@ class Shared(NamedTuple):
 
     @property
     def left_out(self) -> int:
-        """How many were left out for their unknown words."""
         return int((~self.kept).sum())
 
 

@@ -111,5 +111,4 @@ def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
 
 
 def have_one_vocabulary(one: TextRun, other: TextRun) -> bool:
-    """Whether two runs number the same words in the same way."""
     return one.vocabulary.words == other.vocabulary.words

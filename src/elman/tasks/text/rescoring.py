@@ -30,13 +30,11 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
     given_weights: tuple[float, ...] | None = None
 
     def score(self, hypothesis: Hypothesis, log_prob: float) -> float:
-        """The score of a hypothesis, given its log-probability."""
         weights = self.weights_of(len(hypothesis.scores))
         given = sum(weight * score for weight, score in zip(weights, hypothesis.scores, strict=True))
         return given + self.weight * log_prob - self.word_penalty * len(hypothesis.text.split())
 
     def weights_of(self, count: int) -> tuple[float, ...]:
-        """The weights of so many given scores."""
         return (1.0,) * count if self.given_weights is None else self.given_weights
 
 

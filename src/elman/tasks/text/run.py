@@ -14,25 +14,20 @@ from torch import Tensor
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
-from elman.data.grammar.sample import grammar_folder
 from elman.data.lines import with_breaks
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
 from elman.data.text.reading import Sentence, TextReader, with_last_break
-from elman.data.text.sentences import spelled_sentences, spelled_split
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, start_symbol
 from elman.decoding.sampling import generate, read
 from elman.errors import UserError
-from elman.evaluation.dynamic import statistics_windows
 from elman.evaluation.perplexity import evaluate_split, reading, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import Sentences, score_document, score_sentences
-from elman.evaluation.word_ends import spaces_of
 from elman.jobs import Advance
 from elman.network.build import build_model
-from elman.network.encoders.characters import Characters
 from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
@@ -66,21 +61,20 @@ class TextRun(Run):
         assert isinstance(recipe.data, TextData)
         source = super().recorded_source(path, recipe)
         if recipe.data.grammar is not None and recipe.data.corpus is None and not Path(source).exists():
+            from elman.data.grammar.sample import grammar_folder
+
             return str(grammar_folder(recipe.data.grammar))
         return source
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """What the model reads, and what it chooses from."""
         return self.inputs
 
     @property
     def first(self) -> int:
-        """The symbol that precedes a text."""
         return start_symbol(self.vocabulary)
 
     def corpus(self, data: str | Path | None = None) -> TextCorpus:
-        """The run's corpus, or another one encoded with the run's vocabulary."""
         pieces = self.tokeniser.subwords
         return self.opened(
             data, lambda source: open_corpus(source, self.options, vocabulary=self.vocabulary, subwords=pieces)
@@ -88,7 +82,6 @@ class TextRun(Run):
 
     @staticmethod
     def build(recipe: Recipe, inputs: Vocabulary) -> LanguageModel:
-        """The network of a recipe for this vocabulary, with random weights."""
         return build_model(recipe.model, len(inputs), inputs.counts, inputs.words)
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
@@ -110,6 +103,8 @@ class TextRun(Run):
 
     def source_of(self, split: Split, data: str, *, skip_first: bool = False) -> AdaptationSource:
         """As `adaptation_source`, of a split that is read already."""
+        from elman.evaluation.dynamic import statistics_windows
+
         counted, place = split.counted(skip_first=skip_first), {"context": "carried", "streams": 1, "warm_up": 0}
 
         def column(length: int) -> tuple[LanguageModel, EvaluationWindows]:
@@ -138,7 +133,6 @@ class TextRun(Run):
 
     @functools.cached_property
     def tokeniser(self) -> Tokeniser:
-        """From lines to tokens and back."""
         return Tokeniser(self.options, subwords.load(self.path) if self.options.tokenisation == "subwords" else None)
 
     def reader(
@@ -150,16 +144,22 @@ class TextRun(Run):
     @functools.cached_property
     def spaces(self) -> tuple[int, ...]:
         """The ids of subwords that begin with white space, and so end the word before them; none for other tokens."""
+        from elman.evaluation.word_ends import spaces_of
+
         return spaces_of(self.vocabulary.words, self.options)
 
     @property
     def reads_spelling(self) -> bool:
         """Whether words beyond the vocabulary have vectors of their own."""
-        return isinstance(self.recipe.model.encoder, Characters)
+        return getattr(self.recipe.model.encoder, "spells", False)
 
     def split(self, corpus: TextCorpus, name: str, *, known_only: bool = False) -> Split:
         """A split to evaluate, its unknown words distinguished if the model reads spelling, unless `known_only`."""
-        return spelled_split(corpus, name) if self.reads_spelling and not known_only else corpus.split(name)
+        if known_only or not self.reads_spelling:
+            return corpus.split(name)
+        from elman.data.text.sentences import spelled_split
+
+        return spelled_split(corpus, name)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without an `<eos>` at its end; unknown words become `<unk>`.
@@ -193,6 +193,8 @@ class TextRun(Run):
         """As `reading`, of sentences that are read."""
         if known_only or not self.reads_spelling:
             return Sentences(self.model, ((sentence, sentence.ids) for sentence in sentences))
+        from elman.data.text.sentences import spelled_sentences
+
         whole = list(sentences)
         inputs, unknown = spelled_sentences([sentence.read for sentence in whole], self.vocabulary)
         model = self.model.knowing(unknown) if unknown else self.model
@@ -222,7 +224,6 @@ class TextRun(Run):
         return text.asked(lambda ids, inputs: score_sentences(text.model, ids, self.first, batch_size, inputs))
 
     def begin(self) -> State:
-        """The state of one text that has not begun."""
         return self.model.begin(1)
 
     def step(self, word: str, state: State) -> tuple[Tensor, State]:

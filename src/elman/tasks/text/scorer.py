@@ -101,7 +101,6 @@ class Scorer:
         return map(self, batches)
 
     def _columns(self, batch: Any, names: list[Any], arrays: bool) -> dict[str, Any]:
-        """The new columns; with `arrays` those of numbers are arrays."""
         if self.column not in names:
             raise UserError(f"the batch has no column {self.column!r}; it has {', '.join(map(str, names))}")
         wanted = [self.prefix + name for name in (*COLUMNS, *(PER_TOKEN if self.per_token else ()))]
@@ -115,7 +114,6 @@ class Scorer:
         return dict(zip(wanted, columns, strict=True))
 
     def _score(self, texts: list[str]) -> list[tuple[Any, ...]]:
-        """The row of each text."""
         from elman.evaluation.scoring import Unknown
 
         run, treatment = self._run(), Unknown(treatment=self.unknown)

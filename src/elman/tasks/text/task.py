@@ -12,9 +12,7 @@ from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
 from elman.data.catalog.prepare import info
-from elman.data.grammar.sample import grammar_folder
 from elman.data.parts import WHOLE, ColumnsOf, Part
-from elman.data.starting_small import training_windows
 from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import open_corpus
@@ -23,20 +21,16 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
-from elman.evaluation.ngram import kneser_ney
-from elman.evaluation.ngram.table import BackoffTable
-from elman.evaluation.ngram.unigram import Unigram
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
 from elman.files import write_atomic
 from elman.jobs import Advance
+from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.tasks.samples import Passage, Sample
 from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
-from elman.tasks.text.vectors import begin_with_cooccurrence
-from elman.tasks.text.warm_start import start_from
 
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
 _CHARACTERS = {"shakespeare": 5_000_000}
@@ -64,15 +58,15 @@ class TextTask(Task):
 
     @classmethod
     def own_source(cls, recipe: Recipe) -> str | None:
-        """The recipe's corpus, or the folder of the text that its grammar generates."""
         assert isinstance(recipe.data, TextData)
         if recipe.data.grammar is None or recipe.data.corpus is not None:
             return recipe.data.corpus
+        from elman.data.grammar.sample import grammar_folder
+
         return str(grammar_folder(recipe.data.grammar))
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """Training tokens and words of the recipe's own corpus, as published or approximate."""
         data = recipe.data
         assert isinstance(data, TextData)
         if data.grammar is not None:
@@ -99,37 +93,42 @@ class TextTask(Task):
 
     def recorded_recipe(self) -> Recipe:
         """As for all tasks, except that a text which the recipe's grammar generates is named by the grammar alone."""
-        grammar = self.data.grammar
-        generated = grammar is not None and Path(self.source) == grammar_folder(grammar).absolute()
+        if self.data.grammar is None:
+            return super().recorded_recipe()
+        from elman.data.grammar.sample import grammar_folder
+
+        generated = Path(self.source) == grammar_folder(self.data.grammar).absolute()
         return self._naming(None) if generated else super().recorded_recipe()
 
     @property
     def first(self) -> int:
-        """The symbol that precedes a text."""
         return start_symbol(self.corpus.vocabulary)
 
     def begin(self, model: LanguageModel) -> None:
-        """Vectors of words that stand together, where the recipe asks for them."""
-        begin_with_cooccurrence(self.recipe.model, model, self.corpus.split("train").tokens)
+        encoder = self.recipe.model.encoder
+        if isinstance(encoder, Lookup) and encoder.cooccurrence is not None:
+            from elman.tasks.text.vectors import begin_with_cooccurrence
+
+            begin_with_cooccurrence(encoder.cooccurrence, model, self.corpus.split("train").tokens)
 
     def windows(self, max_extra: int | None) -> Windows:
-        """The training text in columns; with starting small, those of each epoch."""
+        from elman.data.starting_small import training_windows
+
         return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
-        """Nats over the tokens of the validation text, in columns."""
         tokens, rules = self.corpus.split("valid").tokens, msgspec.structs.asdict(self.data.evaluation)
         return evaluate(model, ColumnsOf(EvaluationWindows(tokens, self.first, **rules), part))
 
     def write(self, folder: Path) -> None:
-        """vocabulary.tsv, data.json and, of subwords, subwords.model."""
         if self.corpus.subwords is not None:
             write_atomic(folder / subwords.FILE, self.corpus.subwords.model)
         self.corpus.vocabulary.save(folder / "vocabulary.tsv")
         super().write(folder)
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of another run, words mapped by their spelling."""
+        from elman.tasks.text.warm_start import start_from
+
         start_from(model, self.corpus.vocabulary.words, TextRun(folder))
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
@@ -146,7 +145,10 @@ class TextTask(Task):
         return write_results(out, evaluated, more)
 
     def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
-        """Unigram and Kneser-Ney n-gram figures, of the tokens that the recipe counts."""
+        from elman.evaluation.ngram import kneser_ney
+        from elman.evaluation.ngram.table import BackoffTable
+        from elman.evaluation.ngram.unigram import Unigram
+
         skip = int(self.data.evaluation.skip_first)
         train = self.corpus.split("train").tokens
         models: dict[str, Unigram | BackoffTable] = {
@@ -161,7 +163,6 @@ class TextTask(Task):
         return rows
 
     def summary(self) -> list[str]:
-        """Tokens of each split, and the size of the vocabulary."""
         parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown" for name, split in parts]
         return [*lines, f"vocabulary {len(self.corpus.vocabulary):,}"]
@@ -175,6 +176,5 @@ class TextTask(Task):
 
 
 def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> Sample:
-    """A text that a run draws."""
     words = run.words(prompt, count=count, seed=seed, sampling=Sampling(temperature=temperature))
     return Sample(prompt=prompt, text=shown(words, run.options), temperature=temperature, seed=seed)

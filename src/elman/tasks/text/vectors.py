@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman import config
 from elman.errors import UserError, notice
-from elman.network.encoders.lookup import Cooccurrence, Lookup, LookupEncoder
+from elman.network.encoders.lookup import Cooccurrence, LookupEncoder
 from elman.network.model import LanguageModel
 
 MOST = 10_000_000
@@ -64,18 +63,16 @@ def vectors(tokens: np.ndarray, num_words: int, size: int, record: Cooccurrence)
 
 
 @torch.no_grad()
-def begin_with_cooccurrence(record: config.Model, model: LanguageModel, tokens: np.ndarray) -> None:
-    """Where the recipe asks for it, begin with vectors of the training text; words without pairs keep random ones.
+def begin_with_cooccurrence(record: Cooccurrence, model: LanguageModel, tokens: np.ndarray) -> None:
+    """Begin with vectors of the training text; words without pairs keep random ones.
 
     Raises UserError where the text is a single token.
     """
-    if not isinstance(record.encoder, Lookup) or record.encoder.cooccurrence is None:
-        return
     assert isinstance(model.encoder, LookupEncoder)
     if len(tokens) < 2:
         raise UserError("model.encoder.cooccurrence: the training text has no pair of tokens; leave it out")
     if len(tokens) > MOST:
         notice(f"model.encoder.cooccurrence: the first {MOST:,} of {len(tokens):,} tokens are counted")
-    found = vectors(tokens, len(model.encoder.weight), record.encoder.size, record.encoder.cooccurrence)
+    found = vectors(tokens, len(model.encoder.weight), model.encoder.weight.shape[1], record)
     occurring = found.abs().sum(1) > 0
     model.encoder.weight[occurring, : found.shape[1]] = found[occurring]

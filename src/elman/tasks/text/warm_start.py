@@ -1,12 +1,10 @@
-"""The initial weights of training: on words another run's weights and word classes by their vectors; a gate alone."""
+"""The initial weights of training on words: those of another run, and word classes by their vectors."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from torch import Tensor
 
-from elman import config
 from elman.errors import UserError
 from elman.network.cores.jordan import JordanCore
 from elman.network.encoders.characters import CharactersEncoder
@@ -14,10 +12,10 @@ from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
 from elman.network.output.adaptive import AdaptiveChoice
 from elman.network.output.flat import FlatChoice
-from elman.network.output.input_gate import is_of_gate, train_alone
+from elman.network.output.input_gate import is_of_gate
 from elman.network.output.mixtape import MixtapeChoice
 from elman.network.output.rare_class import RareClassChoice
-from elman.network.output.tree import Tree, TreeChoice, by_example, by_similarity
+from elman.network.output.tree import TreeChoice, by_example, by_similarity
 from elman.tasks.text.run import TextRun
 
 Rows = list[int]
@@ -99,11 +97,9 @@ class _Mapped(NamedTuple):
     views: tuple[View, View] = (Tensor.detach, Tensor.detach)
 
     def fit(self, parameter: Tensor, other: Tensor) -> bool:
-        """Whether rows have the same size."""
         return self.views[0](parameter).shape[1:] == self.views[1](other).shape[1:]
 
     def copy_(self, parameter: Tensor, other: Tensor) -> None:
-        """Copy the rows."""
         self.views[0](parameter)[self.ours] = self.views[1](other)[self.theirs]
 
 
@@ -144,35 +140,10 @@ def _mapped(ours: dict[str, _Table], theirs: dict[str, _Table], here: Rows, ther
     return found
 
 
-def arrange_clusters(output: config.Output, model: LanguageModel, init: Path | None) -> None:
-    """Where the recipe asks for it, put the words of a tree together by the vectors that training starts from.
-
-    Raises UserError where the vectors are random, since no run is started from.
-    """
-    if not (isinstance(output.choice, Tree) and output.choice.assignment == "similarity"):
-        return
-    if init is None:
-        raise UserError(
-            'model.output.choice.assignment = "similarity" needs trained word vectors: train with'
-            ' "frequency" first and give that run with --init, or keep "frequency"'
-        )
+def arrange_clusters(model: LanguageModel) -> None:
+    """Put the words of a tree together by the vectors that training starts from."""
     tree, encoder = model.output.choice, model.encoder
     assert isinstance(tree, TreeChoice)
     assert isinstance(encoder, LookupEncoder | CharactersEncoder)
     vectors = encoder.weight if isinstance(encoder, LookupEncoder) else encoder.encode_words(encoder.words)
     tree.arrange(by_similarity(vectors.detach().numpy(), len(tree.cluster_weight)))
-
-
-def freeze_all_but_gate(output: config.Output, model: LanguageModel, init: Path | None, *, resume: bool) -> None:
-    """Where the recipe asks for it, train the input-to-output gate alone, on the weights that training starts from.
-
-    Raises UserError where these are random, since no run is started from.
-    """
-    if output.gate is None or not output.gate.alone:
-        return
-    if init is None and not resume:
-        raise UserError(
-            "model.output.gate.alone trains the gate of a trained model, and its weights are random here: train the"
-            " network without the gate first and give that run with --init, or set alone = false"
-        )
-    train_alone(model)

@@ -15,7 +15,7 @@ from elman.config.toml import flatten
 from elman.errors import UserError, first_line, notice
 from elman.files import json_text, write_atomic
 from elman.formats import parse_json
-from elman.learning.log import Watcher
+from elman.learning.folder import Watcher
 from elman.learning.progress import Progress
 
 STATE = "tracking.json"
@@ -45,7 +45,6 @@ class TrackedRun(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Numbers, words and lists by the path of their key; keys without a value are left out."""
         given = [*flatten(msgspec.to_builtins(self.recipe, str_keys=True)), *self.facts.items()]
         return {key: value for key, value in given if value is not None}
 
@@ -66,12 +65,10 @@ class Tracker(Watcher, ABC):
 
     @classmethod
     def require(cls) -> None:
-        """Raise UserError where the package is missing."""
         if find_spec(cls.name) is None:
             raise UserError(f"--track {cls.name} needs the package {cls.name}: pip install 'elman[{cls.name}]'")
 
     def begin(self, epochs: int, windows: int, progress: Progress) -> None:  # noqa: ARG002 - trackers count steps
-        """Open the tracker's run, or continue that of the run folder."""
         self._step = progress.step
         self._attempt(lambda: None)
 
@@ -90,13 +87,11 @@ class Tracker(Watcher, ABC):
             self._attempt(lambda: self._tell(f"{record['event']}: {record['message']}", self._step))
 
     def conclude(self, figures: Mapping[str, float]) -> None:
-        """Send the figures of the best model."""
         self.concluded = True
         finite = {f"final/{key}": value for key, value in figures.items() if math.isfinite(value)}
         self._attempt(lambda: self._summarise(finite))
 
     def attach(self, path: Path) -> None:
-        """Send a file, such as the report."""
         self._attempt(lambda: self._keep(path))
 
     def close(self, status: Status) -> None:
@@ -130,8 +125,7 @@ class Tracker(Watcher, ABC):
         """Open a run at `step`, or continue the `known` one; what it is called, for the next time."""
 
     @abstractmethod
-    def _send(self, values: dict[str, float], step: int) -> None:
-        """Send numbers of a step."""
+    def _send(self, values: dict[str, float], step: int) -> None: ...
 
     def _tell(self, message: str, step: int) -> None:
         """Send an event, where the tracker shows text."""
@@ -141,12 +135,10 @@ class Tracker(Watcher, ABC):
         self._send(figures, self._step)
 
     @abstractmethod
-    def _keep(self, path: Path) -> None:
-        """Keep a file of the run folder."""
+    def _keep(self, path: Path) -> None: ...
 
     @abstractmethod
-    def _close(self, status: Status) -> None:
-        """End the session of the tracker."""
+    def _close(self, status: Status) -> None: ...
 
 
 def _kept(path: Path) -> dict[str, Any]:

@@ -171,7 +171,6 @@ class MLflow(Tracker):
 
 
 def _text(value: Any) -> str:
-    """A value as MLflow keeps it."""
     return (value if isinstance(value, str) else json.dumps(value))[:LONGEST]
 
 

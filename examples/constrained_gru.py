@@ -1,0 +1,74 @@
+"""A GRU whose dynamics cannot explode (Kanai, Fujiwara & Iwamura 2017): training with and without a spectral bound.
+
+    python examples/constrained_gru.py            # a minute
+    python examples/constrained_gru.py --tiny     # a few seconds
+    python examples/constrained_gru.py --torch    # torch.nn.GRU in the place of elman.nn.GRU
+
+At h = 0, without inputs and biases, the Jacobian of a GRU is W_hh / 4 + I / 2, where W_hh is that of its candidate
+state. With sigma_1(W_hh) <= 2 - delta its spectral radius is below 1, whatever the training does: the state is
+forgotten, and gradients do not explode at long windows and high rates. The projection follows every step of any
+optimiser.
+"""
+
+import argparse
+from pydoc_data.topics import topics
+
+import torch
+from torch import Tensor
+
+import elman
+from elman import nn as enn
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--tiny", action="store_true", help="a small model and little text")
+parser.add_argument("--torch", action="store_true", help="constrain torch.nn.GRU")
+parser.add_argument("--delta", type=float, default=0.2)
+parser.add_argument("--rate", type=float, default=1e-2, help="of Adam")
+parser.add_argument("--clip", type=float, default=None, help="the largest norm of a gradient; by default none")
+options = parser.parse_args()
+
+SIZE, EPOCHS, LENGTH = (32, 2, 20_000) if options.tiny else (128, 6, 200_000)
+
+# The text: the characters of the help texts that come with Python.
+
+text = "".join(topics.values())[:LENGTH]
+alphabet = sorted(set(text))
+ids = torch.tensor([alphabet.index(mark) for mark in text])
+train, valid = ids[: -len(ids) // 10], ids[-len(ids) // 10 :]
+
+
+class Characters(torch.nn.Module):
+    """Vectors of characters, a GRU and a softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = enn.Embedding(len(alphabet), SIZE)
+        self.core = (torch.nn.GRU if options.torch else enn.GRU)(SIZE, SIZE)
+        self.output = enn.Softmax(SIZE, len(alphabet))
+
+    def forward(self, inputs: Tensor, state: enn.State | None = None) -> tuple[Tensor, enn.State]:
+        """Hidden states [T, B, H] of inputs [T, B], and the state after them."""
+        return self.core(self.encoder(inputs), state)
+
+
+for constrained in (False, True):
+    torch.manual_seed(0)
+    model = Characters()
+    bound = enn.SpectralBound(model, options.delta)
+    try:
+        history = elman.fit(
+            model,
+            train,
+            valid,
+            optimiser=torch.optim.Adam(model.parameters(), options.rate),
+            epochs=EPOCHS,
+            bptt=100,
+            clip=options.clip,
+            bound=bound if constrained else None,
+        )
+        outcome = f"validation perplexity {history.best.perplexity:.3f} per character"
+    except elman.UserError as error:
+        outcome = str(error)
+    (norm,), (radius,) = bound.norms().values(), bound.radii().values()
+    name = f"sigma_1 <= {2 - options.delta:g}" if constrained else "without a bound"
+    print(f"{name}: {outcome}; sigma_1 {norm:.3f}, spectral radius of the Jacobian {radius:.3f}")
