@@ -72,6 +72,11 @@ class TreesOptions:
     """How a parser searches."""
 
 
+@group("Music", 8, of=EvaluationOptions(), names=("skip_unreadable",))
+class MusicOptions:
+    """How music is read."""
+
+
 def evaluate(
     runs: RunFolders,
     /,
@@ -85,6 +90,7 @@ def evaluate(
     pairs: PairsOptions = PairsOptions(),
     trees: TreesOptions = TreesOptions(),
     series: SeriesOptions = SeriesOptions(),
+    music: MusicOptions = MusicOptions(),
     common: Common = Common(),
 ) -> None:
     """Perplexity of a split (of music: nats per step), every token counted once.
@@ -102,12 +108,14 @@ def evaluate(
     streams = None if split.streams == 1 else split.streams
     constrained = False if pairs.unconstrained else None
     how = EvaluationOptions(split=split.split, data=split.data, streams=streams, constrained=constrained)
-    how = record_of(how, text, pairs, trees, series)
+    how = record_of(how, text, pairs, trees, series, music)
     if not ensemble.ensemble:
         refuse(given(ensemble), "belongs to --ensemble; add it")
     elif not mixture.mix:
-        refuse([*given(pairs), *given(trees), *given(series)], "does not belong to --ensemble; leave it out")
-    mixture.refuse_with([*given(pairs), *given(trees), *given(series)])
+        refuse(
+            [*given(pairs), *given(trees), *given(series), *given(music)], "does not belong to --ensemble; leave it out"
+        )
+    mixture.refuse_with([*given(pairs), *given(trees), *given(series), *given(music)])
     adaptation.check()
     if adaptation.method == "mc-dropout" and (ensemble.ensemble or mixture.mix):
         raise UserError("--method mc-dropout is of one network; leave out --ensemble and --mix")

@@ -180,16 +180,30 @@ def list_all(*, as_json: AsJson = False) -> None:
 
 
 @app.command(name="info")
-def describe(name: str, /, *, as_json: AsJson = False) -> None:
-    """One corpus: licence, addresses, digests, published counts.
+def describe(name: str, /, *, skip_unreadable: bool = False, as_json: AsJson = False) -> None:
+    """One corpus: licence, addresses, digests, published counts; of your own data how they would be read.
 
     Args:
-        name: as `elman data list` shows it
+        name: as `elman data list` shows it, or data as for `elman train`
+        skip_unreadable: of music, leave out files that cannot be read
     """
-    from elman.data.catalog.prepare import info
+    from elman.data.catalog.prepare import info, is_known
 
+    if not is_known(name) and Path(name).exists():
+        _described(name, ["data.skip_unreadable=true"] if skip_unreadable else [], as_json=as_json)
+        return
     facts: dict[str, Any] = msgspec.to_builtins(info(name))
     show.print_result(as_json, facts, notes=[f"{key}: {value}" for key, value in facts.items()])
+
+
+def _described(source: str, settings: list[str], *, as_json: bool) -> None:
+    """What some data look like, and what is in them as the recipe reads them that `elman train` would choose."""
+    from elman.tasks.proposal.choose import read
+
+    found, proposal, task, _ = read(source, settings)
+    facts = {"source": source, "kind": found.kind, **task.corpus.facts(), "digest": task.digest}
+    notes = [f"{source}: {found.what}", *proposal.reasons, *task.summary()]
+    show.print_result(as_json, facts, notes=notes)
 
 
 @app.command

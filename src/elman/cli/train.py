@@ -60,6 +60,7 @@ def train(
     baselines: bool = False,
     track: Tracked = None,
     dry_run: bool = False,
+    skip_unreadable: bool = False,
     common: Common = Common(),
 ) -> int:
     """Train a model from a recipe, or from data alone: elman train novel.txt.
@@ -73,7 +74,7 @@ def train(
         recipe: a TOML recipe (`elman recipes`), or data, for which a recipe is chosen; with --resume the recipe of the
             run is the default
         data: a folder with train.txt, valid.txt and test.txt, one text file, or a known corpus (`elman data list`);
-            for music an .npz file of piano rolls or a folder with train, valid and test of MIDI files; for series a
+            for music an .npz or .mat file of piano rolls or a folder of MIDI or MusicXML files; for series a
             CSV, TSV, .npy or .npz file, or a folder with train, valid and test of them (default: the recipe's corpus)
         out: the run folder (default: runs/NAME-OF-RECIPE, without a recipe runs/NAME-OF-DATA)
         seed: the same as --set seed=N
@@ -87,6 +88,8 @@ def train(
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
             and linear autoregression
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
+        skip_unreadable: of music, leave out files that cannot be read, and name them; the run remembers it, as it does
+            --set data.skip_unreadable=true
     """
     from elman.learning.team import continues, own_device, started_by_torchrun, team_of
     from elman.learning.trainer import StopReason
@@ -96,6 +99,7 @@ def train(
 
     given = {"seed": seed, "training.epochs": epochs, "data.missing": missing, "training.precision": common.precision}
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
+    settings += ("data.skip_unreadable=true",) if skip_unreadable else ()
     recipe, data = automatic.sources(recipe, data)
     device = own_device(common.place())
     if out is None and recipe is None and data is None and resume:

@@ -35,6 +35,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
         missing: of series, what becomes of missing values: interpolate, previous, drop (the row) or mask (not counted)
             (default: as the recipe says).
         search: of parsers, chart, or greedy, which is faster and worse (default: as the recipe says).
+        skip_unreadable: of music, leave out files that cannot be read, and name them.
     """
 
     split: str = "test"
@@ -47,6 +48,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
     constrained: bool | None = None
     missing: Literal["interpolate", "previous", "drop", "mask"] | None = None
     search: Literal["chart", "greedy"] | None = None
+    skip_unreadable: bool = False
 
     def __post_init__(self) -> None:
         self.check()

@@ -6,9 +6,9 @@ import pytest
 from elman.errors import UserError
 from elman.kinds.music.corpus import open_music
 from elman.kinds.music.midi import write_midi
-from elman.kinds.music.record import MusicOptions
+from elman.kinds.music.record import MusicReading
 
-OPTIONS = MusicOptions()
+OPTIONS = MusicReading()
 
 
 def piece(number, steps=10):
@@ -65,7 +65,9 @@ def test_what_cannot_be_divided_is_refused(tmp_path):
     with pytest.raises(UserError, match="2 steps, too few to be cut in three"):
         open_music(tmp_path / "short.mid", OPTIONS)
     (tmp_path / "novel.txt").write_text("It was the best of times")
-    with pytest.raises(UserError, match=r"novel\.txt: not an \.npz file of piano rolls, nor a MIDI file .* for text"):
+    with pytest.raises(
+        UserError, match=r"novel\.txt: not an \.npz or \.mat file of piano rolls, nor a MIDI file .* for text"
+    ):
         open_music(tmp_path / "novel.txt", OPTIONS)
     (tmp_path / "short.mid").write_bytes(b"no music")
     with pytest.raises(UserError, match=r"short\.mid: not a readable MIDI file \(MThd not found\."):
@@ -79,3 +81,30 @@ def test_splits_that_exist_are_kept(tmp_path):
     corpus = open_music(tmp_path, OPTIONS)
     assert corpus.division is None
     assert "division" not in corpus.describe()
+
+
+@pytest.mark.parametrize("missing", ["valid", "test"])
+def test_a_third_split_is_held_out_of_the_training_pieces(tmp_path, missing):
+    other = "test" if missing == "valid" else "valid"
+    for split in ("train", other):
+        (tmp_path / split).mkdir()
+    for number in range(20):
+        write_midi(tmp_path / "train" / f"{number}.mid", piece(number), OPTIONS)
+    write_midi(tmp_path / "train" / "copy.mid", piece(7), OPTIONS)
+    write_midi(tmp_path / other / "a.mid", piece(30), OPTIONS)
+    corpus = open_music(tmp_path, OPTIONS)
+    assert counts(corpus) == {"train": 18, "valid": 1, "test": 1} | {missing: 2}
+    assert not contents(corpus, "train") & contents(corpus, missing)
+    rule = f"no folder {missing}: a tenth of train is held out, by the SHA-256 of the content: train 18, {missing} 2"
+    assert corpus.division == rule
+    for file in list((tmp_path / "train").iterdir())[1:]:
+        file.unlink()
+    with pytest.raises(UserError, match=f"no folder {missing}, and one piece in train"):
+        open_music(tmp_path, OPTIONS)
+
+
+def test_train_alone_is_not_divided(tmp_path):
+    (tmp_path / "train").mkdir()
+    write_midi(tmp_path / "train" / "a.mid", piece(1), OPTIONS)
+    with pytest.raises(UserError, match="valid: no MIDI files"):
+        open_music(tmp_path, OPTIONS)

@@ -225,9 +225,7 @@ def test_a_pause_of_many_bytes(tmp_path):
     for length in (5, 1000, 1_000_000):
         path = write_track(tmp_path / "b.mid", b"\xff" * (length - 1) + b"\x00\x90\x3c\x50")
         line = complaint(path)
-        problem = "at byte 22: 999,999 bytes of 128 or more in a row"
-        if length < 4096:
-            problem = "a pause of more than 268,435,455 ticks"
+        problem = "a pause of more than 268,435,455 ticks"
         assert line == f"{path}: not a readable MIDI file ({problem}); give another"
 
 
@@ -239,13 +237,8 @@ def test_a_pause_of_many_bytes(tmp_path):
         (b"\x00\x90\x3c\x90", "data byte must be in range 0..127"),
         (b"\x00\x90\x3c", "it ends too early"),
         (b"\x00\xff\x01\x7fla", "it ends too early"),
-        (b"\x00\xff\x59\x02\x50\x00", "a message of a wrong length or with an impossible value: KeySignatureError"),
-        (b"\x00\xff\x51\x01\x50", "a message of a wrong length or with an impossible value: IndexError"),
-        (b"\x00\xff\x01" + b"\xff" * 1000 + b"\x00", "Message length ..."),
-        (
-            b"\x00\xff\x01" + b"\xff" * 3000 + b"\x00",
-            "a message of a wrong length or with an impossible value: ValueError",
-        ),
+        (b"\x00\xff\x01" + b"\xff" * 1000 + b"\x00", "a message of more than 268,435,455 bytes"),
+        (b"\x00\xff\x01" + b"\xff" * 3000 + b"\x00", "a message of more than 268,435,455 bytes"),
     ],
 )
 def test_damage_is_named(tmp_path, track, problem):
@@ -256,7 +249,7 @@ def test_damage_is_named(tmp_path, track, problem):
 def test_without_mido(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mido", None)
     need = "MIDI files need the package mido: pip install 'elman[music]'"
-    assert complaint(tmp_path / "a.mid") == need
+    assert len(read_midi(write_track(tmp_path / "a.mid", b"\x00\x90\x3c\x50\x60\x80\x3c\x00"), OPTIONS)) == 4
     with pytest.raises(UserError) as error:
         write_tune(tmp_path / "a.mid", Tune((), 1.0, 2), 120)
     assert str(error.value) == need

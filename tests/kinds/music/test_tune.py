@@ -31,7 +31,7 @@ def test_frames_become_held_notes():
 def test_a_prompt_is_written_as_it_was(tmp_path):
     """Three strikes of one key are three notes in the file, where the frames alone would hold one."""
     strikes = tuple(Note(start, start + 0.4, 60, 100) for start in (0.0, 0.5, 1.0, 1.5))
-    prompt = Tune((*strikes, Note(0.03, 2.0, 72, 33)), 2.0, 100, tempo=90)
+    prompt = Tune((*strikes, Note(0.03, 2.0, 72, 33)), 2.0, 100, ((0.0, 90.0),))
     write_tune(tmp_path / "prompt.mid", prompt, prompt.tempo)
     read = read_tune(tmp_path / "prompt.mid")
     assert read.tempo == pytest.approx(90)

@@ -38,12 +38,13 @@ def compose(
         seed: seed of the draws (default: a fresh one, printed on standard error); tune k has the seed plus k - 1
         samples: tunes to draw
         prompt_midi: a MIDI file to continue; the output begins with its notes as they are
-        tempo: quarter notes per minute in the file (default: 120, or those of the prompt)
+        tempo: quarter notes per minute throughout (default: 120, or as the prompt has them, with their changes)
     """
-    from elman.kinds.music.midi import SUFFIXES, read_tune, require_mido, write_tune
+    from elman.kinds.music.midi import SUFFIXES, require_mido, write_tune
+    from elman.kinds.music.reading import read_prompt
     from elman.kinds.music.run import MusicRun
     from elman.kinds.music.sound import require_short, write_wav
-    from elman.kinds.music.tune import TEMPO, Tune
+    from elman.kinds.music.tune import Tune
 
     Sampling(temperature=temperature).check()
     suffix = out.suffix.lower()
@@ -54,12 +55,11 @@ def compose(
     loaded = common.open_as(MusicRun, run)
     music, prompt, read = loaded.options, None, None
     if prompt_midi is not None:
-        prompt = read_tune(prompt_midi)
-        read = prompt.frames(music, str(prompt_midi))
-    tempo = tempo or (TEMPO if prompt is None else prompt.tempo)
+        prompt, read = read_prompt(prompt_midi, music)
     begun = 0 if read is None else len(read)
     if suffix == ".wav":
-        require_short((begun + steps) / music.steps_per_quarter, tempo)
+        whole = (prompt or Tune((), 0.0, 1)).at_tempo(tempo)
+        require_short(whole.seconds(0, (begun + steps) / music.steps_per_quarter) / 60)
     rows, first = [], seeds.chosen(seed, temperature)
     for place, path in enumerate(_names(out, samples)):
         drawn = loaded.compose(steps=steps, seed=first + place, prompt=read, temperature=temperature)

@@ -1,22 +1,27 @@
-"""A corpus of music: the pieces of three splits as piano rolls, from an .npz file, MIDI files or a known corpus."""
+"""A corpus of music: the pieces of three splits as piano rolls, from arrays, MIDI, MusicXML or a known corpus."""
 
 import dataclasses
 import hashlib
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from elman.data.archives import read_npz
+from elman.config.record import restricted
+from elman.data.archives import BLOCK, Archive, read_npz
 from elman.data.catalog import prepare
 from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
-from elman.kinds.music.division import divide
-from elman.kinds.music.midi import SUFFIXES, read_midi
+from elman.kinds.music.division import divide, hold_out
 from elman.kinds.music.pitches import Pitches, Roll
-from elman.kinds.music.record import MusicOptions
+from elman.kinds.music.reading import SUFFIXES, read_files
+from elman.kinds.music.record import MusicOptions, MusicReading
+
+_COMPRESSED = 15
+"""The type of a compressed variable in a MATLAB file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,9 +42,13 @@ class Pieces:
 
 @dataclasses.dataclass(frozen=True)
 class MusicCorpus(Corpus[MusicOptions, Pieces]):
-    """Music as a model reads it; `division` is the rule that divided music which came without splits."""
+    """Music as a model reads it.
+
+    `division` is the rule that divided music which came without splits, `unreadable` are the files that were left out.
+    """
 
     division: str | None = None
+    unreadable: tuple[str, ...] = ()
 
     @property
     def symbols(self) -> Pitches:
@@ -50,79 +59,140 @@ class MusicCorpus(Corpus[MusicOptions, Pieces]):
     def digest(self) -> str:
         """SHA-256 over the options and the pieces."""
         pieces = (f"{name} {pieces.sha256}" for name, pieces in self.splits.items())
-        return sha256_lines(canonical_json(self.options), *pieces)
+        return sha256_lines(canonical_json(restricted(self.options, MusicOptions)), *pieces)
 
     def facts(self) -> dict[str, Any]:
         """For `describe`; the tokens of a split are its steps."""
-        return {
-            "splits": {
-                name: {"tokens": len(pieces.frames), "pieces": len(pieces.lengths), "sha256": pieces.sha256}
-                for name, pieces in self.splits.items()
-            },
-        } | ({"division": self.division} if self.division else {})
+        splits = {
+            name: {"tokens": len(pieces.frames), "pieces": len(pieces.lengths), "sha256": pieces.sha256}
+            for name, pieces in self.splits.items()
+        }
+        others = {"division": self.division, "unreadable": list(self.unreadable)}
+        return {"splits": splits} | {name: value for name, value in others.items() if value}
 
 
-def open_music(source: str | Path, options: MusicOptions) -> MusicCorpus:
-    """Read music: a known corpus (`elman data list`), an `.npz` file, MIDI files in a folder, or one MIDI file.
+def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
+    """Read music: a known corpus (`elman data list`), an `.npz` or `.mat` file, a folder of MIDI files, or one of them.
 
-    The `.npz` file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test. A
-    folder has subfolders train, valid and test of MIDI files (.mid, .midi), or only MIDI files, which `divide` divides.
+    The `.npz` file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test; the
+    `.mat` file cells of matrices [steps, 88 or 93], `traindata`, `validdata` and `testdata`. A folder has subfolders
+    train, valid and test of MIDI files (.mid, .midi, .kar, .rmi) and MusicXML (.mxl, .musicxml), or only such files,
+    which `divide` divides; where it has no folder valid or no folder test, `hold_out` takes that split from train.
 
     Raises UserError where the source cannot be used.
     """
-    path, division = prepare.locate_data(source, "music", "rolls.npz"), None
-    if path.is_dir():
-        if any((path / split).is_dir() for split in SPLITS):
-            splits = {split: [read_midi(file, options) for file in _midi_files(path / split)] for split in SPLITS}
+    path, division, unreadable = prepare.locate_data(source, "music", "rolls.npz"), None, list[Path]()
+    if path.is_dir() or (path.is_file() and _is_midi(path)):
+        parts = midi_files(path)
+        rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)
+        absent = [split for split in ("valid", "test") if split in parts and not (path / split).is_dir()]
+        for split, files in parts.items():
+            if not rolls.keys() & files and [split] != absent:
+                raise UserError(
+                    f"{path / split}: no MIDI files (.mid, .midi){' that can be read' if files else ''}; a folder of"
+                    " music has some, or train, valid and test of them"
+                )
+        if "" in parts:
+            splits, division = divide(rolls)
         else:
-            splits, division = divide(_midi_files(path), options)
+            found = {split: {file: rolls[file] for file in files if file in rolls} for split, files in parts.items()}
+            if absent:
+                division = hold_out(found, absent[0], path)
+            splits = {split: list(part.values()) for split, part in found.items()}
     elif path.is_file():
-        if _is_midi(path):
-            splits, division = divide([path], options)
-        else:
-            splits = _read_npz(path, Pitches(options.pitches))
+        splits = _read_arrays(path, Pitches(options.pitches))
     else:
         raise UserError(
-            f"{source}: no such file or folder, and no known corpus has this name; give an .npz file of piano rolls, a"
-            " MIDI file, a folder of MIDI files, or a name that `elman data list` shows"
+            f"{source}: no such file or folder, and no known corpus has this name; give an .npz or .mat file of piano"
+            " rolls, a MIDI file, a folder of MIDI files, or a name that `elman data list` shows"
         )
     pieces = {
         split: Pieces(split, np.concatenate(rolls), np.array([len(roll) for roll in rolls], np.int64))
         for split, rolls in splits.items()
     }
     name = path.stem if path.is_file() else path.resolve().name
-    return MusicCorpus(name, str(source), options, pieces, division)
+    left_out = tuple(str(file.relative_to(path)) for file in unreadable)
+    return MusicCorpus(name, str(source), options, pieces, division, left_out)
 
 
-def _midi_files(folder: Path) -> list[Path]:
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
-    if not files:
-        raise UserError(
-            f"{folder}: no MIDI files (.mid, .midi); a folder of music has some, or train, valid and test of them"
-        )
-    return files
+def midi_files(path: Path) -> dict[str, list[Path]]:
+    """The files of each split, or of the one split "" where a folder has none, or the single file."""
+    if path.is_file():
+        return {"": [path]}
+    splits = SPLITS if any((path / split).is_dir() for split in SPLITS) else ("",)
+    return {split: _below(path / split) for split in splits}
 
 
 def _is_midi(path: Path) -> bool:
-    """Whether a file of music is MIDI, else an `.npz` file: by its first bytes, or its name where they are damaged."""
+    """Whether a file of music holds one piece, not arrays: by its first bytes, or its name where they are damaged."""
     try:
         with path.open("rb") as file:
-            first = file.read(4)
+            first = file.read(6)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give another file of music") from None
-    if first == b"MThd" or path.suffix.lower() in SUFFIXES:
+    if first.startswith((b"MThd", b"RIFF")) or path.suffix.lower() in SUFFIXES:
         return True
-    if first.startswith(b"PK") or path.suffix.lower() == ".npz":
+    if first.startswith((b"PK", b"MATLAB")) or path.suffix.lower() in (".npz", ".mat"):
         return False
     raise UserError(
-        f"{path}: not an .npz file of piano rolls, nor a MIDI file (.mid); give music, or train on a text with a recipe"
-        " for text, such as recipes/shakespeare/demo.toml"
+        f"{path}: not an .npz or .mat file of piano rolls, nor a MIDI file (.mid); give music, or train on a text with"
+        " a recipe for text, such as recipes/shakespeare/demo.toml"
     )
 
 
-def _read_npz(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
-    arrays = read_npz(path)
+def _read_arrays(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
+    with path.open("rb") as file:
+        matlab = not file.read(2).startswith(b"PK") and path.suffix.lower() != ".npz"
+    arrays = _read_mat(path) if matlab else read_npz(path)
     return {split: _cut(arrays, split, pitches, path) for split in SPLITS}
+
+
+def _read_mat(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """The cells of a MATLAB file, named and joined as the arrays of an .npz file are."""
+    from scipy.io import loadmat  # it takes long to import
+
+    archive, arrays = Archive(path, "not a .mat file of plain matrices", "give another"), dict[str, Any]()
+    with archive.reading():
+        _count_unpacked(archive, path.read_bytes())
+        found = loadmat(path, variable_names=[f"{split}data" for split in SPLITS])
+    for split in SPLITS:
+        if (name := f"{split}data") not in found:
+            raise UserError(f"{path}: no variable {name}; it must have {', '.join(f'{one}data' for one in SPLITS)}")
+        cells = list(found[name].flat) if found[name].dtype == object else []
+        for number, cell in enumerate(cells):
+            if not isinstance(cell, np.ndarray) or cell.ndim != 2 or cell.shape[1] not in (88, 93):
+                cells, what = [], f"cell {number + 1} is {_form(cell)}"
+                break
+        else:
+            what = f"it is {_form(found[name])}"
+        if not cells:
+            raise UserError(f"{path}: {name} must be cells of matrices [steps, 88] or [steps, 93]; {what}")
+        if len({cell.shape[1] for cell in cells}) > 1:
+            raise UserError(f"{path}: the matrices of {name} have 88 columns and 93; give one number to all")
+        arrays |= {f"{split}_roll": np.concatenate(cells), f"{split}_len": np.array([len(cell) for cell in cells])}
+    return arrays
+
+
+def _count_unpacked(archive: Archive, data: bytes) -> None:
+    """Count what the compressed variables of a MATLAB file unpack to, without keeping it."""
+    order: Literal["little", "big"] = "little" if data[126:128] == b"IM" else "big"
+    at = 128
+    while at + 8 <= len(data):
+        kind, size = (int.from_bytes(data[place : place + 4], order) for place in (at, at + 4))
+        unpacker, packed = zlib.decompressobj(), data[at + 8 : at + 8 + size] if kind == _COMPRESSED else b""
+        while packed and not unpacker.eof:
+            archive.count(len(unpacker.decompress(packed, BLOCK)))
+            packed = unpacker.unconsumed_tail
+        at += 8 + size
+
+
+def _form(value: Any) -> str:
+    array = np.asarray(value)
+    return f"{array.dtype} {list(array.shape)}"
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
 
 
 def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path: Path) -> list[Roll]:

@@ -1,24 +1,41 @@
-"""What music looks like: MIDI files, and arrays of piano rolls."""
+"""What music looks like: MIDI files, and arrays of piano rolls; pickles, in which some are published, are refused."""
 
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks
 
-ORDER = 1
+ORDER, MIDI_FILE, SCORE = 1, "a MIDI file", "a MusicXML score"
+
+_SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml")
 
 
 def claim(seen: Seen) -> Look | None:
-    """A MIDI file, or an .npz file of piano rolls."""
-    if seen.head.startswith(b"MThd"):
-        return looks("music", "a MIDI file")
+    """A MIDI file, also in RIFF, or piano rolls in an .npz or a .mat file."""
+    if seen.head.startswith(b"MThd") or (seen.head.startswith(b"RIFF") and seen.head[8:12] == b"RMID"):
+        return looks("music", MIDI_FILE)
+    zipped = seen.suffix == ".mxl" and seen.head.startswith(b"PK")
+    if zipped or (seen.suffix == ".musicxml" and b"<score-partwise" in seen.head):
+        return looks("music", SCORE)
+    if seen.head.startswith(b"MATLAB"):
+        return looks("music", "matrices (.mat)")
+    if (seen.head[:1] == b"\x80" and seen.head[1:2] in b"\2\3\4\5") or seen.suffix in (".pickle", ".pkl"):
+        return Look(None, "a pickle, which may run code when it is opened and is never read", frozenset())
     if any(name.endswith("_roll") for name in seen.arrays):
         return looks("music", "piano rolls (.npz)")
     return None
 
 
 def claim_folder(source: Path) -> Look | None:
-    """A folder with MIDI files in it, or in its splits."""
-    there = [path for path in source.iterdir() if not path.name.startswith(".")] if source.is_dir() else []
-    below = [path for one in there if one.name in SPLITS and one.is_dir() for path in one.iterdir()]
-    midi = any(path.suffix.lower() in (".mid", ".midi") for path in (*there, *below))
-    return looks("music", "a folder of MIDI files") if midi else None
+    """A folder with files of MIDI or MusicXML in it or in its splits, or with folders that hold nothing else."""
+    there = _inside(source) if source.is_dir() else []
+    splits = [path for one in there if one.name in SPLITS and one.is_dir() for path in _inside(one)]
+    found = {path.suffix.lower() for path in (*there, *splits)} & {*_SUFFIXES}
+    if not found and all(one.is_dir() for one in there):
+        below = {path.suffix.lower() for one in there for path in _inside(one)}
+        found = below if below <= {*_SUFFIXES} else set()
+    kind = "MIDI" if found.intersection(_SUFFIXES[:4]) else "MusicXML"
+    return looks("music", f"a folder of {kind} files") if found else None
+
+
+def _inside(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]

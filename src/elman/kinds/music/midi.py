@@ -1,9 +1,10 @@
-"""MIDI files as tunes and piano rolls, and back, through mido (pip install elman[music])."""
+"""MIDI files as tunes and piano rolls, and back.
+
+Files are read here, past what a tune does not need; they are written through mido (pip install elman[music]).
+"""
 
 import io
-import itertools
-import re
-import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -11,31 +12,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from elman.errors import UserError
 from elman.files import write_atomic
+from elman.kinds.music.midi_bytes import LONGEST, META, MOST_TICKS, DamagedError, Event, MidiBytes
 from elman.kinds.music.pitches import Note, Roll
 from elman.kinds.music.record import MusicOptions
-from elman.kinds.music.tune import TEMPO, Tune, separated
+from elman.kinds.music.tune import TEMPO, Metre, Tune, separated
 
 if TYPE_CHECKING:
     import mido
 
-SUFFIXES = (".mid", ".midi")
+SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
 TICKS = 120
 """MIDI ticks per step in files that are written, unless a prompt needs finer ones."""
 
-_MOST_TICKS = 0x7FFF
-"""The most ticks per quarter note."""
-
-_LONGEST = (1 << 28) - 1
-"""The most ticks before a message: four bytes of seven bits."""
-
-_LONGEST_RUN = 4095
-"""The most bytes in a row that are 128 or more; mido takes time quadratic in their number."""
-
 _DRUMS = 9
-
-
-class _DamagedFileError(ValueError):
-    """Bytes that mido reads, or would read for long, and that are not those of a MIDI file."""
+_TEMPO, _METRE = 0x51, 0x58
+_OFF, _ON, _PROGRAM = 0x80, 0x90, 0xC0
 
 
 class _Sounding(NamedTuple):
@@ -49,37 +40,94 @@ class _Sounding(NamedTuple):
 def read_midi(path: Path, options: MusicOptions) -> Roll:
     """The piano roll of a MIDI file, uint8 [steps, P], on the grid of `elman.kinds.music.pitches.quantise`.
 
-    Raises UserError where mido is not installed, the file is not MIDI or holds no notes, or a note is out of range.
+    Raises UserError where the file is not MIDI or holds no notes, or a note is out of range.
     """
     return read_tune(path).frames(options, str(path))
 
 
 def read_tune(path: Path) -> Tune:
-    """The notes of a MIDI file: all tracks and channels except drums (channel 10), and its first tempo.
+    """The notes of a MIDI file: all tracks and channels except drums (channel 10), its tempos and its metre.
 
     Times are in quarter notes, independent of the tempo. The tune ends with its longest track; so does a note without
-    an end. Raises UserError where mido is not installed or the file is not MIDI.
+    an end. What is not needed may be damaged: `Tune.repairs` lists it. Raises UserError where the file is not
+    MIDI, or its notes cannot be known.
     """
-    require_mido()
     try:
-        file = _decoded(path.read_bytes())
+        data = path.read_bytes()
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; give a MIDI file") from None
-    except Exception as error:  # mido raises errors of many kinds, some of its own, where bytes are damaged
-        raise UserError(f"{path}: not a readable MIDI file ({_reason(error)}); give another") from None
-    if file.type not in (0, 1):
-        kind = "type 2 (tracks one after another)" if file.type == 2 else f"the unknown type {file.type}"
-        raise UserError(f"{path}: a MIDI file of {kind}; save it as type 0 or 1")
-    ticks = file.ticks_per_beat
-    if ticks <= 0:
-        raise UserError(f"{path}: its time is in film frames; save it with a number of ticks per quarter note")
-    end = max((sum(message.time for message in track) for track in file.tracks), default=0)
-    notes = tuple(
-        Note(start / ticks, (end if stop is None else stop) / ticks, pitch, velocity)
-        for track in file.tracks
-        for start, stop, pitch, velocity in _notes(track)
+    except OSError as error:
+        raise UserError(f"{path}: not a readable MIDI file ({error.strerror}); give another") from None
+    file = MidiBytes(data)
+    try:
+        kind, declared, division = file.header()
+        if kind not in (0, 1):
+            named = "type 2 (tracks one after another)" if kind == 2 else f"the unknown type {kind}"
+            raise UserError(f"{path}: a MIDI file of {named}; save it as type 0 or 1")
+        if not 0 < division <= MOST_TICKS:
+            raise UserError(f"{path}: its time is in film frames; save it with a number of ticks per quarter note")
+        tracks = list(file.tracks())
+        if len(tracks) != declared:
+            file.repairs[f"a count of tracks that is wrong ({declared}; {len(tracks)} are there)"] += 1
+        if declared and not tracks:
+            raise DamagedError("it ends too early")
+    except DamagedError as error:
+        raise UserError(f"{path}: not a readable MIDI file ({error}); give another") from None
+    return _tune(tracks, division, file.repairs)
+
+
+def _tune(tracks: list[list[Event]], division: int, repairs: Counter[str]) -> Tune:
+    """The tune of some tracks."""
+    end = max((track[-1].time for track in tracks if track), default=0)
+    found = [note for track in tracks for note in _notes(track)]
+    if without := sum(stop is None for _, stop, _, _ in found):
+        repairs["notes without an end"] += without
+    notes = (
+        Note(start / division, (end if stop is None else stop) / division, pitch, velocity)
+        for start, stop, pitch, velocity in found
     )
-    return Tune(notes, end / ticks, ticks, _tempo(file))
+    tempos, metres, programs, drums = dict[int, float](), dict[int, Metre](), set[int](), 0
+    for time, status, data in (event for track in tracks for event in track):
+        if status == META and data[0] == _TEMPO and len(data) == 4 and any(data[1:]):
+            tempos.setdefault(time, 60e6 / int.from_bytes(data[1:]))
+        elif status == META and data[0] == _METRE and len(data) >= 3 and data[1] and data[2] <= 6:
+            metres.setdefault(time, (data[1], 1 << data[2]))
+        elif status & 0xF0 == _PROGRAM and status & 0xF != _DRUMS:
+            programs.add(data[0])
+        drums += status == _ON | _DRUMS and data[1] > 0
+    first = min(tempos, default=0)
+    return Tune(
+        tuple(notes),
+        end / division,
+        division,
+        ((0.0, tempos.pop(first, TEMPO)), *((time / division, tempos[time]) for time in sorted(tempos))),
+        tuple((time / division, metres[time]) for time in sorted(metres)),
+        drums=drums,
+        programs=tuple(sorted(programs)),
+        repairs=tuple((what, count) for what, count in repairs.items() if count),
+    )
+
+
+def _notes(track: list[Event]) -> Iterator[tuple[int, int | None, int, int]]:
+    """Notes as (start, end or None, pitch, velocity), in ticks; a note that begins again ends the one before.
+
+    The end of that one may follow in the same tick, as where voices were merged; it does not end the new note.
+    """
+    sounding = dict[tuple[int, int], _Sounding]()
+    for now, status, data in track:
+        if status & 0xF0 not in (_OFF, _ON) or status & 0xF == _DRUMS:
+            continue
+        pitch, velocity = data
+        key, begins = (status & 0xF, pitch), status & 0xF0 == _ON and velocity > 0
+        before = sounding.pop(key, None)
+        if before is not None and before.again and before.start == now and not begins:
+            sounding[key] = before._replace(again=False)
+            continue
+        if before is not None:
+            yield before.start, now, pitch, before.velocity
+        if begins:
+            sounding[key] = _Sounding(now, velocity, before is not None)
+    yield from ((one.start, None, pitch, one.velocity) for (_, pitch), one in sounding.items())
 
 
 def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = TEMPO) -> None:
@@ -93,13 +141,13 @@ def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = TEM
     write_tune(path, Tune.of_frames(roll, options), tempo)
 
 
-def write_tune(path: Path, tune: Tune, tempo: float) -> None:
-    """Write a tune as a MIDI file of one track.
+def write_tune(path: Path, tune: Tune, tempo: float | None = None) -> None:
+    """Write a tune as a MIDI file of one track, with its own tempos and metre, or at one tempo throughout.
 
     Raises UserError where mido is not installed, or the file cannot be written.
     """
     mido = require_mido()
-    division = next(one for one in (tune.ticks * TICKS, tune.ticks, _MOST_TICKS) if one <= _MOST_TICKS)
+    division = next(one for one in (tune.ticks * TICKS, tune.ticks, MOST_TICKS) if one <= MOST_TICKS)
     ticks = []
     for note in tune.notes:
         start = round(note.start * division)
@@ -107,13 +155,21 @@ def write_tune(path: Path, tune: Tune, tempo: float) -> None:
     strikes = list[tuple[int, bool, int, int]]()
     for note in separated(ticks):
         strikes += [(int(note.start), True, note.pitch, note.velocity), (int(note.end), False, note.pitch, 0)]
-    track, now = mido.MidiTrack([mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(tempo))]), 0
+    messages = [
+        (round(at * division), mido.MetaMessage("set_tempo", tempo=mido.bpm2tempo(one)))
+        for at, one in tune.at_tempo(tempo).tempos
+    ]
+    for at, (beats, unit) in tune.metres:
+        messages.append((round(at * division), mido.MetaMessage("time_signature", numerator=beats, denominator=unit)))
     for time, begins, pitch, velocity in sorted(strikes):
         kind = "note_on" if begins else "note_off"
-        track += [*_pauses(time - now), mido.Message(kind, note=pitch, velocity=velocity, time=(time - now) % _LONGEST)]
+        messages.append((time, mido.Message(kind, note=pitch, velocity=velocity)))
+    track, now = mido.MidiTrack(), 0
+    for time, message in sorted(messages, key=lambda one: one[0]):
+        track += [*_pauses(time - now), message.copy(time=(time - now) % LONGEST)]
         now = time
     rest = max(0, round(tune.end * division) - now)
-    track += [*_pauses(rest), mido.MetaMessage("end_of_track", time=rest % _LONGEST)]
+    track += [*_pauses(rest), mido.MetaMessage("end_of_track", time=rest % LONGEST)]
     buffer = io.BytesIO()
     mido.MidiFile(type=0, ticks_per_beat=division, tracks=[track]).save(file=buffer)
     write_atomic(path, buffer.getvalue())
@@ -128,77 +184,8 @@ def require_mido() -> ModuleType:
     return mido
 
 
-def _decoded(data: bytes) -> "mido.MidiFile":
-    """The messages of a MIDI file; damaged bytes raise errors of many kinds."""
-    import mido
-
-    for run in re.finditer(rb"[\x80-\xff]+", data):
-        if len(run[0]) > _LONGEST_RUN:
-            raise _DamagedFileError(f"at byte {run.start()}: {len(run[0]):,} bytes of 128 or more in a row")
-    file = mido.MidiFile(file=io.BytesIO(data))
-    messages = [message for track in file.tracks for message in track]
-    if unknown := {message.type_byte for message in messages if message.type == "unknown_meta"}:
-        _declare(unknown)
-        return _decoded(data)
-    if any(message.time > _LONGEST for message in messages):
-        raise _DamagedFileError(f"a pause of more than {_LONGEST:,} ticks")
-    return file
-
-
-def _declare(kinds: set[int]) -> None:
-    """Have mido read meta messages of further types: it takes the time before those that it does not know as 0."""
-    from mido.midifiles.meta import MetaSpec_sequencer_specific, add_meta_spec
-
-    for kind in kinds:
-        known = {"type_byte": kind, "type": f"unknown_meta_{kind}"}
-        add_meta_spec(type("MetaSpec_unknown", (MetaSpec_sequencer_specific,), known))
-
-
-def _reason(error: Exception) -> str:
-    """What is wrong with a file, in a few words."""
-    if isinstance(error, EOFError):
-        return "it ends too early"
-    if isinstance(error, OSError | _DamagedFileError):
-        return textwrap.shorten(str(error), 120, placeholder=" ...")
-    return f"a message of a wrong length or with an impossible value: {type(error).__name__}"
-
-
-def _tempo(file: "mido.MidiFile") -> float:
-    """The tempo that comes first in time, in quarter notes per minute; of several at once that of the first track."""
-    import mido
-
-    found = list[tuple[int, int]]()
-    for track in file.tracks:
-        ticks = itertools.accumulate(message.time for message in track)
-        found += [(at, one.tempo) for at, one in zip(ticks, track, strict=True) if one.type == "set_tempo"]
-    _, first = min(found, key=lambda one: one[0], default=(0, 0))
-    return mido.tempo2bpm(first) if first else TEMPO
-
-
-def _notes(track: "mido.MidiTrack") -> Iterator[tuple[int, int | None, int, int]]:
-    """Notes as (start, end or None, pitch, velocity), in ticks; a note that begins again ends the one before.
-
-    The end of that one may follow in the same tick, as where voices were merged; it does not end the new note.
-    """
-    now, sounding = 0, dict[tuple[int, int], _Sounding]()
-    for message in track:
-        now += message.time
-        if message.type not in ("note_on", "note_off") or message.channel == _DRUMS:
-            continue
-        key, begins = (message.channel, message.note), message.type == "note_on" and message.velocity > 0
-        before = sounding.pop(key, None)
-        if before is not None and before.again and before.start == now and not begins:
-            sounding[key] = before._replace(again=False)
-            continue
-        if before is not None:
-            yield before.start, now, message.note, before.velocity
-        if begins:
-            sounding[key] = _Sounding(now, message.velocity, before is not None)
-    yield from ((one.start, None, pitch, one.velocity) for (_, pitch), one in sounding.items())
-
-
 def _pauses(ticks: int) -> "list[mido.MetaMessage]":
     """Empty texts that make up a pause which is too long for one message, except for its remainder."""
     import mido
 
-    return [mido.MetaMessage("text", time=_LONGEST) for _ in range(ticks // _LONGEST)]
+    return [mido.MetaMessage("text", time=LONGEST) for _ in range(ticks // LONGEST)]

@@ -22,11 +22,15 @@ from elman.data.text.sources import SPLITS
 from elman.errors import UserError
 from elman.files import replacing
 from elman.kinds.music.pitches import Note, Pitches, Roll, quantise
+from elman.kinds.music.tune import Tune
 
 LOWEST = 21
 """The MIDI pitch of the first column, A0; the last of the 88 is C8."""
 
 KEYS = 88
+
+_TICKS = 10_080
+"""Of scores, per quarter note."""
 
 STEPS_PER_QUARTER = 2
 """The grid of the chorales: a step is an eighth note."""
@@ -121,19 +125,32 @@ def write_chorales(target: Path) -> None:
 
 
 def read_musicxml(path: Path) -> Roll:
-    """The piano roll of a zipped MusicXML score, uint8 [steps, 88]; all parts and voices together.
+    """The piano roll of a zipped MusicXML score of music21, uint8 [steps, 88]; all parts and voices together.
 
     Raises UserError where it cannot be read, has no notes, or a note outside the keys of a piano.
     """
-    archive = Archive(path, "not a readable MusicXML score", "install music21 again")
+    tune = read_score(path, "install music21 again")
+    return quantise(tune.notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(path))
+
+
+def read_score(path: Path, advice: str = "give another") -> Tune:
+    """The notes of a MusicXML score, zipped or plain: all parts and voices; repeats are not played twice.
+
+    Raises UserError where it cannot be read.
+    """
+    archive = Archive(path, "not a readable MusicXML score", advice)
     try:
-        with archive.open_zip() as opened:
-            container = _tree(archive, opened, "META-INF/container.xml")
-            score = _tree(archive, opened, _root_file(container))
-        notes = [note for part in score.iter("part") for note in _notes(part)]
+        if zipfile.is_zipfile(path) or path.suffix.lower() == ".mxl":
+            with archive.open_zip() as opened:
+                container = _tree(archive, opened, "META-INF/container.xml")
+                score = _tree(archive, opened, _root_file(container))
+        else:
+            score = ElementTree.fromstring(path.read_bytes())
+        notes = tuple(note for part in score.iter("part") for note in _notes(part))
     except _DAMAGED as error:
-        raise UserError(f"{path}: not a readable MusicXML score ({error}); install music21 again") from None
-    return quantise(notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(path))
+        raise UserError(f"{path}: not a readable MusicXML score ({error}); {advice}") from None
+    drums = sum(1 for _ in score.iter("unpitched"))
+    return Tune(notes, max((note.end for note in notes), default=0.0), _TICKS, drums=drums)
 
 
 def _tree(archive: Archive, opened: zipfile.ZipFile, name: str) -> ElementTree.Element:

@@ -32,6 +32,10 @@ class Pitches:
         """Identifies the range of pitches, as a vocabulary's digest does a vocabulary."""
         return f"midi-pitches-{self.lowest}-{self.highest}"
 
+    def has(self, pitch: int) -> bool:
+        """Whether a MIDI pitch is one of these."""
+        return self.lowest <= pitch <= self.highest
+
     def sounding(self, roll: Roll) -> list[list[int]]:
         """The MIDI pitches that sound at each step."""
         return [(np.flatnonzero(frame) + self.lowest).tolist() for frame in roll]
@@ -50,7 +54,7 @@ class Pitches:
     def require(self, pitches: Iterable[int], name: str) -> None:
         """Raises UserError where a MIDI pitch lies outside; messages begin with `name`."""
         for pitch in pitches:
-            if not self.lowest <= pitch <= self.highest:
+            if not self.has(pitch):
                 others = [size for size, lowest in _LOWEST.items() if lowest <= pitch < lowest + size]
                 advice = f", or set data.pitches to {others[0]}" if others else ""
                 raise UserError(

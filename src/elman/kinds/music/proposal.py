@@ -1,26 +1,47 @@
 """A recipe for music of the user's own."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from elman.data.kinds import Look
+from elman.errors import UserError
+from elman.kinds.music.corpus import midi_files
+from elman.kinds.music.looks import MIDI_FILE, SCORE
+from elman.kinds.music.pitches import Pitches
+from elman.kinds.music.reading import UNSUITED, Onsets, read_piece
 from elman.tasks.proposal.proposal import Proposal, changed
 
 USUAL = 176_000, 30
 """Steps of the music that the recipe is for, and epochs that are enough for it."""
 
 
-def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - whatever it looks like
-    """First for the keys of a piano, then for the 93 pitches of MIDI that begin lower."""
-    return [of_music(pitches) for pitches in (88, 93)]
+def proposals(found: Look, path: Path) -> list[Proposal]:
+    """For the keys of a piano, or for the 93 pitches of MIDI that begin lower, with the grid that suits MIDI files.
+
+    Of piano rolls first the one, then the other.
+    """
+    if not path.is_dir() and found.what not in (MIDI_FILE, SCORE):
+        return [of_music(pitches) for pitches in (88, 93)]
+    onsets, outside = Onsets(), {88: 0, 93: 0}
+    for file in (file for files in midi_files(path).values() for file in files):
+        with contextlib.suppress(UserError):  # said when all are read
+            tune = read_piece(file)
+            onsets.add(tune)
+            for size in outside:
+                outside[size] += not all(Pitches(size).has(note.pitch) for note in tune.notes)
+    steps = onsets.fitting or UNSUITED
+    words = f"steps of 1/{steps} of a quarter note: {onsets.share_off(steps)} are between them"
+    return [of_music(min(outside, key=lambda size: outside[size]), steps, words)]
 
 
-def of_music(pitches: int) -> Proposal:
-    """A recipe for frames of so many pitches."""
+def of_music(pitches: int, steps: int = 2, *words: str) -> Proposal:
+    """A recipe for frames of so many pitches, of which a quarter note in MIDI files has so many, and why."""
     recipe = "music/nottingham-lstm-nade.toml"
     what = "the keys of a piano" if pitches == 88 else f"{pitches} pitches, some lower than the keys of a piano"
-    return Proposal(recipe, changed(recipe, {"data.pitches": pitches}), (f"music: frames of notes, {what}",))
+    settings = changed(recipe, {"data.pitches": pitches, "data.steps_per_quarter": steps})
+    return Proposal(recipe, settings, (f"music: frames of notes, {what}", *words))
 
 
 def fitted(proposal: Proposal, facts: Mapping[str, Any]) -> Proposal:

@@ -22,6 +22,12 @@ class MusicOptions(Record, frozen=True, kw_only=True):
     steps_per_quarter: Annotated[int, Meta(ge=1, le=96)] = 2
 
 
+class MusicReading(MusicOptions, frozen=True, kw_only=True):
+    """How music is read; `skip_unreadable`: files of MIDI or MusicXML that cannot be read are left out, and named."""
+
+    skip_unreadable: bool = False
+
+
 class MusicEvaluation(Record, frozen=True, kw_only=True):
     """How many validation pieces are read side by side, in windows of how many steps; no figure depends on it."""
 
@@ -29,7 +35,7 @@ class MusicEvaluation(Record, frozen=True, kw_only=True):
     length: Positive = 70
 
 
-class MusicData(MusicOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="music"):
+class MusicData(MusicReading, Data, frozen=True, kw_only=True, tag_field="kind", tag="music"):
     """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another.
 
     `digest` is that of the data which a run was trained on. `transpose`: in every epoch each training piece is moved by
@@ -40,8 +46,8 @@ class MusicData(MusicOptions, Data, frozen=True, kw_only=True, tag_field="kind",
     command = "compose --out FILE.mid"
     looks = "elman.kinds.music.looks"
     proposal = "elman.kinds.music.proposal"
-    suffixes = (".mid", ".midi", ".npz")
-    needs = "MIDI files, or an .npz file of piano rolls"
+    suffixes = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml", ".npz", ".mat")
+    needs = "MIDI or MusicXML files, or an .npz or .mat file of piano rolls"
     task = "elman.kinds.music.task:MusicTask"
     reporting = Reporting(
         "NLL",

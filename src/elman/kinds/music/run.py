@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 
@@ -51,7 +52,7 @@ class MusicRun(SplitRun):
         roll = run.compose(steps=64, seed=1)
     """
 
-    kind, reads = "music", "pitches"
+    kind, reads, allowed = "music", "pitches", ("streams", "skip_unreadable")
     inputs: Pitches
 
     def read_inputs(self) -> Pitches:
@@ -73,6 +74,16 @@ class MusicRun(SplitRun):
     def uniform_nll(self) -> float:
         """Nats per step of a model for which every note is as likely as not."""
         return len(self.inputs) * math.log(2)
+
+    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
+        """The result of a split of the run's own data, or of other data."""
+        self._skip(options)
+        return super().evaluate(options, advance)
+
+    def _skip(self, options: EvaluationOptions) -> None:
+        """Leave out files that cannot be read from here on, where the options ask for it."""
+        if options.skip_unreadable:
+            self.options = msgspec.structs.replace(self.options, skip_unreadable=True)
 
     @torch.inference_mode()
     def result(
@@ -104,7 +115,8 @@ class MusicRun(SplitRun):
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         """The pieces of a split, one after another."""
-        options.require(self.kind)
+        options.require(self.kind, "skip_unreadable")
+        self._skip(options)
         music = self.corpus(options.data)
         return self._source(music.split(options.split), music.source)
 

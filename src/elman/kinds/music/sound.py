@@ -32,34 +32,38 @@ _AUDIBLE = 10.0
 Sound = npt.NDArray[np.float32]
 
 
-def require_short(quarters: float, tempo: float) -> None:
-    """Raises UserError where a tune of so many quarter notes is too long to be written as sound."""
-    if (minutes := quarters / tempo) > LONGEST:
+def require_short(minutes: float) -> None:
+    """Raises UserError where a tune of so many minutes is too long to be written as sound."""
+    if minutes > LONGEST:
         raise UserError(
             f"a WAV file may have {LONGEST:g} minutes, and this would be {minutes:,.0f}; give fewer --steps, or write"
             " MIDI (.mid)"
         )
 
 
-def render(tune: Tune, tempo: float) -> Sound:
-    """The sound of a tune at `tempo` quarter notes per minute, at most `PEAK` in size; the same on every call."""
-    seconds = 60 / tempo
-    sound = np.zeros(round((tune.end * seconds + _RELEASE) * RATE) + 1, np.float32)
+def render(tune: Tune, tempo: float | None = None) -> Sound:
+    """The sound of a tune, at most `PEAK` in size; the same on every call.
+
+    It has its own tempos, or one of `tempo` quarter notes per minute throughout.
+    """
+    tune = tune.at_tempo(tempo)
+    sound = np.zeros(round((tune.seconds(0, tune.end) + _RELEASE) * RATE) + 1, np.float32)
     for note in separated(tune.notes):
-        start, voice = round(note.start * seconds * RATE), _voice(note, (note.end - note.start) * seconds)
+        start, voice = round(tune.seconds(0, note.start) * RATE), _voice(note, tune.seconds(note.start, note.end))
         part = sound[start : start + len(voice)]
         part += voice[: len(part)]
     peak = np.abs(sound).max()
     return sound * np.float32(PEAK / peak) if peak else sound
 
 
-def write_wav(path: Path, tune: Tune, tempo: float) -> None:
-    """Write a tune as a WAV file (PCM, one channel, 16 bits, `RATE`).
+def write_wav(path: Path, tune: Tune, tempo: float | None = None) -> None:
+    """Write a tune as a WAV file (PCM, one channel, 16 bits, `RATE`), at its own tempos or at one.
 
     Raises UserError where the tune is too long, or the file cannot be written.
     """
-    require_short(tune.end, tempo)
-    samples = np.round(render(tune, tempo) * 32767).astype("<i2")
+    tune = tune.at_tempo(tempo)
+    require_short(tune.seconds(0, tune.end) / 60)
+    samples = np.round(render(tune) * 32767).astype("<i2")
     with replacing(path) as temporary, wave.open(str(temporary), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

@@ -88,4 +88,5 @@ class MusicTask(SplitTask):
         parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(one.frames):>11,} steps, {len(one.lengths):,} pieces" for name, one in parts]
         division = [f"divided: {self.corpus.division}"] if self.corpus.division else []
-        return [*lines, *division, f"pitches {len(self.inputs)}"]
+        left_out = [f"left out: {len(self.corpus.unreadable):,} that cannot be read"] if self.corpus.unreadable else []
+        return [*lines, *division, *left_out, f"pitches {len(self.inputs)}"]

@@ -1,9 +1,10 @@
 """A tune: notes with their times, from a MIDI file or from the frames of a model."""
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Iterable
-from typing import Self
+from typing import Self, TypeAlias
 
 from elman.drawing.piano_roll import bars
 from elman.kinds.music.pitches import Note, Pitches, Roll, quantise
@@ -11,6 +12,9 @@ from elman.kinds.music.record import MusicOptions
 
 TEMPO = 120.0
 """Quarter notes per minute where nothing else is known."""
+
+Metre: TypeAlias = tuple[int, int]
+"""Beats of a bar, and the part of a whole note that is one: (6, 8)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,13 +27,41 @@ class Tune:
         notes: in any order.
         end: the length.
         ticks: a number of ticks per quarter note in which all times are whole.
-        tempo: quarter notes per minute.
+        tempos: quarter notes per minute from some place on, in order; the first from the beginning.
+        metres: as the tempos.
+        drums: notes of drums, which are not among the notes.
+        programs: the instruments that its file names, 0 to 127.
+        repairs: what was damaged in its file and read past, and how often.
     """
 
     notes: tuple[Note, ...]
     end: float
     ticks: int
-    tempo: float = TEMPO
+    tempos: tuple[tuple[float, float], ...] = ((0.0, TEMPO),)
+    metres: tuple[tuple[float, Metre], ...] = ()
+    drums: int = 0
+    programs: tuple[int, ...] = ()
+    repairs: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def tempo(self) -> float:
+        """The first tempo."""
+        return self.tempos[0][1]
+
+    def at_tempo(self, tempo: float | None) -> Self:
+        """The tune at one tempo throughout, or at its own (None)."""
+        return self if tempo is None else dataclasses.replace(self, tempos=((0.0, tempo),))
+
+    def seconds(self, start: float, end: float) -> float:
+        """The time from one place to another, in quarter notes."""
+        total = 0.0
+        places = [at for at, _ in self.tempos]
+        for number in range(bisect.bisect_right(places, start) - 1, len(places)):
+            begun, stop = max(start, places[number]), min(end, (*places, math.inf)[number + 1])
+            if stop <= begun:
+                break
+            total += (stop - begun) * (60 / self.tempos[number][1])
+        return total
 
     @classmethod
     def of_frames(cls, roll: Roll, options: MusicOptions) -> Self:
@@ -46,7 +78,8 @@ class Tune:
     def followed_by(self, continuation: "Tune", at: float) -> "Tune":
         """The notes up to quarter note `at`, each struck as it was, and another tune from there on.
 
-        A note that sounds in the last frame before `at` and in the first one after it is one held note.
+        A note that sounds in the last frame before `at` and in the first one after it is one held note. The last tempo
+        and the last metre hold for it.
         """
         notes = [note._replace(end=min(note.end, at)) for note in self.notes]
         step = 1 / continuation.ticks
@@ -58,7 +91,9 @@ class Tune:
             else:
                 notes.append(note._replace(start=at + note.start, end=at + note.end))
         ticks = math.lcm(self.ticks, continuation.ticks)
-        return Tune(tuple(notes), at + continuation.end, ticks, self.tempo)
+        tempos = (self.tempos[0], *(one for one in self.tempos[1:] if one[0] < at))
+        metres = tuple(one for one in self.metres if one[0] < at)
+        return Tune(tuple(notes), at + continuation.end, ticks, tempos, metres)
 
 
 def _reaches(note: Note, at: float, step: float) -> bool:

@@ -44,9 +44,7 @@ def propose(
 
     Raises UserError where the data are missing, or cannot be read as any kind.
     """
-    found, path = _look(source)
-    proposals, words = _reading(found, path, settings)
-    proposal, task = opened(proposals, source, progress)
+    found, proposal, task, words = read(source, settings, progress)
 
     def speed(proposal: Proposal) -> float:
         if progress is not None:
@@ -64,6 +62,18 @@ def propose(
     if hasattr(rules, "fitted"):
         titled = rules.fitted(titled, facts)
     return timed(titled, needed_epochs(size, *rules.USUAL), minutes, speed)
+
+
+def read(
+    source: str, settings: Sequence[str] = (), progress: Progress | None = None
+) -> tuple[Look, Proposal, Task, bool]:
+    """What some data look like, the proposal that reads them, before their size counts, and the data as a task.
+
+    Last, of a text, whether it is read in words. Raises UserError as `propose` does.
+    """
+    found, path = _look(source)
+    proposals, words = _reading(found, path, settings)
+    return found, *opened(proposals, source, progress), words
 
 
 def _rules(kind: str) -> Any:
