@@ -99,6 +99,16 @@ def test_what_is_restored_is_copied():
         assert tensor.data_ptr() != given[name].data_ptr(), name
 
 
+def test_weights_and_their_averages_must_be_finite():
+    for average in (False, True):
+        update = step_of()
+        update.average = Average(update.optimiser.parameters)
+        assert update.is_finite()
+        tensors = update.average.values if average else update.optimiser.parameters
+        tensors[-1].data.view(-1)[-1] = float("inf")
+        assert not update.is_finite()
+
+
 def test_the_average_is_that_of_the_recipe():
     update = step_of()
     for averaging, newest in ((config.Immediate(), 1 / 4), (config.Polynomial(power=2), 1 / 2)):
