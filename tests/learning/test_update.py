@@ -7,6 +7,7 @@ from elman.data.batches import Batch
 from elman.learning.averaging import Average
 from elman.learning.bptt import WholeWindow
 from elman.learning.optimisers import Optimiser
+from elman.learning.progress import phases_of
 from elman.learning.update import Update
 from elman.network.state import leaves
 from elman.objective.loss import Objective
@@ -115,3 +116,9 @@ def test_the_average_is_that_of_the_recipe():
         sgd = config.SGD(lr=1.0)
         update.begin_averaging(config.Training(averaging=averaging, optimiser=sgd, epochs=1, batch_size=2))
         assert update.average.share(4) == newest
+        assert not update.average.left
+    averaging = config.NonMonotone(compensated=True)
+    phase = config.Training(averaging=averaging, optimiser=sgd, epochs=1, fine_tune=config.FineTune(lr=1.0, epochs=1))
+    for one in phases_of(phase):
+        update.begin_averaging(one)
+        assert update.average.left
