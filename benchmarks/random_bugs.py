@@ -2,8 +2,7 @@
 
 Draws places of the source at random, each an operator, comparison, constant, slice or condition, changes it in a copy
 (`planted.copy_of_source`) and runs the tests that import the module: first the file with its name, then its room's,
-then others, at most `--files` of them, until one fails. A place that nothing imports directly is tested through the
-modules that import it. What nobody noticed is printed as a difference, to be judged: a bug, or a change that no
+then others, then those of the modules that import it, at most `--files` of them, until one fails. What nobody noticed is printed as a difference, to be judged: a bug, or a change that no
 behaviour shows (a bound that is never met, a speed). Exit status 1 if something went unnoticed.
 """
 
@@ -196,20 +195,19 @@ def _all(folder: str, pattern: str) -> tuple[Path, ...]:
 
 @cache
 def tests_of(file: str, most: int) -> tuple[str, ...]:
-    """The test files of a module of src/elman, nearest first; where it has none, of the modules that import it."""
+    """The test files of a module of src/elman, then those of the modules that import it, nearest first."""
     wanted, seen = {f"elman.{file.removesuffix('.py').replace('/', '.')}"}, set[str]()
-    stem, room = Path(file).stem, file.split("/")[0]
+    stem, (room, *_), nearest = Path(file).stem, file.split("/"), list[Path]()
+    base, every = planted.ROOT / "src", _all("tests", "test_*.py")
     for _ in range(3):
-        found = [path for path in _all("tests", "test_*.py") if _imports(path) & wanted]
-        rooms = [path for path in _all("tests", "test_*.py") if room in path.parts]
-        named = [path for path in rooms if path.stem.startswith(f"test_{stem}")]
-        if found or named:
-            both = sorted({*found, *named}, key=lambda path: (path not in named, room not in path.parts, path))
-            return tuple(path.relative_to(planted.ROOT).as_posix() for path in both[:most])
+        of_room = [path for path in every if room in path.parts and path.stem.startswith(f"test_{stem}")]
+        found = {*of_room, *(path for path in every if _imports(path) & wanted)} - {*nearest}
+        nearest += sorted(found, key=lambda path: (path not in of_room, room not in path.parts, path))
         seen |= wanted
-        base = planted.ROOT / "src"
         using = [path for path in _all("src/elman", "*.py") if _imports(path) & wanted]
         wanted = {".".join(path.relative_to(base).with_suffix("").parts) for path in using} - seen
+    if nearest:
+        return tuple(path.relative_to(planted.ROOT).as_posix() for path in nearest[:most])
     return (f"tests/{room}",)
 
 
