@@ -69,6 +69,8 @@ def test_the_rate_of_a_geometric_decay():
     assert decay_rate(0.9 ** torch.arange(50, dtype=torch.float64)) == pytest.approx(0.9)
     assert decay_rate(torch.ones(10)) == pytest.approx(1.0)
     assert math.isnan(decay_rate(torch.zeros(5)))
+    fast, slow = 0.5 ** torch.arange(10, dtype=torch.float64), 0.9 ** torch.arange(1, 11, dtype=torch.float64)
+    assert decay_rate(torch.cat([fast, fast[-1] * slow])) == pytest.approx(0.9), "the last half, not the first"
 
 
 @pytest.mark.slow

@@ -161,6 +161,7 @@ def test_each_column_reads_a_stretch_of_the_stream_and_warms_up(n, streams, leng
     windows = list(EvaluationWindows(tokens, FIRST, streams=streams, length=length, warm_up=warm_up))
     inputs = torch.cat([batch.inputs for batch, _ in windows]).t()
     positions = torch.cat([where for _, where in windows]).t()
+    assert (positions[:, -1] >= 0).any(), "no step beyond the last token"
     stream = [FIRST, *tokens.tolist()]
     for row, where in zip(inputs.tolist(), positions.tolist(), strict=True):
         counted = [step for step, position in enumerate(where) if position >= 0]

@@ -195,14 +195,17 @@ def test_a_model_that_has_diverged_is_refused():
         search(diverged, [[1, 2, 3]], size=2, max_length=5)
 
 
+@pytest.mark.parametrize("end", [0, 1], ids=["plain", "ends are likely"])
 @pytest.mark.parametrize("size", [2, 3])
-def test_a_beam_is_the_plain_one(size):
+def test_a_beam_is_the_plain_one(size, end):
+    """Where ends are among the best, as many hypotheses as ever go on beside them."""
     for seed in range(4):
         torch.manual_seed(seed)
         model = pair_networks.model(symbols=5).eval()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.mul_(3)
+            model.output.choice.bias[pair_networks.EOS] += end
         (found,) = search(model, [[1, 2, 3]], size=size, nbest=size, max_length=5, length_penalty=0.0)
         wanted = plain_beam(model, [1, 2, 3], size, 5)[:size]
         assert [tuple(one.symbols) for one in found] == [prefix for prefix, _ in wanted]

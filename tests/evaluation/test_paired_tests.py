@@ -45,17 +45,18 @@ def test_no_pair_that_both_judge_has_no_accuracy():
 
 
 def test_items_are_compared_by_the_paired_t_test_of_their_means():
+    """Each item is one observation, however many there are."""
     draw = np.random.default_rng(0)
-    a, b = -draw.exponential(5.0, 24), -draw.exponential(4.0, 24)
-    items, conditions = [str(n // 2) for n in range(24)], ["near", "far"] * 12
+    a, b = -draw.exponential(5.0, 240), -draw.exponential(4.0, 240)
+    items, conditions = [str(n // 2) for n in range(240)], ["near", "far"] * 120
     near, far, every = compare_items(a, b, items, conditions)
     bits = -np.stack([a, b]) / math.log(2)
-    for row, (x, y) in ((near, bits[:, ::2]), (far, bits[:, 1::2]), (every, bits.reshape(2, 12, 2).mean(2))):
+    for row, (x, y) in ((near, bits[:, ::2]), (far, bits[:, 1::2]), (every, bits.reshape(2, 120, 2).mean(2))):
         expected = stats.ttest_rel(x, y)
-        assert (row.a, row.b, row.items) == (pytest.approx(x.mean()), pytest.approx(y.mean()), 12)
+        assert (row.a, row.b, row.items) == (pytest.approx(x.mean()), pytest.approx(y.mean()), 120)
         assert row.p_value == pytest.approx(expected.pvalue)
         assert (row.low, row.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
-    assert every.sentences == 24
+    assert every.sentences == 240
     assert [near.p_holm, far.p_holm] == pytest.approx(holm([near.p_value, far.p_value]))
 
 

@@ -53,6 +53,20 @@ def test_a_document_goes_on_from_a_state(model):
     assert not np.allclose(carried, anew)
 
 
+def test_what_is_read_may_differ_from_what_is_predicted(model):
+    """The last symbol of a sentence, too, is read as an input where the next begins."""
+    read = [np.where(sentence == 3, 5, sentence) for sentence in SENTENCES]
+    assert any(one[-1] == 3 for one in SENTENCES[:-1])
+    inputs, targets = np.concatenate([[0], *read])[:-1], np.concatenate(SENTENCES)
+    with torch.inference_mode():
+        columns = (torch.from_numpy(part).unsqueeze(1) for part in (inputs, targets))
+        expected = model.log_prob(*columns, model.begin(1))[0][:, 0]
+    scores = score_document(model, SENTENCES, 0, inputs=read)
+    np.testing.assert_allclose(np.concatenate(list(scores)), expected, rtol=1e-5)
+    predicted = [one.log_prob for one in predict_document(model, SENTENCES, 0, inputs=read)]
+    np.testing.assert_allclose(np.concatenate(predicted), expected, rtol=1e-5)
+
+
 def test_scoring_is_lazy_and_takes_any_iterable(model):
     """Sentences may come from a file without end."""
 

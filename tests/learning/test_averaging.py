@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from elman import config
-from elman.learning.averaging import Average, exponential, non_monotone, polynomial, share_of
+from elman.learning.averaging import Average, equal, exponential, non_monotone, polynomial, share_of
 from reference import averaging as reference
 from support import networks
 
@@ -30,6 +30,41 @@ def test_average_is_the_mean_of_the_iterates(steps):
     parameters = list(networks.model().parameters())
     average = Average(parameters)
     iterates = wander(parameters, average, steps)
+    for value, *visited in zip(average.values, *iterates, strict=True):
+        torch.testing.assert_close(value, torch.stack(visited).mean(0))
+
+
+@pytest.mark.parametrize("compensated", [False, True])
+@pytest.mark.parametrize("share", [equal, polynomial(3), exponential(0.99999)])
+def test_a_long_average_follows_where_what_is_rounded_away_is_kept(share, compensated):
+    """From step 400,000 on, the weights are elsewhere: each step moves the average by less than half of its spacing."""
+    begun, steps = 400_000, 3000
+    weights = [nn.Parameter(torch.full((2, 3), 0.7)), nn.Parameter(torch.full((2,), -0.3))]
+    average = Average(weights, share, compensated=compensated)
+    average.update()
+    average.count = begun
+    exact = [value.double() for value in average.values]
+    for parameter, move in zip(weights, (3e-3, -1e-3), strict=True):
+        parameter.data.add_(move)
+    for step in range(1, steps + 1):
+        average.update()
+        for value, parameter in zip(exact, weights, strict=True):
+            value.lerp_(parameter.detach().double(), share(begun + step))
+        if step == 1000 and compensated:  # as a resumed run does
+            again = Average(weights, share, compensated=True)
+            again.restore({name: tensor.clone() for name, tensor in average.tensors().items()}, average.count)
+            average = again
+    errors = [
+        ((value.double() - wanted) / wanted).abs().max().item()
+        for value, wanted in zip(average.values, exact, strict=True)
+    ]
+    assert max(errors) < 6e-8 if compensated else max(errors) > 5e-6
+
+
+def test_a_compensated_average_is_the_mean():
+    parameters = list(networks.model().parameters())
+    average = Average(parameters, compensated=True)
+    iterates = wander(parameters, average, 7)
     for value, *visited in zip(average.values, *iterates, strict=True):
         torch.testing.assert_close(value, torch.stack(visited).mean(0))
 

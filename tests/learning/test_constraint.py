@@ -37,6 +37,7 @@ KINDS = {
     "orthogonal": {"kind": "orthogonal"},
     "spectral-norm": {"kind": "spectral-norm", "bound": 0.9},
 }
+SPECTRAL = config.Spectral(delta=0.9)
 BOUNDS = {"subspace": 0.8, "truncated": 2.0, "svd": 0.8, "orthogonal": 1.0, "spectral-norm": 0.95}
 
 
@@ -74,6 +75,27 @@ def test_only_the_candidate_changes(name):
             assert torch.equal(new, was) is not changed, (key, index)
             if changed:
                 assert sigma_1(new) == pytest.approx(1.1 if "weight_hh" in key else 2.0, rel=1e-4)
+
+
+def test_counts_are_means_of_each_block_since_they_were_asked_for():
+    class Counting:
+        def __init__(self, *counts):
+            self.left = iter(counts)
+
+        def project_(self, block):
+            self.computed = next(self.left)
+
+        def counts(self):
+            return {"s": self.computed, "s_other": 2 * self.computed}
+
+    constrained = ConstrainedCore(build_core(config.Stack(sizes=(6, 5), cell=config.GRU()), 4, locked=True), SPECTRAL)
+    constrained.projectors = [Counting(3, 5, 4), Counting(1, 2, 7)]
+    assert constrained.mean_counts() == {}
+    constrained.project()
+    constrained.project()
+    assert constrained.mean_counts() == {"s": [4.0, 1.5], "s_other": [8.0, 3.0]}
+    constrained.project()
+    assert constrained.mean_counts() == {"s": [4.0, 7.0], "s_other": [8.0, 14.0]}
 
 
 @pytest.mark.parametrize("name", ["gru-before", "gru-after", "elman-tanh", "elman-sigmoid"])

@@ -68,12 +68,15 @@ def test_optimisers_are_their_rules(rule):
 
 
 def test_decoupled_decay_takes_the_weights_not_the_gradient():
-    """Loshchilov & Hutter 2019: without a gradient the weights shrink by lr * decay."""
+    """Loshchilov & Hutter 2019: without a gradient the weights shrink by lr * decay, at the rate of the step."""
     w = nn.Parameter(torch.ones(3, dtype=torch.float64))
     optimiser = Optimiser(config.Adam(lr=0.1, decoupled=True), [w], weight_decay=0.5)
     w.grad = torch.zeros_like(w)
     optimiser.step()
     torch.testing.assert_close(w.detach(), torch.full((3,), 0.95).double())
+    optimiser.lr = 0.02
+    optimiser.step()
+    torch.testing.assert_close(w.detach(), torch.full((3,), 0.95 * 0.99).double())
 
 
 @pytest.mark.parametrize("limit", [None, 0.25, 1e6])

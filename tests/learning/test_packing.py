@@ -50,6 +50,11 @@ def test_sixteen_bits():
     assert torch.equal(whole["clusters"], TENSORS["clusters"])
 
 
+def test_small_integers_without_scales_are_left_as_they_are():
+    given = {"small": torch.tensor([[1, -2]], dtype=torch.int8)}
+    assert torch.equal(packing.unpack(given)["small"], given["small"])
+
+
 @pytest.mark.parametrize("form", ["int8", "half"])
 def test_a_file_is_opened_as_float32(tmp_path, form):
     path = tmp_path / "model.safetensors"

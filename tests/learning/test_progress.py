@@ -1,9 +1,13 @@
 """The effect of a validation on the position of training: the best, patience, averaging, phases."""
 
+import itertools
+
+import numpy as np
 import pytest
 
 from elman import config
-from elman.learning.progress import Progress, record_validation
+from elman.data.windows import TrainingWindows
+from elman.learning.progress import Course, Progress, record_validation
 
 
 def phase(**options):
@@ -39,6 +43,17 @@ def test_averaging_begins_by_the_non_monotone_rule():
     assert not validated([3.0, 2.0, 2.5], averaging=averaging)[1].averaging
     assert not validated([3.0, 2.0, 2.5, 2.9], averaging=averaging)[1].averaging
     assert validated([3.0, 2.0, 2.5, 2.9, 2.1], averaging=averaging)[1].averaging
+
+
+def test_every_epoch_of_every_phase_has_windows_of_its_own():
+    window = config.Window(length=5, random=True)
+    course = Course(lambda most: TrainingWindows(np.arange(400), 2, 5, random=True, max_extra=most), window)
+    epochs = [Progress(phase=phase, epoch=epoch, window=1) for phase in (0, 1) for epoch in (0, 1)]
+    spans = [[*course.spans(progress)] for progress in epochs]
+    assert all(one != other for one, other in itertools.combinations(spans, 2))
+    for place in (0, 2):  # within a phase the next epoch follows
+        expected = spans[place][1:] + spans[place + 1]
+        assert [*itertools.islice(course.ahead(epochs[place]), len(expected))] == expected
 
 
 def test_a_next_phase_begins_with_no_history_but_keeps_the_best():

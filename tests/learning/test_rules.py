@@ -260,6 +260,16 @@ def test_without_a_teacher_the_model_reads_what_it_said():
     assert 0 < (half == batch.inputs).float().mean() < 1
 
 
+def test_a_coin_is_thrown_for_each_column_and_step():
+    model, truth = model_of(stack("gru-after")), torch.ones(30, ROWS, dtype=torch.long)
+    with torch.no_grad():
+        model.output.choice.weight.zero_()
+        model.output.choice.bias.zero_()[0] = 200.0  # it always says 0, which is never true
+    kept = listen_to_itself(model, Batch(truth, truth), model.begin(ROWS), 0.7).inputs[1:].double()
+    assert ((kept.mean(0) > 0.4) & (kept.mean(0) < 0.95)).all()
+    assert 0 < kept.std(1).count_nonzero() < len(kept), "the columns of a step agree by chance only"
+
+
 @pytest.mark.parametrize("kind", ["symbols", "notes"])
 def test_outputs_that_are_not_finite_are_left_to_the_loss(kind):
     if kind == "symbols":

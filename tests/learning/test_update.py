@@ -7,6 +7,7 @@ from elman.data.batches import Batch
 from elman.learning.averaging import Average
 from elman.learning.bptt import WholeWindow
 from elman.learning.optimisers import Optimiser
+from elman.learning.progress import phases_of
 from elman.learning.update import Update
 from elman.network.state import leaves
 from elman.objective.loss import Objective
@@ -99,9 +100,25 @@ def test_what_is_restored_is_copied():
         assert tensor.data_ptr() != given[name].data_ptr(), name
 
 
+def test_weights_and_their_averages_must_be_finite():
+    for average in (False, True):
+        update = step_of()
+        update.average = Average(update.optimiser.parameters)
+        assert update.is_finite()
+        tensors = update.average.values if average else update.optimiser.parameters
+        tensors[-1].data.view(-1)[-1] = float("inf")
+        assert not update.is_finite()
+
+
 def test_the_average_is_that_of_the_recipe():
     update = step_of()
     for averaging, newest in ((config.Immediate(), 1 / 4), (config.Polynomial(power=2), 1 / 2)):
         sgd = config.SGD(lr=1.0)
         update.begin_averaging(config.Training(averaging=averaging, optimiser=sgd, epochs=1, batch_size=2))
         assert update.average.share(4) == newest
+        assert not update.average.left
+    averaging = config.NonMonotone(compensated=True)
+    phase = config.Training(averaging=averaging, optimiser=sgd, epochs=1, fine_tune=config.FineTune(lr=1.0, epochs=1))
+    for one in phases_of(phase):
+        update.begin_averaging(one)
+        assert update.average.left

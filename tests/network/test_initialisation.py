@@ -95,13 +95,18 @@ def test_forget_bias_is_the_sum_of_the_biases_of_one_gate(biases):
         (config.Mogrifier(), (1,), 2.0),
         (config.Highway(depth=3), (1, 3, 5), -2.0),
         (config.Highway(depth=2, coupled=False), (2, 5), 2.0),
+        (config.SRU(), (1,), 2.0),
+        (config.QRNN(), (1,), 2.0),
+        (config.MinGRU(), (0,), -2.0),
+        (config.MinLSTM(), (0,), 2.0),
+        (config.MinimalGated(), (0,), -2.0),
     ],
 )
 def test_forget_bias_is_of_the_gate_that_keeps_the_old_state(cell, blocks, value, biases):
     """Shut transform gates keep, which is Zilly's bias of -2."""
     core = config.Stack(sizes=(SIZE,), cell=cell, biases=biases)
     (layer,) = model(core=core, forget_bias=2.0, bias=config.Zeros()).core.layers
-    total = torch.zeros(len(layer.weight_hh))
+    total = torch.zeros(len(layer.weight_ih if getattr(layer, "weight_hh", None) is None else layer.weight_hh))
     for bias in (layer.bias_ih, layer.bias_hh):
         if bias is not None:
             total[: len(bias)] += bias

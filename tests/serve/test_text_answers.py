@@ -107,6 +107,16 @@ def test_what_may_follow_and_what_is_drawn(run, served, tab, settings):
         assert ordered.sum() >= 0.5 > ordered[:-1].sum()
 
 
+def test_what_is_left_is_the_probability_of_all_others(served, tab):
+    """Of the model, whatever may be drawn."""
+    few = ask(served, tab, "next", questions.Next(text=TEXT, count=3, temperature=0.5, top_k=2))
+    assert len(few.words) == 3
+    assert few.left == pytest.approx(1 - sum(word.probability for word in few.words))
+    assert few.left > 0.05
+    every = ask(served, tab, "next", questions.Next(text=TEXT, count=200))
+    assert every.left == pytest.approx(0, abs=1e-6)
+
+
 def test_what_was_expected_at_a_place(run, served, tab):
     found = ask(served, tab, "next", questions.Next(text=TEXT, position=4))
     assert found.actual.token == "not"
@@ -298,6 +308,7 @@ def test_bytes_are_shown_as_the_characters_that_they_make_up(tmp_path):
     assert [mark.tokens for mark in found.marks] == [3, 1, 1, 1, 1]
     assert [mark.at for mark in found.marks] == [0, 3, 4, 5, 6]
     assert sum(mark.bits for mark in found.marks) == pytest.approx(found.bits)
+    assert found.perplexity == pytest.approx(2 ** (found.bits / 7)), "by byte, as it is read"
 
 
 def test_a_model_that_reads_spelling_distinguishes_unknown_words(tmp_path):

@@ -262,6 +262,11 @@ def test_a_best_point_at_the_border_is_followed_outwards():
         (pytest.approx(1.5e-4), decays[-1]),
         (rates[-1], pytest.approx(7.5e-3)),
     ]
+    lowest = Rule(kind="rms", lr=rates[0], decay=decays[0])
+    assert [(rule.lr, rule.decay) for rule in beyond(lowest, rates, decays)] == [
+        (pytest.approx(2e-5), decays[0]),
+        (rates[0], pytest.approx(1e-3 / 1.5)),
+    ]
     outside = Rule(kind="sgd", lr=2.0, decay=0.0)
     assert [rule.lr for rule in beyond(outside, *RATES["sgd"])] == [3.0]
 

@@ -35,7 +35,7 @@ LEARNERS = {
     "nt-asgd": NT_ASGD,
     "rmsprop": {
         "optimiser": {"kind": "rmsprop", "lr": 0.01},
-        "averaging": {"kind": "exponential", "decay": 0.9},
+        "averaging": {"kind": "exponential", "decay": 0.9, "compensated": True},
         "schedule": {"kind": "plateau", "factor": 2.0},
     },
     "momentum": {"optimiser": {"kind": "sgd", "lr": 1.0, "momentum": 0.9}, "slices": 2, "clip_by": "tensor"},

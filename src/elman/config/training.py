@@ -129,23 +129,29 @@ class Cosine(Tagged, frozen=True, tag="cosine"):
     floor: Rate = 0.0
 
 
-class NonMonotone(Tagged, frozen=True, tag="non-monotone"):
+class Averaging(Tagged, frozen=True):
+    """An average of the weights after each step; `compensated`: what rounding leaves out is added at the next step."""
+
+    compensated: bool | None = None
+
+
+class NonMonotone(Averaging, frozen=True, tag="non-monotone"):
     """NT-ASGD: averaging begins when validation is worse than the best of those more than `interval` checks old."""
 
     interval: Positive = 5
 
 
-class Immediate(Tagged, frozen=True, tag="immediate"):
+class Immediate(Averaging, frozen=True, tag="immediate"):
     """Averaging from the first step."""
 
 
-class Exponential(Tagged, frozen=True, tag="exponential"):
+class Exponential(Averaging, frozen=True, tag="exponential"):
     """An exponential moving average of the weights from the first step."""
 
     decay: Rate = 0.999
 
 
-class Polynomial(Tagged, frozen=True, tag="polynomial"):
+class Polynomial(Averaging, frozen=True, tag="polynomial"):
     """An average of the weights from the first step in which step t counts about as t to the `power`."""
 
     power: NonNegative = 3.0

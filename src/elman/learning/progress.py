@@ -35,7 +35,7 @@ def phases_of(training: config.Training) -> list[config.Training]:
         training,
         optimiser=config.SGD(lr=fine.lr),
         schedule=config.Constant(),
-        averaging=config.Immediate(),
+        averaging=config.Immediate(compensated=None if training.averaging is None else training.averaging.compensated),
         epochs=fine.epochs,
         window=window,
         patience=None,

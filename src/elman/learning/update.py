@@ -129,7 +129,8 @@ class Update:
 
     def begin_averaging(self, phase: config.Training) -> None:
         """Average the weights from the next step on, as the recipe asks."""
-        self.average = Average(self.optimiser.parameters, share_of(phase.averaging))
+        compensated = phase.averaging is not None and bool(phase.averaging.compensated)
+        self.average = Average(self.optimiser.parameters, share_of(phase.averaging), compensated=compensated)
 
     def averaged(self) -> AbstractContextManager[None]:
         """Within the block the weights hold their average, where there is one."""

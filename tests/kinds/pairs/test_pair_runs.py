@@ -1,5 +1,6 @@
 """An experiment on pairs from files to targets: training, resuming, evaluating, searching, and what is refused."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -14,8 +15,9 @@ from elman.cli import main
 from elman.config.inference import Beam
 from elman.data import by_length as batches
 from elman.data.batches import Source
+from elman.decoding.beam import Hypothesis
 from elman.errors import UserError
-from elman.kinds.pairs.evaluation import evaluate_pairs, target_accuracy, target_log_probs
+from elman.kinds.pairs.evaluation import copied_words, evaluate_pairs, target_accuracy, target_log_probs
 from elman.kinds.pairs.run import PairRun
 from elman.kinds.pairs.task import PairTask
 from elman.learning.trainer import StopReason
@@ -227,6 +229,21 @@ def test_an_unknown_word_may_be_copied(trained):
     looked = [["a", "zz", "b"][place] for place in copied[0].attention.argmax(1)]
     assert copied[0].words == looked[:2]
     assert "<unk>" not in run.translate(["a zz b"], Beam(max_length=2))[0][0].words
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_copied_word_is_the_one_in_the_order_of_the_text(trained, backwards):
+    symbols = PairRun(trained).inputs
+    symbols = dataclasses.replace(symbols, options=msgspec.structs.replace(symbols.options, reverse_source=backwards))
+    unk, known = symbols.target.unk, symbols.target.unk - 1
+    looks = np.array([[0.7, 0.2, 0.1], [1, 0, 0], [0.1, 0.6, 0.3], [0, 0, 1]], dtype=np.float32)
+    found = Hypothesis([unk, known, unk], -1.0, -1.0, looks)
+    expected = ["x", "y", "z"][::-1] if backwards else ["x", "y", "z"]
+    assert copied_words(found, ["x", "y", "z"], symbols) == [
+        expected[0],
+        symbols.target.words[known],
+        expected[1],
+    ]
 
 
 @pytest.mark.slow

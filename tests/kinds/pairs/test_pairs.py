@@ -96,6 +96,17 @@ def test_a_batch_by_tokens_keeps_within_them(corpus):
         assert len(batch) == 1 or gathered.source.symbols.numel() + gathered.targets.numel() <= 60
 
 
+def test_batches_by_tokens_are_as_large_as_they_may_be_and_of_neighbours():
+    """In the order of their targets in steps of four, then of their sources; the next pair would have been too much."""
+    lengths = np.random.default_rng(0).integers(1, 30, size=(2, 300))
+    found = by_length(lengths, tokens_per_batch=200)
+    order = [*itertools.chain(*found)]
+    assert order == sorted(range(300), key=lambda pair: (lengths[1, pair] // 4, lengths[0, pair], pair))
+    for batch, after in itertools.pairwise(found):
+        for pairs, fits in ((batch, True), ([*batch, after[0]], False)):
+            assert (len(pairs) * lengths[:, pairs].max(1).sum() <= 200) is np.bool_(fits)
+
+
 @pytest.mark.parametrize("rule", ["hash", "last"])
 def test_held_out_sources_are_not_in_training(rule):
     pairs = [RawPair(f"source {index % 20}", f"target {index}") for index in range(100)]

@@ -227,6 +227,7 @@ def test_orthogonal_is_the_polar_factor(shape, far):
     projector = ToOrthogonal(1.5)
     projector.project_(matrix)
     torch.testing.assert_close(matrix, 1.5 * u @ vh, atol=2e-5, rtol=0)
+    assert projector.counts() == {"s": min(shape) if far else 0}
 
 
 def test_spectral_norm_follows_small_steps():

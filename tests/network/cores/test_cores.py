@@ -136,6 +136,15 @@ def test_jordan_drops_the_same_units_at_every_step():
     assert torch.equal(dropped, dropped[:1].expand_as(dropped))
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.6])
+def test_what_jordans_network_hears_is_said_with_its_dropout(decay):
+    model = jordan_model(output_dropout=0.5, decay=decay).train()
+    trace, (context,) = model.trace(torch.randint(6, (3, 2)), model.begin(2))
+    assert not torch.equal(trace.top, trace.raw[-1])
+    said = (trace.top @ model.output.choice.weight.T + model.output.choice.bias).softmax(-1)
+    torch.testing.assert_close(context, decay**2 * said[0] + decay * said[1] + said[2])
+
+
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_a_reservoir_is_jaegers(leak):
     core = ReservoirCore(config.Reservoir(size=20, leak=leak, bias_scale=0.5), Surroundings(3)).double().draw()

@@ -93,6 +93,17 @@ def test_the_temperature_multiplies_the_variance_of_each_component():
     assert (drawn.mean(0) - means[0, 1]).abs().max() < 5 * drawn.std(0).max() / math.sqrt(len(drawn))
 
 
+@pytest.mark.parametrize(("name", "temperature"), [("unit", 0.25), ("learned", 0.25), ("learned", 2.0)])
+def test_the_temperature_multiplies_the_variance(name, temperature):
+    choice, context = build(name), torch.randn(1, WIDTH).double()
+    with torch.no_grad():
+        once, many = (
+            choice.sample(context, at, torch.Generator().manual_seed(1)) - choice.mean(context)
+            for at in (1.0, temperature)
+        )
+    torch.testing.assert_close(many, once * math.sqrt(temperature))
+
+
 def test_a_mixture_at_temperature_zero_returns_the_mean_of_its_heaviest_component():
     choice, context = build("mixture"), torch.randn(6, WIDTH).double()
     log_weight, means, _ = choice.components(context)

@@ -42,6 +42,7 @@ def test_the_order_of_rescoring(capsys, run, nbest, tmp_path):
 
 def test_carried_states_follow_what_was_chosen(capsys, run, nbest, tmp_path):
     """As the chosen texts in one document, where nothing but the given scores choose."""
+    nbest.write_text(nbest.read_text().replace("b\t-1\t", "b\t1\t"))  # the longest, which the model scores least
     rows = table(output(capsys, "rescore", run, nbest, "--carry", "--all", "--weight", "0"))
     best = [row for row in rows if row["rank"] == "1"]
     document = tmp_path / "document.txt"

@@ -126,6 +126,16 @@ def test_gates_of_frequent_words_are_mapped_word_by_word():
             assert ours[OURS.ids[word]].equal(old if there is None else theirs[min(there, 4)]), word
 
 
+def test_the_gate_of_all_other_words_is_no_gate_of_a_word():
+    """The other run has a gate for each of its words: none of them is that of our rare ones."""
+    model, before, _ = started(
+        config.Mixtape(components=4, frequent=4, gate_size=2), theirs=Vocabulary(THEIRS.words[:4], THEIRS.counts[:4])
+    )
+    for name in ("gate_word", "gate_bias"):
+        ours = getattr(model.output.choice, name)
+        assert ours.view(5, -1)[4].equal(before[f"output.choice.{name}"].view(5, -1)[4])
+
+
 def test_a_reservoir_that_is_not_learnt_is_that_of_the_other_run():
     torch.manual_seed(0)
     model, _, other = started(config.Flat(), core=config.Reservoir(size=6), theirs=OURS)
