@@ -1,7 +1,6 @@
 """Sampling from a language model, one symbol at a time, in constant memory: a text that it reads and continues."""
 
 import dataclasses
-import re
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -9,6 +8,7 @@ from torch import Generator, Tensor
 
 from elman.config.inference import Sampling
 from elman.config.text import TextOptions
+from elman.data.text.patterns import sentence_end
 from elman.data.text.tokeniser import Detokeniser
 from elman.data.text.vocabulary import EOS
 from elman.errors import Diverged
@@ -84,7 +84,6 @@ def generate(
         log_probs, state = model.step(symbol, state)
 
 
-_END = re.compile(r"""[.!?…]+["'”’)\]»]*\s|[。！？]+[」』”’）)]*[^。！？」』”’）)]""")  # noqa: RUF001
 _LONGEST = 64
 """Characters that are looked back on; more marks in a row are no sentence."""
 
@@ -93,8 +92,7 @@ class SentenceLimit:
     """The first sentences of a text, so many of them.
 
     A sentence ends at `<eos>` where the run has it: then it is a line or a paragraph. Elsewhere it ends with a final
-    mark, and the quotation marks and brackets behind it, before white space; in scripts that do without spaces, before
-    anything else. A text that begins within a sentence ends that one first.
+    mark (`elman.data.text.patterns.sentence_end`). A text that begins within a sentence ends that one first.
     """
 
     def __init__(self, number: int, options: TextOptions) -> None:
@@ -112,9 +110,9 @@ class SentenceLimit:
             self._left -= word == EOS
             return True
         self._tail = (self._tail + self._undo.add(word))[-_LONGEST:]
-        while self._left and (found := _END.search(self._tail)):
+        while self._left and (end := sentence_end(self._tail)) is not None:
             self._left -= 1
-            self._tail = self._tail[found.end() - 1 :]
+            self._tail = self._tail[end:]
         return not self.reached
 
 
