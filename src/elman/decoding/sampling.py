@@ -70,18 +70,33 @@ def read(model: LanguageModel, symbols: Sequence[int], state: State) -> tuple[Te
 
 @torch.inference_mode()
 def generate(
-    model: LanguageModel, prompt: Sequence[int], state: State, sampling: Sampling, generator: Generator | None = None
+    model: LanguageModel,
+    prompt: Sequence[int],
+    state: State,
+    sampling: Sampling,
+    generator: Generator | None = None,
+    first: Sequence[int] = (),
 ) -> Iterator[tuple[int, State]]:
     """An endless stream of symbols, each with the state before it was read; memory does not grow.
 
     The model is in evaluation mode, `state` that of one sequence before the prompt, which has at least one symbol
-    (`<eos>` where a text begins), and the generator on the model's device.
+    (`<eos>` where a text begins), and the generator on the model's device. `first`: the symbols that may come first, if
+    not all.
     """
     log_probs, state = read(model, prompt, state)
+    if first:
+        log_probs = among(log_probs, first)
     while True:
         symbol = draw(log_probs, sampling, generator)
         yield int(symbol.item()), state
         log_probs, state = model.step(symbol, state)
+
+
+def among(log_probs: Tensor, symbols: Sequence[int]) -> Tensor:
+    """The log-probabilities [B, V] given that one of some symbols comes."""
+    others = torch.ones(log_probs.shape[-1], dtype=torch.bool, device=log_probs.device)
+    others[list(symbols)] = False
+    return log_probs.masked_fill(others, -torch.inf).log_softmax(-1)
 
 
 _LONGEST = 64
@@ -128,6 +143,7 @@ class Continuation:
         sampling: how tokens are drawn.
         words: the tokens of the symbols.
         options: how the text was tokenised.
+        first: the symbols that may come next, if not all.
         is_complete: whether the last drawing reached the end of its sentences, if it was limited by them.
     """
 
@@ -138,6 +154,7 @@ class Continuation:
     sampling: Sampling
     words: Sequence[str]
     options: TextOptions
+    first: tuple[int, ...] = ()
     is_complete: bool = True
 
     def draw(self, tokens: int, sentences: int | None = None) -> Iterator[str]:
@@ -146,7 +163,7 @@ class Continuation:
         A token that was drawn to see that a sentence has ended is given back: it is the next one to be drawn.
         """
         limit = None if sentences is None else SentenceLimit(sentences, self.options)
-        stream = generate(self.model, self.unread, self.state, self.sampling, self.generator)
+        stream = generate(self.model, self.unread, self.state, self.sampling, self.generator, self.first)
         for _ in range(tokens):
             if limit is not None and limit.reached:
                 break
@@ -155,6 +172,6 @@ class Continuation:
             if limit is not None and draws is not None and not limit.admits(self.words[symbol]):
                 self.generator.set_state(draws)
                 break
-            self.unread, self.state = [symbol], state
+            self.unread, self.state, self.first = [symbol], state, ()
             yield self.words[symbol]
         self.is_complete = limit is None or limit.reached
