@@ -246,9 +246,7 @@ class TextRun(Run):
         """
         if self.options.tokenisation in ("characters", "bytes") or not prompt.endswith(" ") or not prompt.strip():
             return prompt, ()
-        from elman.evaluation.word_ends import spaces_of
-
-        return prompt[:-1], spaces_of(self.vocabulary.words, self.options)
+        return prompt[:-1], self.spaces
 
     def next_words(self, prompt: str, k: int = 10) -> list[tuple[str, float]]:
         """The k most probable words to follow `prompt`, with their probabilities."""
