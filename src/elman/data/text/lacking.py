@@ -41,8 +41,8 @@ def require_known(tokens: Iterable[str], vocabulary: Vocabulary, options: TextOp
 
 
 def _other_forms(text: str) -> Iterator[str]:
-    forms = ("NFC", "NFD") if not text.isascii() else ()
-    return (other for form in forms if (other := unicodedata.normalize(form, text)) != text)
+    forms = () if text.isascii() else (unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text))
+    return (form for form in forms if form != text)
 
 
 EXAMPLES = 3
