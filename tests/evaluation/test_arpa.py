@@ -265,3 +265,49 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         write_arpa(model, file)
     assert file.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["m.arpa"]
+
+
+BLANKS = r"""
+\data\
+ngram 1=6
+ngram 2=4
+
+\1-grams:
+-1.0	<unk>
+-99	<s>	-0.3
+-0.8	</s>
+-0.9	10{0}000	-0.2
+-0.6	francs	-0.1
+-0.9	pour	-0.1
+
+\2-grams:
+-0.3	<s> 10{0}000
+-0.1	10{0}000 francs
+-0.2	francs </s>
+-0.5	pour 10{0}000
+
+\end\
+"""
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u3000", "\u2028", "\u0085", "\u2009", "\x1c", "\v", "\f"])
+def test_only_spaces_and_tabs_separate_fields(write, blank):
+    """The sums are those of KenLM's query; vertical tabs and form feeds are its blanks in texts, not in models."""
+    model = read_arpa(write(BLANKS.format(blank)))
+    word = f"10{blank}000"
+    for line, wanted in ((f"{word} francs", [-0.3, -0.1, -0.2]), (f"pour {word} francs", [-1.2, -0.5, -0.1, -0.2])):
+        words = line.split(" ")
+        if blank not in "\v\f\x1c":
+            assert model.split(line) == words
+        found = model.score(model.encode([*words, "<eos>"]))[0] / LN10
+        assert found.tolist() == pytest.approx(wanted)
+
+
+def test_the_longest_section_may_be_missing_where_nothing_is_announced(write, capsys):
+    text = changed("ngram 3=2", "ngram 3=0").replace("\\3-grams:\n-0.15\t<s> a b\n-0.05\ta b </s>\n", "")
+    model = read_arpa(write(text))
+    assert model.table.order == 2
+    assert log10s(model, "a b <eos>") == pytest.approx([-0.4, -0.3, -0.2])
+    assert "the order is 2" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"expected \\3-grams:"):
+        read_arpa(write(text.replace("ngram 3=0", "ngram 3=1")))

@@ -38,6 +38,7 @@ TEXTS = [
     "\n\n to be\r\nor not \n",
     "吾輩は猫である。 名前は\nまだ無い",
     "一番｜獰悪《ど《う》あく》な種族［＃「種［＃ふ］族」に傍点］\nor\n\n \t\x1c\n",
+    "नदी बिल्ली को पढ़ती है। می‌خواهم؟ 👩‍👩‍👧🇯🇵🇫🇷 1️⃣ co\u00adop (\u0301 ..\u0308 각",
     "two  spaces,\ttabs and\n a line\n\nwith <unk> <0xE3> 😀▁",
     "",
 ]

@@ -9,6 +9,7 @@ import torch
 import elman
 from elman.config.inference import RULES, Rule, Sampling
 from elman.data.minimal_pairs import Pair
+from elman.data.text.subwords import piece_bytes
 from elman.decoding.sampling import read
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream
@@ -17,7 +18,7 @@ from elman.serve.limits import Limits, Refused
 from elman.serve.tabs import Tabs
 from elman.serve.text_views import compare
 from elman.tasks.text.minimal_pairs import judge
-from support.served import answer, drawn, service, text_folder, text_recipe
+from support.served import answer, drawn, service, subword_folder, text_folder, text_recipe
 
 TEXT = "To be, or not to be? The king"
 
@@ -333,3 +334,33 @@ def test_questions_that_are_too_long_are_refused(folder):
         with pytest.raises(Refused) as refused:
             served.ask(name, question, tab)
         assert refused.value.status == 413
+
+
+def drawn_ids(served, tab, question):
+    return [one.id for one in drawn(served.ask("generate", question, tab)) if isinstance(one, answers.Drawn)]
+
+
+def test_the_last_blank_in_subwords_begins_the_next_word(tmp_path, tab):
+    pytest.importorskip("sentencepiece", reason="subwords need elman[subwords]")
+    recipe = text_recipe(tokenisation="subwords", lowercase=False, eos="none", subwords={"size": 600})
+    folder = subword_folder(tmp_path / "doc", recipe)
+    run, served = elman.load(folder), service(folder)
+    spaces, size = list(run.spaces), len(run.vocabulary)
+    with torch.inference_mode():
+        log_probs, _ = read(run.model, [run.first, *run.read("to be or")[1]], run.begin())
+    probs = log_probs[0].double().exp()
+    wanted = torch.zeros(size, dtype=torch.float64)
+    wanted[spaces] = probs[spaces] / probs[spaces].sum()
+    found = ask(served, tab, "next", questions.Next(text="to be or ", count=size))
+    assert {one.id: one.probability for one in found.words} == pytest.approx(dict(enumerate(wanted.tolist())))
+    by_word = dict(zip(run.vocabulary.words, wanted.tolist(), strict=True))
+    assert dict(run.next_words("to be or ", size)) == pytest.approx(by_word)
+    question = questions.Generate(text="to be or ", seed=3, drawn=6)
+    events = [one for one in drawn(served.ask("generate", question, tab)) if isinstance(one, answers.Drawn)]
+    assert events[0].id in spaces
+    assert f" {events[0].text}".encode() == piece_bytes(run.vocabulary.words[events[0].id])
+    cold = {"text": "to be or ", "temperature": 0.0}
+    straight = drawn_ids(served, tab, questions.Generate(**cold, drawn=5))
+    assert drawn_ids(served, tab, questions.Generate(**cold, drawn=3, after=straight[:2])) == straight[2:]
+    words = run.words("to be or ", count=3, seed=1)
+    assert words[0] in {run.vocabulary.words[one] for one in spaces}

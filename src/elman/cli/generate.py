@@ -118,7 +118,8 @@ def generate(
     prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
     saved = None if state is None else states.load(state, loaded)
     reader = reading.reader(loaded, "--prompt")
-    model, ids = loaded.read(prompt, reader)
+    begun, first = loaded.begun(prompt)
+    model, ids = loaded.read(begun, reader)
     texts.report(reader)
     stream = adaptation.stream(loaded, saved, model) if adaptation.adapt else None
     if stream is not None:
@@ -128,13 +129,15 @@ def generate(
     else:
         unread, place = states.begin(loaded, ids, saved)
     generator = states.draws(None if output.samples > 1 else saved, sampling.seed, loaded.device, chosen.temperature)
-    text = Continuation(model, unread, place, generator, chosen, loaded.vocabulary.words, loaded.tokeniser.options)
+    text = Continuation(
+        model, unread, place, generator, chosen, loaded.vocabulary.words, loaded.tokeniser.options, first
+    )
     texts.write_any_text()
     if output.interactive:
-        undo = _after(loaded.tokeniser, prompt, sys.stdout)
+        undo = _after(loaded.tokeniser, begun, sys.stdout)
         Conversation(loaded, text, undo, tokens, sentences).hold(begun=bool(prompt))
     else:
-        _write_samples(loaded.tokeniser, prompt, text, output, tokens, sentences, as_json=common.as_json)
+        _write_samples(loaded.tokeniser, prompt, begun, text, output, tokens, sentences, as_json=common.as_json)
     if save_state:
         states.save(save_state, loaded, text.state, text.unread, stream, adaptation.statistics_tokens, generator)
 
@@ -142,6 +145,7 @@ def generate(
 def _write_samples(
     tokeniser: "Tokeniser",
     prompt: str,
+    begun: str,
     text: "Continuation",
     output: OutputOptions,
     tokens: int,
@@ -153,16 +157,16 @@ def _write_samples(
     from elman.data.text.utf8 import to_bytes
     from elman.files import write_atomic
 
-    first, begun = text.generator.initial_seed(), dataclasses.replace(text)
+    first, start = text.generator.initial_seed(), dataclasses.replace(text)
     target: TextIO = io.StringIO() if output.file is not None or as_json else sys.stdout
     rows = list[dict[str, Any]]()
     for seed in range(first, first + output.samples):
         if seed > first:
             text.generator.manual_seed(seed)
-            text.unread, text.state = begun.unread, begun.state
+            text.unread, text.state, text.first = start.unread, start.state, start.first
         if output.samples > 1:
             target.write(f"=== sample {seed - first + 1}, seed {seed} ===\n")
-        undo, words = _after(tokeniser, prompt, target, raw=output.raw), list[str]()
+        undo, words = _after(tokeniser, begun, target, raw=output.raw), list[str]()
         for word in text.draw(tokens, sentences):
             target.write(undo.add(word))
             target.flush()

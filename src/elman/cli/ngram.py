@@ -209,7 +209,7 @@ def score(
     run = reading.run()
     read = read_ngram(model)
     tally = Tally()
-    scored = score_sentences(read, sentences(text, reading, run))
+    scored = score_sentences(read, sentences(text, reading, run, read))
     if by == "text":
         for sentence in scored:
             tally.add(sentence)

@@ -12,6 +12,7 @@ from elman.config.text import TextOptions
 from elman.errors import UserError
 
 if TYPE_CHECKING:
+    from elman.evaluation.ngram.model import NGramModel
     from elman.evaluation.ngram.text import Scored, Tally
     from elman.tasks.text.run import TextRun
 
@@ -49,14 +50,14 @@ class ReadOptions:
         return None if self.like is None else TextRun(fetched(self.like))
 
 
-def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterator[list[str]]:
+def sentences(text: str, reading: ReadOptions, run: "TextRun | None", model: "NGramModel") -> Iterator[list[str]]:
     """The words of each sentence as the model reads them, `<eos>` at its end.
 
     Raises UserError where one is `<s>` or `</s>`, which would be read as another beginning or end.
     """
     from elman.evaluation.ngram.model import BEGIN, END
 
-    for number, words in _sentences(text, reading, run):
+    for number, words in _sentences(text, reading, run, model):
         if (mark := next((word for word in words if word in (BEGIN, END)), None)) is not None:
             raise UserError(
                 f"{texts.shown_name(text)}:{number}: the text has the word {mark}, which n-gram models keep for"
@@ -65,7 +66,9 @@ def sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterato
         yield words
 
 
-def _sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterator[tuple[int, list[str]]]:
+def _sentences(
+    text: str, reading: ReadOptions, run: "TextRun | None", model: "NGramModel"
+) -> Iterator[tuple[int, list[str]]]:
     """The words of each sentence, and the number of its last line."""
     if run is not None:
         reader = run.reader(texts.shown_name(text))
@@ -75,9 +78,16 @@ def _sentences(text: str, reading: ReadOptions, run: "TextRun | None") -> Iterat
         texts.report(reader)
         return
     from elman.data.text.passages import passages
+    from elman.data.text.tokeniser import fold
     from elman.data.text.utf8 import Line
+    from elman.data.text.vocabulary import EOS
 
     options = reading.options()
+    if options.tokenisation == "words":
+        for at, line in enumerate(texts.stream_lines(text, options), start=1):
+            words = model.split(line)
+            yield at, [*(fold(words) if options.lowercase else words), EOS]
+        return
     lines = (Line(line, True, at) for at, line in enumerate(texts.stream_lines(text, options), start=1))
     yield from ((passage.line.number, passage.words) for passage in passages(lines, options))
 

@@ -64,8 +64,9 @@ class TextOptions(Record, frozen=True, kw_only=True):
 
     Attributes:
         tokenisation: `words`: the text is tokenised already, split at white space and taken as it is; `raw`:
-            ordinary text, by the rule of `elman.data.text.tokeniser.split_raw`; `characters`: every character (Unicode
-            code point) is a token; `bytes`: every byte is; `subwords`: pieces of words (`elman.data.text.subwords`).
+            ordinary text, by the rule of `elman.data.text.tokeniser.split_raw`; `characters`: every character is a
+            token, with its combining marks, as a reader sees it (`elman.data.text.patterns.characters_of`); `bytes`:
+            every byte is; `subwords`: pieces of words (`elman.data.text.subwords`).
         lowercase: fold capitals before anything is counted (never `<unk>` or `<eos>`).
         eos: `line`: every line ends with `<eos>`; `paragraph`: every block of lines between blank lines does,
             and a line break inside a block is a space; `none`: no `<eos>` at all, line breaks are spaces;

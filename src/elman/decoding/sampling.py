@@ -1,7 +1,6 @@
 """Sampling from a language model, one symbol at a time, in constant memory: a text that it reads and continues."""
 
 import dataclasses
-import re
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -9,6 +8,7 @@ from torch import Generator, Tensor
 
 from elman.config.inference import Sampling
 from elman.config.text import TextOptions
+from elman.data.text.patterns import sentence_end
 from elman.data.text.tokeniser import Detokeniser
 from elman.data.text.vocabulary import EOS
 from elman.errors import Diverged
@@ -70,21 +70,35 @@ def read(model: LanguageModel, symbols: Sequence[int], state: State) -> tuple[Te
 
 @torch.inference_mode()
 def generate(
-    model: LanguageModel, prompt: Sequence[int], state: State, sampling: Sampling, generator: Generator | None = None
+    model: LanguageModel,
+    prompt: Sequence[int],
+    state: State,
+    sampling: Sampling,
+    generator: Generator | None = None,
+    first: Sequence[int] = (),
 ) -> Iterator[tuple[int, State]]:
     """An endless stream of symbols, each with the state before it was read; memory does not grow.
 
     The model is in evaluation mode, `state` that of one sequence before the prompt, which has at least one symbol
-    (`<eos>` where a text begins), and the generator on the model's device.
+    (`<eos>` where a text begins), and the generator on the model's device. `first`: the symbols that may come first, if
+    not all.
     """
     log_probs, state = read(model, prompt, state)
+    if first:
+        log_probs = among(log_probs, first)
     while True:
         symbol = draw(log_probs, sampling, generator)
         yield int(symbol.item()), state
         log_probs, state = model.step(symbol, state)
 
 
-_END = re.compile(r"""[.!?…]+["'”’)\]»]*\s|[。！？]+[」』”’）)]*[^。！？」』”’）)]""")  # noqa: RUF001
+def among(log_probs: Tensor, symbols: Sequence[int]) -> Tensor:
+    """The log-probabilities [B, V] given that one of some symbols comes."""
+    others = torch.ones(log_probs.shape[-1], dtype=torch.bool, device=log_probs.device)
+    others[list(symbols)] = False
+    return log_probs.masked_fill(others, -torch.inf).log_softmax(-1)
+
+
 _LONGEST = 64
 """Characters that are looked back on; more marks in a row are no sentence."""
 
@@ -93,8 +107,7 @@ class SentenceLimit:
     """The first sentences of a text, so many of them.
 
     A sentence ends at `<eos>` where the run has it: then it is a line or a paragraph. Elsewhere it ends with a final
-    mark, and the quotation marks and brackets behind it, before white space; in scripts that do without spaces, before
-    anything else. A text that begins within a sentence ends that one first.
+    mark (`elman.data.text.patterns.sentence_end`). A text that begins within a sentence ends that one first.
     """
 
     def __init__(self, number: int, options: TextOptions) -> None:
@@ -112,9 +125,9 @@ class SentenceLimit:
             self._left -= word == EOS
             return True
         self._tail = (self._tail + self._undo.add(word))[-_LONGEST:]
-        while self._left and (found := _END.search(self._tail)):
+        while self._left and (end := sentence_end(self._tail)) is not None:
             self._left -= 1
-            self._tail = self._tail[found.end() - 1 :]
+            self._tail = self._tail[end:]
         return not self.reached
 
 
@@ -130,6 +143,7 @@ class Continuation:
         sampling: how tokens are drawn.
         words: the tokens of the symbols.
         options: how the text was tokenised.
+        first: the symbols that may come next, if not all.
         is_complete: whether the last drawing reached the end of its sentences, if it was limited by them.
     """
 
@@ -140,6 +154,7 @@ class Continuation:
     sampling: Sampling
     words: Sequence[str]
     options: TextOptions
+    first: tuple[int, ...] = ()
     is_complete: bool = True
 
     def draw(self, tokens: int, sentences: int | None = None) -> Iterator[str]:
@@ -148,7 +163,7 @@ class Continuation:
         A token that was drawn to see that a sentence has ended is given back: it is the next one to be drawn.
         """
         limit = None if sentences is None else SentenceLimit(sentences, self.options)
-        stream = generate(self.model, self.unread, self.state, self.sampling, self.generator)
+        stream = generate(self.model, self.unread, self.state, self.sampling, self.generator, self.first)
         for _ in range(tokens):
             if limit is not None and limit.reached:
                 break
@@ -157,6 +172,6 @@ class Continuation:
             if limit is not None and draws is not None and not limit.admits(self.words[symbol]):
                 self.generator.set_state(draws)
                 break
-            self.unread, self.state = [symbol], state
+            self.unread, self.state, self.first = [symbol], state, ()
             yield self.words[symbol]
         self.is_complete = limit is None or limit.reached

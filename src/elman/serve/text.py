@@ -2,6 +2,7 @@
 
 import math
 import secrets
+from collections.abc import Sequence
 
 import torch
 from torch import Generator, Tensor
@@ -9,7 +10,7 @@ from torch import Generator, Tensor
 from elman.config.inference import Sampling
 from elman.data.text.tokeniser import Detokeniser
 from elman.data.text.utf8 import readable
-from elman.decoding.sampling import draw, read, weighed
+from elman.decoding.sampling import among, draw, read, weighed
 from elman.errors import UserError
 from elman.network.model import LanguageModel
 from elman.network.state import State
@@ -83,9 +84,10 @@ class TextService(TextViews):
 
     def next(self, question: questions.Next, tab: Tab) -> Work[answers.NextWords]:
         """The distribution of the token at a position."""
-        text, place = yield from self.placed(question, tab)
+        text, place, first = yield from self.placed(question, tab, ())
         model, unread, state = place
         log_probs, _ = read(model, unread, state)
+        log_probs = among(log_probs, first) if first else log_probs
         yield
         position, sampling = place_in(question.position, text.length), self.sampling(question)
         actual = text.symbols.ids[position] if position < text.length else None
@@ -118,7 +120,7 @@ class TextService(TextViews):
 
     def generate(self, question: questions.Generate, tab: Tab) -> Stream[object]:
         """Tokens that continue a text, one event each."""
-        text, (model, unread, state) = yield from self.placed(question, tab)
+        text, (model, unread, state), first = yield from self.placed(question, tab, question.after)
         size = len(self.run.vocabulary)
         if (wrong := next((one for one in question.after if one >= size), None)) is not None:
             raise UserError(f"after has {wrong}, and the vocabulary has {size:,} tokens, numbered from 0")
@@ -126,15 +128,15 @@ class TextService(TextViews):
         seed = secrets.randbits(48) if question.seed is None else question.seed
         generator, words = Generator(self.run.device).manual_seed(seed), self.run.vocabulary.words
         undo = Detokeniser(self.run.options)
-        for token in (*text.tokens[: question.position], *self.run.vocabulary.decode(question.after)):
+        for token in (*text.tokens[: -1 if first else question.position], *self.run.vocabulary.decode(question.after)):
             undo.add(token)
-        unread = [*unread, *question.after]
+        unread, first = [*unread, *question.after], () if question.after else first
         yield answers.Begun(seed=seed)
         for _ in range(question.drawn):
-            symbol, log_prob, state = _draw(model, unread, state, sampling, generator)
-            unread = [symbol]
+            symbol, log_prob, state = _draw(model, unread, state, sampling, generator, first)
             token = words[symbol]
-            added = undo.add(token)
+            added = undo.add(token)[bool(first) :]
+            unread, first = [symbol], ()
             yield answers.Drawn(
                 id=symbol, token=token_shown(self.run, token), text=readable(added), bits=-log_prob / math.log(2)
             )
@@ -165,10 +167,16 @@ class TextService(TextViews):
 
 
 def _draw(
-    model: LanguageModel, unread: list[int], state: State, sampling: Sampling, generator: Generator
+    model: LanguageModel,
+    unread: list[int],
+    state: State,
+    sampling: Sampling,
+    generator: Generator,
+    first: Sequence[int] = (),
 ) -> tuple[int, float, State]:
     """Read symbols and draw the next: its number, its log-probability (nats) and the state before it is read."""
     log_probs, state = read(model, unread, state)
+    log_probs = among(log_probs, first) if first else log_probs
     with torch.inference_mode():
         symbol = int(draw(log_probs, sampling, generator))
     return symbol, float(log_probs[0, symbol]), state

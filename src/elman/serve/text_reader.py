@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from elman.config.inference import RULES
+from elman.data.text.subwords import SPACE
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.scoring import predict
 from elman.network.model import LanguageModel
@@ -95,17 +96,27 @@ class TextReader(Service):
     def _fresh(self) -> Prefixes:
         return Prefixes(self.run.first, self.limits.tab_megabytes, self.run.spaces)
 
-    def placed(self, question: questions.Placed, tab: Tab) -> Work[tuple[Text, tuple[LanguageModel, list[int], State]]]:
-        """The text of a question; the model, the symbols still to be read and the state before them at its position."""
+    def placed(
+        self, question: questions.Placed, tab: Tab, after: Sequence[int] | None = None
+    ) -> Work[tuple[Text, tuple[LanguageModel, list[int], State], tuple[int, ...]]]:
+        """The text of a question; the model, the symbols still to be read and the state before them at its position.
+
+        `after` are the symbols that follow the text, where what comes next is asked for: then a blank at the end of a
+        text in subwords begins the next word, so that it is not read, and last come the symbols that may follow; none:
+        all may.
+        """
         adapted = tab.find(self.name, Adapted)
         text = read_text(self.run, question.text, known_only=adapted is not None)
-        position = place_in(question.position, text.length)
+        position, blank = place_in(question.position, text.length), self.run.vocabulary.ids.get(SPACE)
+        ends = after is not None and 1 < position == text.length and text.symbols.ids[-1] == blank
+        first = self.run.spaces if ends and (not after or after[0] in self.run.spaces) else ()
+        position -= bool(first)
         if adapted is None:
             unread, state = yield from self.prefixes(tab).place(text.symbols, position)
-            return text, (text.symbols.model, unread, state)
+            return text, (text.symbols.model, unread, state), first
         yield from adapted.read(text.symbols.ids)
         unread, state = yield from self._fresh().place(text.symbols._replace(model=adapted.model), position)
-        return text, (adapted.model, unread, state)
+        return text, (adapted.model, unread, state), first
 
     def scored(self, text: Text, tab: Tab) -> Work[list[Scored]]:
         """How the tokens of a text were predicted, by the model as it was trained."""

@@ -54,7 +54,7 @@ class TextViews(TextReader):
 
     def components(self, question: questions.Components, tab: Tab) -> Work[answers.Mixed]:
         """The weights of a mixture's components at a position, and what each predicts."""
-        text, (model, unread, state) = yield from self.placed(question, tab)
+        text, (model, unread, state), _ = yield from self.placed(question, tab)
         prior, each = _mixture(model, unread, state)
         position = text.length if question.position is None else question.position
         return self._mixed(levels_of(model), prior, each, question.count, position)

@@ -96,3 +96,13 @@ def test_a_long_line_in_parts_is_one_sentence(tokenisation, vocabulary, monkeypa
     monkeypatch.setattr(reading, "_PART", reading.re.compile(r"[^ ]{8}|.{1,7}(?: |\Z)", reading.re.DOTALL))
     (parts,) = reader(vocabulary, tokenisation).sentences([line])
     assert parts.pieces == whole.pieces
+
+
+@pytest.mark.parametrize("tokenisation", ["words", "raw"])
+def test_words_in_another_normal_form_are_said_to_be_known(tokenisation):
+    vocabulary = Vocabulary(("la", "fene\u0302tre", "for\u00eat", EOS, "<unk>"), (1,) * 5)
+    one = reader(vocabulary, tokenisation)
+    list(one.sentences(["la fen\u00eatre fore\u0302t l\u00e0\n"]))
+    unknown, forms = one.report()
+    assert unknown.startswith("3 of 4 words (75.0 %) are not in the vocabulary")
+    assert forms.startswith("2 of these are known in another normal form of Unicode: fene\u0302tre, for\u00eat;")

@@ -12,6 +12,7 @@ from elman.data.lines import lines_of
 from elman.data.text.encodings import marked
 from elman.data.text.files import BLOCK, Files
 from elman.data.text.passages import has_words, remove_ruby, unseparated
+from elman.data.text.patterns import characters_of
 from elman.data.text.tokeniser import split_raw
 from elman.errors import UserError
 
@@ -82,7 +83,7 @@ def facts_of(text: str, size: int, scale: float = 1.0) -> TextFacts:
     unknown = bool(_UNKNOWN.search(text))
     alone, attached = len(_ALONE.findall(text)), len(_ATTACHED.findall(text))
     ruby = not words and len(_RUBY.findall(text)) >= 5
-    tokens = split_raw(text) if words else list(remove_ruby(text) if ruby else text)
+    tokens = split_raw(text) if words else characters_of(remove_ruby(text) if ruby else text)
     return TextFacts(
         size=size,
         lines=round(len(kept) * scale),

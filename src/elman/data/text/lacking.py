@@ -1,6 +1,7 @@
 """What a vocabulary lacks of a text: refused with its place, or counted as lines of a report."""
 
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from elman.config.text import TextOptions
 from elman.data.text.fitting import Piece
@@ -39,6 +40,11 @@ def require_known(tokens: Iterable[str], vocabulary: Vocabulary, options: TextOp
         raise refusal(token, vocabulary, options, section.files.place(next(stops) - 1))
 
 
+def _other_forms(text: str) -> Iterator[str]:
+    forms = () if text.isascii() else (unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text))
+    return (form for form in forms if form != text)
+
+
 EXAMPLES = 3
 """Words of each sort that a report names."""
 
@@ -50,16 +56,22 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.count = self.unknown = self.refitted = self.marks = self.ends = 0
-        self._examples: dict[str, dict[str, None]] = {"unknown": {}, "refitted": {}, "marks": {}}
+        self.count = self.unknown = self.refitted = self.marks = self.ends = self.forms = 0
+        self._examples: dict[str, dict[str, None]] = {"unknown": {}, "refitted": {}, "marks": {}, "forms": {}}
 
-    def add(self, text: str, pieces: Sequence[Piece], *, fitted: bool) -> None:
-        """Count a word, or a character; `fitted` words may be read otherwise than they stand."""
+    def add(self, text: str, pieces: Sequence[Piece], *, fitted: bool, known: Collection[str] = ()) -> None:
+        """Count a word, or a character; `fitted` words may be read otherwise than they stand.
+
+        `known` is what the vocabulary has, in which unknown words are looked up in Unicode's other normal forms.
+        """
         self.count += 1
         unknown = [piece.text for piece in pieces if piece.unknown]
         if unknown:
             self.unknown += 1
             self._note("unknown", unknown[0])
+            if other := next((form for one in unknown for form in _other_forms(one) if form in known), None):
+                self.forms += 1
+                self._note("forms", other)
         read = [piece.token for piece in pieces if piece.token is not None]
         self.ends += read.count(EOS)
         if fitted and read and read != [text] and len(unknown) < len(read):
@@ -84,6 +96,12 @@ class Tally:
             share = f"{self.unknown:,} of {counted(self.count, unit)} ({100 * self.unknown / self.count:.1f} %)"
             verb = "is" if self.unknown == 1 else "are"
             found.append(f"{share} {verb} not in the vocabulary, {treated}: {self._named('unknown')}")
+        if self.forms:
+            verb = "is" if self.forms == 1 else "are"
+            found.append(
+                f"{self.forms:,} of these {verb} known in another normal form of Unicode: {self._named('forms')};"
+                " convert the text to it (NFC or NFD)"
+            )
         if self.refitted:
             found.append(f"{counted(self.refitted, unit)} read as in the training text: {self._named('refitted')}")
         if self.marks:

@@ -34,6 +34,8 @@ _UNSPACED = re.compile(
     r"\u0e00-\u0fff"  # Thai, Lao, Tibetan
     r"\u1000-\u109f"  # Burmese
     r"\u1780-\u17ff"  # Khmer
+    r"\u1950-\u19df\u1a20-\u1aaf\uaa60-\uaadf"  # the Tai scripts, more Burmese
+    r"\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
     r"\u3005-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana, their half width, the mark of repetition
     r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
     r"]"

@@ -180,19 +180,20 @@ class TextReader:
         return passages(numbered, self._written, self.tokeniser.subwords)
 
     def _read(self, passage: Passage) -> Iterator[Piece]:
-        number = passage.line.number
+        number, known = passage.line.number, self.vocabulary.ids
         if self._options.spelt:
             for token in passage.words:
                 (piece,) = self._settled(self._cut(token), number)
                 if token != EOS:
-                    self.tally.add(token, (piece,), fitted=False)
+                    self.tally.add(token, (piece,), fitted=False, known=known)
                 yield piece
             return
         words = passage.line.text.split()
         cut = map(self._cut, words) if self._fitting is None else self._fitting.line(words)
         for word, pieces in zip(words, cut, strict=True):
             settled = self._settled(pieces, number)
-            self.tally.add(word.lower() if self._options.lowercase else word, settled, fitted=self._fitting is not None)
+            folded, fitted = word.lower() if self._options.lowercase else word, self._fitting is not None
+            self.tally.add(folded, settled, fitted=fitted, known=known)
             for place, piece in enumerate(settled):
                 yield piece if place else piece._replace(begins=True)
         if passage.closed:

@@ -2,41 +2,24 @@
 
 import codecs
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import regex
+
 from elman.config.text import TextOptions
+from elman.data.text.patterns import SENTENCE_ENDS, TIGHT_AFTER, TIGHT_BEFORE, characters_of, words_of
 from elman.data.text.subwords import Subwords, piece_bytes
 from elman.data.text.utf8 import from_bytes, readable, spell
 from elman.data.text.vocabulary import EOS
 
-APOSTROPHE, LEFT_QUOTE = "\u2019", "\u2018"
+APOSTROPHE = "\u2019"
 
-LEADING = "tis|twas|twere|twill|twould|twixt|tween|gainst|mongst|scape|em|gan|gins|cause"
-TRAILING = "th|o|i|ha|wi|t"
-"""Words that an apostrophe precedes or follows."""
-_LETTER = r"[\w\u0300-\u036f]"
-_APOSTROPHE = r"['\u2019]"
-_RAW = re.compile(
-    rf"""
-      <unk>                                                           # stands for an unknown word
-    | (?<!\w) {_APOSTROPHE} (?ai:{LEADING}) (?!{_LETTER})             # 'tis 'twas 'gainst
-    | (?<!\w) (?ai:{TRAILING}) {_APOSTROPHE} (?!{_LETTER})            # th' o' i'
-    | \d+ (?:[.,:/]\d+)+ (?!{_LETTER})                                # 3.14  1,000  12:30
-    | {_LETTER}+ (?: (?:[-\u2011]|{_APOSTROPHE}) {_LETTER}+ )*         # well-beloved  o'er
-    | -{{2,}} | \.{{2,}}                                              # dashes or points in a row
-    | \S                                                              # any other mark
-    """,
-    re.VERBOSE,
-)
-
-TIGHT_BEFORE = frozenset([",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...", "..", "…", "”", "»"])
-TIGHT_AFTER = frozenset(["(", "[", "{", "$", "£", "€", "#", "@", "“", LEFT_QUOTE, "«"])
 TIGHT = frozenset(["--", "---", "—", "/"])
-"""Marks without a space before them, after them, and on both sides."""
+"""Marks without a space on both sides."""
 _MARKS = frozenset(['"', "'", APOSTROPHE])
-_SENTENCE_END = frozenset([".", "!", "?"])
+_TIGHT_BEFORE, _TIGHT_AFTER = regex.compile(TIGHT_BEFORE), regex.compile(TIGHT_AFTER)
+_SENTENCE_END = regex.compile(SENTENCE_ENDS)
 _RUN = 8
 
 
@@ -56,7 +39,7 @@ class Tokeniser:
             case "raw":
                 words = split_raw(text)
             case "characters":
-                words = list(text)
+                words = characters_of(text)
             case "bytes":
                 return spell(text.lower() if options.lowercase else text)
             case "subwords":
@@ -86,25 +69,27 @@ def split_raw(text: str) -> list[str]:
     2. a word with an apostrophe before or after it from a closed list: 'tis, 'twas, 'twere, 'twill, 'twould,
        'twixt, 'tween, 'gainst, 'mongst, 'scape, 'em, 'gan, 'gins, 'cause; th', o', i', ha', wi', t';
     3. a number with inner points, commas, colons or slashes: 3.14, 1,000, 12:30;
-    4. a word: letters, digits, underscores and combining accents, with inner single apostrophes and hyphens:
-       o'er, well-beloved;
+    4. a word: letters, digits and underscores of any script with their marks, vowel signs, selectors, joiners and soft
+       hyphens, and with inner single apostrophes and hyphens: o'er, well-beloved;
     5. two or more hyphens, or two or more points, in a row;
-    6. any other single mark.
+    6. an emoji of one or more code points, or a flag;
+    7. any other single mark, with the combining marks that follow it.
 
-    White space only separates. `Detokeniser` is the inverse. Scripts without spaces between words, or with combining
-    vowel signs, should be tokenised by a tool for their language and read as `words`.
+    White space only separates. `Detokeniser` is the inverse. Scripts without spaces between words should be read as
+    characters or subwords, or be tokenised by a tool for their language and read as `words`.
 
     >>> split_raw("'Tis he--the King's son, well-beloved!")
     ["'Tis", 'he', '--', 'the', "King's", 'son', ',', 'well-beloved', '!']
     """
-    return _RAW.findall(text)
+    return words_of(text)
 
 
 class Detokeniser:
     """The inverse of tokenisation, for a stream of words: `add` gives the text to append for the next word.
 
-    For `raw` text: no space before , . ; : ! ? ) ] } and after ( [ {, none around dashes, quotation marks
-    alternately open and close, and where leaving out a space would change the tokens there is one. With
+    For `raw` text: no space before , . ; : ! ? ) ] } and after ( [ {, nor at such marks of other scripts, none around
+    dashes, quotation marks alternately open and close, and where leaving out a space would change the tokens there is
+    one. With
     `lowercase`, sentences and lines begin with a capital, and so does the English word I. `<eos>` is a line
     break, with `eos = "paragraph"` a blank line. Words of pre-tokenised text are joined by spaces, characters
     by nothing.
@@ -165,7 +150,7 @@ class Detokeniser:
         if word in TIGHT:
             return True, True
         if word not in _MARKS:
-            return word in TIGHT_BEFORE, word in TIGHT_AFTER
+            return _TIGHT_BEFORE.fullmatch(word) is not None, _TIGHT_AFTER.fullmatch(word) is not None
         if word in self._open:
             self._open.remove(word)
             return True, False
@@ -176,7 +161,7 @@ class Detokeniser:
 
     def _capitalised(self, word: str) -> str:
         starts, letters = self._sentence_start, any(character.isalnum() for character in word)
-        self._sentence_start = word in _SENTENCE_END or (starts and not letters)
+        self._sentence_start = _SENTENCE_END.fullmatch(word) is not None or (starts and not letters)
         if not letters or not (starts or word == "i" or word.startswith(("i'", f"i{APOSTROPHE}"))):
             return word
         mark = word[:1] if word[0] in ("'", APOSTROPHE) else ""

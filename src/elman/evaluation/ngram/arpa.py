@@ -1,9 +1,10 @@
 r"""ARPA files of n-gram models, as SRILM, KenLM and elman write them, read section by section.
 
-A file is text or gzip. What stands before `\data\` is skipped, fields are separated by tabs or spaces, lines may end
-with a carriage return, blank lines are skipped, and a back-off weight may be missing (1). An n-gram whose first n - 1
-words are no n-gram of the file, as SRILM's pruning leaves, gets them as a context of weight 1 with the probability
-that they have by backing off, which changes no probability.
+A file is text or gzip. What stands before `\data\` is skipped, fields are separated by tabs or spaces and by nothing
+else, as KenLM reads them, lines may end with a carriage return, blank lines are skipped, and a back-off weight may be
+missing (1). Where the header announces no n-grams of the greatest lengths, as SRILM writes, their sections may be
+missing. An n-gram whose first n - 1 words are no n-gram of the file, as SRILM's pruning leaves, gets them as a context
+of weight 1 with the probability that they have by backing off, which changes no probability.
 """
 
 import codecs
@@ -34,7 +35,9 @@ ROUNDING = 1e-4
 LN10 = math.log(10)
 
 _EMPTY = Level(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
-_SPACES = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
+_BLANK = b" \t\r\n"
+_SPACES = np.isin(np.arange(256), list(_BLANK))
+_FIELD = re.compile(rb"[^ \t\r\n]+")
 _COUNT = re.compile(rb"ngram\s+(\d{1,18})\s*=\s*(\d{1,18})")
 _SECTION = re.compile(rb"\\(\d{1,18})-grams:")
 
@@ -69,6 +72,9 @@ class _Reader:
         self._total = sum(counts)
         ids, levels = dict[bytes, int](), list[Level]()
         for length, expected in enumerate(counts, start=1):
+            if not any(counts[length - 1 :]) and self._ahead() == b"\\end\\":
+                notice(f"{self.name}: there are no {length}-grams, as the header says; the order is {length - 1}")
+                break
             self._head(length)
             begin = self.line
             grams, log_prob, backoff, lines = self._section(length, ids, highest=length == len(counts))
@@ -193,7 +199,7 @@ class _Reader:
     def _ahead(self) -> bytes | None:
         """The next line that is not blank, without white space around it; it is not consumed. None: the file ends."""
         while self._fill():
-            if stripped := self._waiting[0].strip():
+            if stripped := self._waiting[0].strip(_BLANK):
                 return stripped
             self._next()
         return None
@@ -202,7 +208,7 @@ class _Reader:
         if not self._fill():
             return None
         self.line += 1
-        return self._waiting.pop(0).strip()
+        return self._waiting.pop(0).strip(_BLANK)
 
     def _fill(self) -> bool:
         if not self._waiting:
@@ -220,7 +226,8 @@ def _fields(lines: list[bytes]) -> tuple[npt.NDArray[np.object_], Int64s]:
     begins = ~_SPACES[np.frombuffer(block, dtype=np.uint8)]
     begins[1:] &= ~begins[:-1]
     sizes = np.add.reduceat(begins, np.concatenate([[0], ends[:-1]]), dtype=np.int64)
-    return np.array(block.split(), dtype=object), sizes
+    found = _FIELD.findall(block) if b"\v" in block or b"\f" in block else block.split()
+    return np.array(found, dtype=object), sizes
 
 
 def _keys(levels: Sequence[Level], grams: Int64s) -> Int64s:

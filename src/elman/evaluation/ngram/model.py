@@ -1,6 +1,7 @@
 """An n-gram model and its words: spelling as in ARPA files, the marks of sentences, and text in its own numbers."""
 
 import dataclasses
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -14,6 +15,7 @@ from elman.evaluation.ngram.table import NOTHING, BackoffTable, Floats, Ids, Int
 BEGIN, END = "<s>", "</s>"
 
 _SPACE = re.compile(r"[\t\n\v\f\r\x00 ]")
+_WORD = re.compile(r"[^\t\n\v\f\r ]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +38,15 @@ class NGramModel(Numbered):
         """The id of a word of elman's texts, as it is predicted; -1 where the model lacks it."""
         if word == EOS:
             return NOTHING if self.end is None else self.end
-        return self.ids.get(spelling(word), NOTHING)
+        return self.ids.get(word, self.ids.get(spelling(word), NOTHING))
+
+    def split(self, line: str) -> list[str]:
+        """The words of a line: as KenLM has them, between blanks of ASCII, where the model has words with others."""
+        return _WORD.findall(line) if self._has_blanks else line.split()
+
+    @functools.cached_property
+    def _has_blanks(self) -> bool:
+        return any(len(word.split()) > 1 for word in self.words if not word.isascii())
 
     def encode(self, words: Iterable[str]) -> Int64s:
         """The ids of words of elman's texts, [n]; those that the model lacks are `<unk>`, or -1 where it has none."""

@@ -16,6 +16,7 @@ export class Reading {
     const global = (pattern) => new RegExp(pattern, "gu");
     this.removed = reading.removed.map(([pattern, again]) => [global(pattern), again]);
     [this.parts, this.tokens] = [global(reading.part), global(reading.token)];
+    this.characters = global(reading.characters);
     [this.blank, this.edges] = [new RegExp(`^[${space}]*$`, "u"), global(`^[${space}]+|[${space}]+$`)];
     [this.first, this.last] = [new RegExp(`^[${space}]`, "u"), new RegExp(`[${space}]$`, "u")];
     this.ended = new RegExp(reading.ended, "u");
@@ -91,7 +92,7 @@ export class Reading {
       const tokens = this.subwords ? this.subwords.encode(folded) : this.bytes.spell(folded);
       for (const token of tokens) this.add(token, token, false, found);
     } else {
-      for (const letter of text) this.add(letter, lowercase ? letter.toLowerCase() : letter, false, found);
+      for (const [letter] of text.matchAll(this.characters)) this.add(letter, lowercase ? letter.toLowerCase() : letter, false, found);
     }
   }
 

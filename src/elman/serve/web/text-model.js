@@ -102,9 +102,26 @@ export class TextModel {
     return { words: this.reading.wordsOf(pieces, scored), bits: total(scored) };
   }
 
+  /** Whether a blank ends the text before a position, so that in subwords it begins the next word and is not read. */
+  isHeld(ids, position, after = []) {
+    const { spaces, ids: numbers, rules } = this.reading;
+    if (!spaces.length || (position ?? ids.length) < ids.length || ids.length < 2) return false;
+    return ids.at(-1) === numbers.get(rules.marker) && (!after.length || spaces.includes(after[0]));
+  }
+
+  /** The log-probabilities given that a symbol that begins with white space comes. */
+  spaced(logProbs) {
+    const all = Math.log(this.reading.spaces.reduce((sum, id) => sum + Math.exp(logProbs[id]), 0));
+    const found = new Float64Array(logProbs.length).fill(-Infinity);
+    for (const id of this.reading.spaces) found[id] = logProbs[id] - all;
+    return found;
+  }
+
   async nexts({ text, position, count, ...settings }) {
     const { ids, found } = await this.read(text, position);
-    const { logProbs } = await this.look(found.at(-1));
+    const held = this.isHeld(ids, position);
+    const looked = await this.look(found.at(held ? -2 : -1));
+    const logProbs = held ? this.spaced(looked.logProbs) : looked.logProbs;
     const shares = weighed(logProbs, settings, this.facts.unk);
     const candidate = (id) => ({ token: this.shown(id), id, probability: Math.exp(logProbs[id]), drawn: shares[id] });
     const words = best(logProbs, count).map(candidate);
@@ -118,7 +135,8 @@ export class TextModel {
 
   async *draw({ text, position, after, drawn: count, seed: given, ...settings }, signal) {
     const { ids } = await this.read(text, position);
-    const prompt = [...ids.slice(0, position ?? ids.length), ...after];
+    const held = this.isHeld(ids, position, after);
+    const prompt = [...ids.slice(0, held ? -1 : position ?? ids.length), ...after];
     const writing = new Writing(this.reading);
     for (const id of prompt) writing.add(this.facts.words[id]);
     let node = (await this.path(prompt)).found.at(-1);
@@ -128,10 +146,12 @@ export class TextModel {
     for (let at = 0; at < count; at += 1) {
       await new Promise((resolve) => { setTimeout(resolve); });
       signal?.throwIfAborted();
-      const { logProbs, state } = await this.look(node);
+      const { logProbs: all, state } = await this.look(node);
+      const begins = held && !after.length && at === 0;
+      const logProbs = begins ? this.spaced(all) : all;
       const id = drawn(weighed(logProbs, settings, this.facts.unk), random);
       node = new Node(id, state);
-      const added = writing.add(this.facts.words[id]);
+      const added = writing.add(this.facts.words[id]).slice(begins ? 1 : 0);
       yield { event: "token", id, token: this.shown(id), text: added, bits: -logProbs[id] / BITS };
     }
     yield { event: "end", reason: "length" };

@@ -5,8 +5,9 @@ export class Writing {
   constructor(reading) {
     const { rules } = reading;
     Object.assign(this, { reading, rules, letter: new RegExp(rules.letter, "u") });
-    for (const name of ["tight_before", "tight_after", "tight", "marks", "apostrophes", "sentence_ends"]) {
-      this[name] = new Set(rules[name]);
+    for (const name of ["tight", "marks", "apostrophes"]) this[name] = new Set(rules[name]);
+    for (const name of ["tight_before", "tight_after", "sentence_ends"]) {
+      this[name] = new RegExp(`^(?:${rules[name]})$`, "u");
     }
     this.decoder = new TextDecoder("utf-8", { ignoreBOM: true });
     Object.assign(this, { run: [], open: new Set(), close: true, sentence: true, line: true });
@@ -45,7 +46,7 @@ export class Writing {
   /** Whether a word takes no space before it, and none after it. */
   tightness(word) {
     if (this.tight.has(word)) return [true, true];
-    if (!this.marks.has(word)) return [this.tight_before.has(word), this.tight_after.has(word)];
+    if (!this.marks.has(word)) return [this.tight_before.test(word), this.tight_after.test(word)];
     if (this.open.delete(word)) return [true, false];
     const [straight, curly] = this.rules.apostrophes;
     if (word === curly || (word === straight && this.run.at(-1)?.endsWith("s"))) return [true, false];
@@ -56,7 +57,7 @@ export class Writing {
   capitalised(word) {
     const starts = this.sentence;
     const letters = this.letter.test(word);
-    this.sentence = this.sentence_ends.has(word) || (starts && !letters);
+    this.sentence = this.sentence_ends.test(word) || (starts && !letters);
     const first = word === "i" || this.rules.apostrophes.some((mark) => word.startsWith(`i${mark}`));
     if (!letters || !(starts || first)) return word;
     const mark = this.apostrophes.has(word[0]) ? word[0] : "";

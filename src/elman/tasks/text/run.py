@@ -21,7 +21,7 @@ from elman.data.text.reading import Sentence, TextReader, with_last_break
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, start_symbol
-from elman.decoding.sampling import generate, read
+from elman.decoding.sampling import among, generate, read
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate_split, reading, text_result
 from elman.evaluation.result import Result
@@ -238,10 +238,22 @@ class TextRun(Run):
         log_probs, state = read(model, ids, state)
         return log_probs.squeeze(0), state
 
+    def begun(self, prompt: str) -> tuple[str, tuple[int, ...]]:
+        """A prompt as it is read, and the symbols that may follow it, if not all.
+
+        Where blanks are no tokens of their own, the last blank of a prompt begins the next word: subwords have it in
+        front of them.
+        """
+        if self.options.tokenisation in ("characters", "bytes") or not prompt.endswith(" ") or not prompt.strip():
+            return prompt, ()
+        return prompt[:-1], self.spaces
+
     def next_words(self, prompt: str, k: int = 10) -> list[tuple[str, float]]:
         """The k most probable words to follow `prompt`, with their probabilities."""
-        model, ids = self.read(prompt)
+        begun, first = self.begun(prompt)
+        model, ids = self.read(begun)
         log_probs, _ = read(model, [self.first, *ids], self.begin())
+        log_probs = among(log_probs, first) if first else log_probs
         best = log_probs.squeeze(0).topk(min(k, len(self.vocabulary)))
         words = self.vocabulary.decode(best.indices.tolist())
         return list(zip(words, best.values.exp().tolist(), strict=True))
@@ -258,8 +270,9 @@ class TextRun(Run):
         if not unk:
             sampling = msgspec.structs.replace(sampling, forbidden=(*sampling.forbidden, *self.unspeakable))
         generator = torch.Generator(self.device).manual_seed(seed)
-        model, ids = self.read(prompt)
-        stream = generate(model, [self.first, *ids], self.begin(), sampling, generator)
+        begun, first = self.begun(prompt)
+        model, ids = self.read(begun)
+        stream = generate(model, [self.first, *ids], self.begin(), sampling, generator, first)
         return self.vocabulary.decode([symbol for symbol, _ in (next(stream) for _ in range(count))])
 
     @property
