@@ -56,11 +56,11 @@ class Named(Protocol):
 def plain(like: Tensor, cell: Named | None = None) -> bool:
     """Whether torch.compile, torch.export or torch.func follows what is computed: then it is the plain form.
 
-    A `cell` with an operator is compiled as that. Exported without gradients, a fast form keeps the number of steps
-    open, which a loop over the plain form would fix.
+    A `cell` with an operator is compiled as that. Exported without gradients, windows of any number of steps keep their
+    fast form, since a loop over the plain form would fix the number.
     """
     if torch.compiler.is_exporting():
-        return torch.is_grad_enabled() or cell is None
+        return cell is None or torch.is_grad_enabled() or isinstance(like.shape[0], int)
     if torch.compiler.is_compiling():
         has_operator = cell is not None and cell.name in OPERATORS
         return not has_operator or like.is_cuda
