@@ -14,6 +14,7 @@ import pytest
 from msgspec import inspect
 
 from elman import config
+from elman import nn as enn
 from elman.cli import application, main
 from elman.config.parts import allowed, convert, members
 from support.commands import commands_of, is_understood
@@ -209,6 +210,10 @@ def missing_in(cells):
     for span in SPAN.findall(uses):
         if span.endswith(".toml"):
             exists = (ROOT / "recipes" / span).is_file()
+        elif span.startswith("examples/"):
+            exists = (ROOT / span).is_file()
+        elif span.startswith("elman.nn."):
+            exists = hasattr(enn, span.rpartition(".")[2])
         elif span.startswith("elman "):
             command = span.split()[1:]
             names = tuple(word for word in command if not word.startswith("-"))

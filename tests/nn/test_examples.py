@@ -61,3 +61,9 @@ def test_a_cell_of_ones_own_learns_and_leaves(run, tmp_path):
     assert names["errors"]["Independent"] < 1 / 6
     assert "saved, and exported" in out
     assert {path.name for path in tmp_path.iterdir()} == {"adding.safetensors", "adding.pt2"}
+
+
+def test_the_kalman_filter_needs_fewer_updates(run):
+    _, names = run("kalman", "--tiny")
+    filtered, descended = names["results"].values()
+    assert filtered[0] < descended[0] / 2

@@ -38,13 +38,14 @@ from elman.network.cores.core import Trace
 from elman.network.fast.precision import products_in
 from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
+from elman.nn.attention import AdditiveAttention
 from elman.nn.averaging import TriggeredAverage, WeightAverage
 from elman.nn.embedding import Characters, Embedding, Encoder
 from elman.nn.evaluation import Reader, perplexity, token_log_probs
 from elman.nn.fitting import Epoch, History, fit
 from elman.nn.output import Output
 from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
-from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture
+from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture, PenMixture
 from elman.nn.outputs import (
     AdaptiveSoftmax,
     HierarchicalSoftmax,
@@ -154,6 +155,7 @@ __all__ = [
     "SLSTM",
     "SRU",
     "AdaptiveSoftmax",
+    "AdditiveAttention",
     "Bernoulli",
     "Characters",
     "Continuous",
@@ -182,6 +184,7 @@ __all__ = [
     "MonotoneSoftmax",
     "NeuralCache",
     "Output",
+    "PenMixture",
     "RareClassSoftmax",
     "Reader",
     "Recurrent",

@@ -1,6 +1,6 @@
 """How the arrays of output layers begin."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -44,12 +44,26 @@ class Birth(NamedTuple):
             record = convert(parts, config.Output)
         except msgspec.ValidationError as error:
             raise ValueError(f"{choice['kind']}: {error}") from None
-        device = torch.get_default_device() if self.device is None else torch.device(self.device)
-        with device if self.weight is None else self.weight.device:
+        with self._device:
             read = build_contexts(record, sizes)
             encoder = self._tied(num_outputs, choice.get("size", read.size))
             surroundings = Surroundings(read.size, num_outputs, activation, encoder, self.counts)
             layer = OutputLayer(read, plugins.built(record.choice, Conditional, surroundings))
+        return self._begun(layer, num_outputs)
+
+    def around(self, size: int, build: Callable[[], Conditional], num_outputs: int) -> OutputLayer:
+        """The layer of a choice that no recipe has, over one context of a width, initialised."""
+        with self._device:
+            layer = OutputLayer(build_contexts(config.Output(), [size]), build())
+        return self._begun(layer, num_outputs)
+
+    @property
+    def _device(self) -> torch.device:
+        if self.weight is not None:
+            return self.weight.device
+        return torch.get_default_device() if self.device is None else torch.device(self.device)
+
+    def _begun(self, layer: OutputLayer, num_outputs: int) -> OutputLayer:
         dtype = self.dtype if self.weight is None else self.weight.dtype
         for parameter in layer.parameters():
             if parameter is not self.weight:

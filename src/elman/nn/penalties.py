@@ -60,6 +60,20 @@ def balance(
     return form(_seen(levels, mask, contexts.log_prior(top)))
 
 
+def coverage(weights: Tensor, weight: float = 1.0, mask: Tensor | None = None) -> Tensor:
+    """Each position of a memory is read once in all: weight * sum_s (1 - sum_t a_ts)^2, a mean over the sequences.
+
+    The regulariser of doubly stochastic attention (Xu et al. 2015, eq. 14).
+
+    Args:
+        weights: a [B, T, S], of attention, such as the second result of `AdditiveAttention`
+        weight: of the penalty
+        mask: bool [B, T], true at the steps that count; None: all do
+    """
+    seen = weights if mask is None else weights * mask.unsqueeze(-1)
+    return weight * (1 - seen.sum(1)).square().sum(1).mean()
+
+
 def gradient_norm(
     core: Recurrent, vectors: Tensor, loss: Callable[[Tensor], Tensor], weight: float = 1.0, state: State | None = None
 ) -> Tensor:
