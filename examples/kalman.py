@@ -28,7 +28,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from elman.data.classic import classic_task
 from elman.study.lab.networks import build_network
-from elman.study.lab.trial import CHECKED, Trial, TrialResult, error_of, run_trial
+from elman.study.lab.trial import CHECKED, Trial, TrialResult, error_of, train_trial
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--tiny", action="store_true", help="short sequences, one seed, no real-time learning")
@@ -91,13 +91,13 @@ def trial(rule: str, seed: int, lr: float) -> Trial:
 
 def bptt(seed: int) -> tuple[bool, int, float]:
     """Back-propagation through time by Adam at the best of three rates, the one that takes the fewest updates."""
-    tried = [of_trial(run_trial(trial("bptt", seed, lr))) for lr in (3e-3, 1e-2, 3e-2)]
+    tried = [of_trial(train_trial(trial("bptt", seed, lr))[0]) for lr in (3e-3, 1e-2, 3e-2)]
     return min(tried, key=lambda found: (not found[0], found[1]))
 
 
 def rtrl(seed: int) -> tuple[bool, int, float]:
     """The same gradients forward in time."""
-    return of_trial(run_trial(trial("rtrl", seed, 1e-2)))
+    return of_trial(train_trial(trial("rtrl", seed, 1e-2))[0])
 
 
 ways = {"extended Kalman filter": filtered, "back-propagation": bptt} | (
