@@ -2,7 +2,7 @@
 
 Draws places of the source at random, each an operator, comparison, constant, slice or condition, changes it in a copy
 (`planted.copy_of_source`) and runs the tests that import the module: first the file with its name, then its room's,
-then others, then those of the modules that import it, at most `--files` of them, until one fails. What nobody noticed
+then others, then tests of modules that import it, at most `--files` of them, until one fails. What nobody noticed
 is printed as a difference, to be judged: a bug, or a change that no behaviour shows (a bound that is never met, a
 speed). Exit status 1 if something went unnoticed.
 """
@@ -196,7 +196,7 @@ def _all(folder: str, pattern: str) -> tuple[Path, ...]:
 
 @cache
 def tests_of(file: str, most: int) -> tuple[str, ...]:
-    """The test files of a module of src/elman, then those of the modules that import it, nearest first."""
+    """The test files of a module of src/elman, then of the modules that import it, nearest first."""
     wanted, seen = {f"elman.{file.removesuffix('.py').replace('/', '.')}"}, set[str]()
     stem, (room, *_), nearest = Path(file).stem, file.split("/"), list[Path]()
     base, every = planted.ROOT / "src", _all("tests", "test_*.py")

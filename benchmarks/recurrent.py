@@ -3,7 +3,7 @@
 The parts: `products`, the narrow product of one step in every layout, ten in a row; `lstm` and `gru`, whole
 windows, with and without gradients; `small`, small products by both libraries; `narrow`, GRUs of few units without
 gradients; `stream`, one token at a time through three layers of 1150. The table in `elman.network.fast.lstm`
-comes from `--threads 1 --cpu-time lstm`, that of `fast.gru` from `--threads 1 --cpu-time narrow`.
+comes from `--threads 1 --cpu-time lstm`, the table of `fast.gru` from `--threads 1 --cpu-time narrow`.
 """
 
 import argparse

@@ -4,7 +4,7 @@
     python examples/awd_lstm.py --data FOLDER              # train.txt, valid.txt and test.txt, words and spaces
     python examples/awd_lstm.py --tiny                     # a few seconds
 
-The sizes are those of recipes/ptb/small-awd-lstm.toml, which trains for 19 minutes on one thread and reaches 103 on the
+The sizes are as in recipes/ptb/small-awd-lstm.toml, which trains for 19 minutes on one thread and reaches 103 on the
 validation text of Penn Treebank and 99 on its test text. Where both read a tenth of that text, this program reaches
 322.9 and 269.4, and the recipe 321.7 and 269.4.
 """

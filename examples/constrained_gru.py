@@ -4,7 +4,7 @@
     python examples/constrained_gru.py --tiny     # a few seconds
     python examples/constrained_gru.py --torch    # torch.nn.GRU in the place of elman.nn.GRU
 
-At h = 0, without inputs and biases, the Jacobian of a GRU is W_hh / 4 + I / 2, where W_hh is that of its candidate
+At h = 0, without inputs and biases, the Jacobian of a GRU is W_hh / 4 + I / 2, where W_hh belongs to its candidate
 state. With sigma_1(W_hh) <= 2 - delta its spectral radius is below 1, whatever the training does: the state is
 forgotten, and gradients do not explode at long windows and high rates. The projection follows every step of any
 optimiser.

@@ -7,7 +7,7 @@ The cell is the independently recurrent network (Li, Li, Cook, Zhu & Gao 2018): 
 
     h' = relu(W x + u * h + b)
 
-The task is that of adding (Hochreiter & Schmidhuber 1997): of a sequence of numbers two are marked, and their sum is
+The task is adding (Hochreiter & Schmidhuber 1997): of a sequence of numbers two are marked, and their sum is
 asked for at the end. Who always answers 1 has an error of 1/6.
 """
 

@@ -81,12 +81,12 @@ class Optimiser(Part, frozen=True):
     def update(self, parameters: Any, gradients: Any, memory: Any, lr: float, weight_decay: float) -> None:
         """Change `parameters`, a list of tensors, in place, and `memory`, by name a list of tensors, too.
 
-        `lr` is the rate of this step, which a schedule may have changed; the weight decay is that of the recipe.
+        `lr` is the rate of this step, which a schedule may have changed; the weight decay is the recipe's.
         """
         raise NotImplementedError
 
     def build(self, parameters: Any, matrices: Any, weight_decay: float) -> Any:  # noqa: ARG002
-        """What steps these parameters, of which `matrices` are those of the layers (`elman.learning.optimisers`)."""
+        """What steps these parameters, of which `matrices` belong to the layers (`elman.learning.optimisers`)."""
         return resolve_name("elman.learning.optimisers:Optimiser")(self, parameters, weight_decay)
 
 

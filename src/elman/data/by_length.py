@@ -56,7 +56,7 @@ def shuffled(
 def _batches(
     places: npt.NDArray[np.int64], lengths: Lengths, batch_size: int | None, tokens_per_batch: int | None
 ) -> list[list[int]]:
-    """By length (of targets) in steps of `STEP`, then by that of the source: little padding on either side."""
+    """By length (of targets) in steps of `STEP`, then by the source's length: little padding on either side."""
     assert (batch_size is None) != (tokens_per_batch is None), "one of the two"
     rows = np.atleast_2d(lengths)
     order = places[np.lexsort((rows[0, places], rows[-1, places] // STEP))]

@@ -47,7 +47,7 @@ NAMES = {
     "field": ("field", "linguistics_term"),
     "item": ("item", "item_id", "id", "pair", "pair_id", "pairid"),
 }
-"""What columns are called in headers; those of sentences also with `sentence` before or after it."""
+"""What columns are called in headers; columns of sentences also with `sentence` before or after it."""
 
 ADVICE = "give a file of minimal pairs"
 """What to do about a file that holds none."""

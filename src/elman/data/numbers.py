@@ -83,7 +83,7 @@ def number(cell: str, decimal: str | None = None, *, grouped: bool = True) -> fl
 
 
 def decimal_marks(columns: Sequence[Sequence[str]], names: Sequence[str], path: object, delimiter: str) -> list[str]:
-    """The decimal mark of each column of numbers, by all its cells; a column with one wrong cell has that of its first.
+    """The decimal mark of each column of numbers, by all its cells; a column with a wrong cell has its first's.
 
     Numbers such as `1,234` can be read in two ways. Other columns of the table, in which numbers have one reading,
     decide, then a semicolon as delimiter, which is written where the comma is the decimal mark.

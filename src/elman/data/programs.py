@@ -45,7 +45,7 @@ class Difficulty(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What to draw; `length` and `nesting` are those of held-out pairs, `strategy` chooses those of training.
+    """What to draw; `length` and `nesting` are for held-out pairs, `strategy` chooses them for training.
 
     `doubled`: a source stands twice, with a line break between, as the paper doubles its inputs.
     """
@@ -168,9 +168,9 @@ def draw_pair(task: Task, draw: random.Random, difficulty: Difficulty) -> tuple[
 def difficulties(strategy: Strategy, target: Difficulty, count: int, draw: random.Random) -> Iterator[Difficulty]:
     """The difficulty of each of `count` training pairs, in the order in which they are to be read.
 
-    `baseline`: always the target. `naive`: lengths from 1 to that of the target with one operation, then again with two
+    `baseline`: always the target. `naive`: lengths from 1 to the target's with one operation, then again with two
     and so on, the same number of pairs each; in the paper validation decides when a stage ends. `mix`: each pair has a
-    length and a nesting drawn uniformly up to those of the target. `combined`: one of five pairs as in `mix`, the
+    length and a nesting drawn uniformly up to the target's. `combined`: one of five pairs as in `mix`, the
     others as in `naive`.
     """
     steps = [

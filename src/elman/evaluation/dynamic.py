@@ -117,7 +117,7 @@ class AdaptiveCopy(Generic[Model]):
 
     @contextlib.contextmanager
     def learning(self, steps: int) -> Iterator[None]:
-        """Within the block `backward` changes the weights, by the gradient of the mean NLL of so many steps."""
+        """Within the block `backward` changes the weights, by the gradient of the mean NLL of `steps` steps."""
         self._share = steps / REFERENCE
         learn = self._learn_rms if self.rule.kind == "rms" else self._learn_sgd
         with torch.enable_grad(), _handing_over(self.model, learn):

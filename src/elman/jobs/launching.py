@@ -22,7 +22,7 @@ AT_ONCE = {"local": 1, "slurm": 100, "ray": 100}
 
 
 class Outcome(NamedTuple):
-    """How a job ended: with a value, or with a failure in one line; `trace` is that of an unexpected one."""
+    """How a job ended: with a value, or with a failure in one line; an unexpected one has its `trace`."""
 
     value: Any = None
     failure: str | None = None

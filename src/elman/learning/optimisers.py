@@ -138,8 +138,8 @@ class RMSprop(families.Optimiser, frozen=True, tag="rmsprop"):
 class Muon(families.Optimiser, frozen=True, tag="muon"):
     """Muon (Jordan et al. 2024): orthogonal steps for the matrices of the layers, AdamW for everything else.
 
-    `lr`, `momentum`, `nesterov` and `iterations` are those of the matrices; `adam_lr`, `betas` and `eps` are Adam's. A
-    schedule is that of both rates.
+    `lr`, `momentum`, `nesterov` and `iterations` are for the matrices; `adam_lr`, `betas` and `eps` are Adam's. A
+    schedule changes both rates.
     """
 
     lr: PositiveFloat = 0.02
@@ -207,9 +207,9 @@ class Optimiser:
 
 
 class OrthogonalSteps(Optimiser):
-    """Changes parameters by their gradients: those of `matrices` by Muon's orthogonal steps, the others by Adam's.
+    """Changes parameters by their gradients: `matrices` by Muon's orthogonal steps, the others by Adam's.
 
-    The rate of Adam is to `adam_lr` as that of the matrices to `lr`. Weight decay is decoupled. Products of the
+    The rate of Adam is to `adam_lr` as the rate of the matrices is to `lr`. Weight decay is decoupled. Products of the
     iterations are in the chosen precision (`elman.network.fast.precision`).
 
     Attributes:

@@ -47,7 +47,7 @@ def due(progress: Progress, share: float) -> bool:
 
 
 def steps_of(taken: int, step: int, share: float) -> int:
-    """Steps of the branch that is due after so many others, steps and share of the steps; 0: too few, or too late."""
+    """Steps of the branch that is due after `taken` others, steps and share of the steps; 0: too few, or too late."""
     steps, late = round(LENGTH * step), share > LATE * FRACTIONS[taken]
     return 0 if late or steps < FEWEST else steps
 

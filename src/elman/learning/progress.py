@@ -139,7 +139,7 @@ class Course:
 
     Args:
         windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
-        window: that of the phase.
+        window: the phase's.
     """
 
     def __init__(self, windows: Callable[[int | None], Windows], window: config.Window) -> None:
@@ -170,7 +170,7 @@ class Course:
 
 
 def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequence[float]) -> float:
-    """The learning rate after `epoch` of `epochs` epochs, where `lr` is that of the recipe.
+    """The learning rate after `epoch` of `epochs` epochs, where `lr` is the recipe's.
 
     `epoch` has a fraction (0.0 at the first step); `history` is the validation NLL (nats per token) after each epoch
     done.
@@ -199,7 +199,7 @@ def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequ
 
 
 def _divided(lr: float, factor: float, times: int) -> float:
-    """The rate divided by `factor` so many times; 0 where the divisor is beyond the range of float64."""
+    """The rate divided by `factor`, `times` times; 0 where the divisor is beyond the range of float64."""
     return lr / factor**times if times * math.log(factor) < LARGEST else 0.0
 
 

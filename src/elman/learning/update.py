@@ -38,7 +38,7 @@ class Update:
     """A model and the chain of what changes its weights, one link after the other.
 
     1. `gradient`: what the model reads is drawn (scheduled sampling), the learning rule gives the gradient of the loss
-       and its penalties, and that of L1 is added;
+       and its penalties, and the gradient of L1 is added;
     2. `clip`: the gradient is clipped;
     3. `apply`: the optimiser takes its step, weight decay within it; the weights are projected onto the constraint;
        their average follows.
@@ -241,7 +241,7 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
 
 
 def build_optimiser(training: config.Training, model: LanguageModel) -> Optimiser:
-    """The optimiser of a recipe for the trained parameters of a model; those of its core are its matrices."""
+    """The optimiser of a recipe for the trained parameters of a model; the matrices are its core's."""
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = [matrix for matrix in model.core.parameters() if matrix.requires_grad and matrix.ndim == 2]
     found: Optimiser = built(training.optimiser, Optimiser, parameters, matrices, training.weight_decay)
@@ -293,7 +293,7 @@ def _require_single_steps(model: config.Model) -> None:
 def clip_gradients(parameters: Sequence[nn.Parameter], limit: float | None, by: str = "global") -> Tensor:
     """Clip gradients at `limit` and return their global norm before that, without waiting for the device.
 
-    `by` = "global": the norm of all of them together is scaled down (thesis, Algorithm 2.2); "tensor": that of each
+    `by` = "global": the norm of all of them together is scaled down (thesis, Algorithm 2.2); "tensor": the norm of each
     parameter; "value": every number is brought into [-limit, limit] (Graves 2013, section 2.1, there for the gradient
     with respect to the inputs of the LSTM layers).
     """

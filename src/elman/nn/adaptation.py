@@ -31,7 +31,7 @@ class DynamicEvaluation(Reader):
 
     Args:
         model: see `elman.nn.evaluation`; it must not change while it is read with
-        statistics: those of `gradient_statistics`, or None
+        statistics: what `gradient_statistics` returns, or None
         lr: learning rate, for segments of 5 tokens; by default 5e-5, without statistics 0.1
         decay: how fast the weights return to the trained ones, likewise; by default 2e-3, without statistics 0
         eps: keeps weights whose gradients are nearly always 0 in place

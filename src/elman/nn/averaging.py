@@ -1,12 +1,14 @@
 """Averages of the weights over the steps of any optimiser: from the first step, or from when NT-ASGD begins.
 
-average = enn.TriggeredAverage(model.parameters(), interval=5)
-for each step:
-optimiser.step()
-average.step()
-with average.applied():
-loss = validated(model)
-average.update(loss)
+In a loop of one's own:
+
+    average = enn.TriggeredAverage(model.parameters(), interval=5)
+    for each step:
+        optimiser.step()
+        average.step()
+    with average.applied():
+        loss = validated(model)
+    average.update(loss)
 """
 
 import contextlib

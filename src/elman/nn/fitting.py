@@ -113,7 +113,7 @@ def fit(
         penalties: functions of the levels, of `elman.nn.penalties` or others
         bound: projects after every step, and before the first
         average: of the parameters; what is validated and kept is then the average
-        patience: stop after so many epochs without a better validation loss
+        patience: stop after this many epochs without a better validation loss
         valid_columns: columns in which the validation text is read
         seed: of the lengths of windows and, with the epoch's number, of dropout; torch's random state is not changed
         device: the model is moved there; None: it stays where it is
@@ -198,7 +198,7 @@ def fit(
 
 
 def _waited(done: list[Epoch], patience: int | None) -> bool:
-    """Whether so many epochs have passed since the best one."""
+    """Whether `patience` epochs have passed since the best one."""
     return bool(done) and patience is not None and len(done) - History(done).best.number >= patience
 
 

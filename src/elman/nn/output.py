@@ -37,7 +37,7 @@ class Output(Shared):
     direct output connection needs. Where it has three axes or more the first one is time. All is computed in the type
     of the weights, under autocast too, and without the temperature that a trained model may have.
 
-    The arrays are named `weight`, `bias` and so on, as those of the choice, `latent.weight`, `latent.bias` (of several
+    The arrays are named `weight`, `bias` and so on, as in the choice, `latent.weight`, `latent.bias` (of several
     levels `latent.3.weight`) and `prior.weight`. `Output(model.output, V).state_dict()` has them of a trained model.
 
     Raises ValueError where shapes do not fit, or a target is out of its range.
@@ -178,7 +178,7 @@ class Output(Shared):
         return Trace(tuple(self._entered(level.to(dtype), len(lead)) for level in levels), ()), lead
 
     def _entered(self, x: Tensor, lead: int) -> Tensor:
-        """A tensor of so many leading axes as [T, B, ...]."""
+        """A tensor with `lead` leading axes as [T, B, ...]."""
         if lead < 2:
             return x.reshape(*[1] * (2 - lead), *x.shape)
         return (x.transpose(0, 1) if self.batch_first else x).flatten(1, lead - 1)

@@ -56,7 +56,7 @@ class DirectOutputConnection(Output):
     """A mixture with contexts from several levels, weighted by the last one (Takase et al. 2018, eqs 7-11).
 
     Args:
-        sizes: widths of the levels, that of the embedding first
+        sizes: widths of the levels, the embedding's first
         components: by level the number of its contexts, such as {2: 5, 3: 15}
 
     It reads the levels of a core, `core(x, state, levels=True)`.

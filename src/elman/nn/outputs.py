@@ -1,14 +1,14 @@
 """Output layers by keyword, each initialised when it is made; `elman.nn.output` describes their common protocol.
 
-D is the width of what an output reads, V the number of symbols, P that of notes or values. Arguments of all:
+D is the width of what an output reads, V the number of symbols, P the number of notes or values. Arguments of all:
 
     activation      g of p(y) = g(z_y) / sum_v g(z_v): "softmax", "sigsoftmax" and so on (docs/outputs.md)
     weight          the matrix [V, D] of an embedding, to be shared (Press & Wolf 2017; Inan et al. 2017); None: its own
     bias            whether symbols have biases
     counts          occurrences of the symbols, falling, as they are numbered; None: by Zipf's law
-    initialisation  how arrays begin; None: matrices in U(-0.1, 0.1), latent layers as those of torch, biases at 0; with
+    initialisation  how arrays begin; None: matrices in U(-0.1, 0.1), latent layers as torch's, biases at 0; with
                     output_bias = "unigram" biases begin where contexts of zeros give the frequencies of `counts`
-    device, dtype   of the arrays; with `weight` those of it
+    device, dtype   of the arrays; with `weight` its own
 
 A ValueError names an argument that is out of its range.
 """
@@ -48,7 +48,7 @@ class Softmax(Output):
         super().__init__(birth.layer([size], vocabulary, choice, activation), vocabulary)
 
 
-class Sigsoftmax(Output):
+class Sigsoftmax(Softmax):
     """`Softmax` with g(z) = exp(z) sigm(z) (Kanai et al. 2018, section 3)."""
 
     def __init__(
@@ -64,9 +64,18 @@ class Sigsoftmax(Output):
         device: Device = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        birth = Birth(weight, initialisation, device, dtype, counts)
-        choice = {"kind": "flat", "bias": bias, "shift": shift}
-        super().__init__(birth.layer([size], vocabulary, choice, "sigsoftmax"), vocabulary)
+        super().__init__(
+            size,
+            vocabulary,
+            activation="sigsoftmax",
+            weight=weight,
+            bias=bias,
+            shift=shift,
+            counts=counts,
+            initialisation=initialisation,
+            device=device,
+            dtype=dtype,
+        )
 
 
 class AdaptiveSoftmax(Output):
@@ -174,9 +183,9 @@ class Mixtape(Output):
 
     Args:
         components: M, 2, 4, 8 or 16
-        width: of the contexts, and so of `weight` [V, width]; None: D, or that of `weight`
+        width: of the contexts, and so of `weight` [V, width]; None: D, or the width of `weight`
         gate_size: units of a gate
-        frequent: so many symbols have gates of their own; the others share one
+        frequent: this many symbols have gates of their own; the others share one
     """
 
     def __init__(

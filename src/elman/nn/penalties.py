@@ -47,7 +47,7 @@ def balance(
 ) -> Tensor:
     """Evens out the components of a mixture: the squared coefficient of variation of their weights, times `weight`.
 
-    With `columns` in the form of the published code, for which a weight of 0.001 was tuned; without it that of the
+    With `columns` in the form of the published code, for which a weight of 0.001 was tuned; without it over the
     whole batch, as printed (Takase et al. 2018, eqs 12 and 13).
 
     Raises ValueError where the output is no mixture.

@@ -1,9 +1,11 @@
 """The constrained recurrent network: a bound on the largest singular value of its recurrent matrices.
 
-project = enn.SpectralBound(model, delta=0.2)
-for each step:
-optimiser.step()
-project()
+In a loop of one's own:
+
+    project = enn.SpectralBound(model, delta=0.2)
+    for each step:
+        optimiser.step()
+        project()
 """
 
 from collections.abc import Mapping

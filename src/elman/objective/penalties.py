@@ -59,8 +59,8 @@ def _mean(values: Tensor, mask: Tensor, count: Tensor) -> Tensor:
 class Balance(Penalty, frozen=True, tag="balance"):
     """How unequally the S components of a mixture are used; zero when all are used equally (Takase et al. 2018).
 
-    The form "minibatch" is that of eqs 12-13: the squared coefficient of variation of the component weights summed
-    over the whole minibatch. "columns" is that of the published code, with which a weight of 0.001 was tuned: (S - 1)
+    The form "minibatch" is eqs 12-13: the squared coefficient of variation of the component weights summed
+    over the whole minibatch. "columns" is the published code's, with which a weight of 0.001 was tuned: (S - 1)
     times the unbiased variance over the [batch, component] sums over time, divided by their squared mean; zero for one
     component. There columns in which not every step counts have means over those that do, so that columns of
     different lengths do not vary by their lengths.

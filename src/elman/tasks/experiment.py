@@ -44,7 +44,7 @@ class Parts(NamedTuple):
 def build(plan: Plan, progress: Any = None) -> Parts:
     """Read the data, and build the network with the weights from which training starts, on the device.
 
-    The weights of a run that is resumed are still to be read; those of a trial are random. Raises UserError where the
+    The weights of a run that is resumed are still to be read; a trial's are random. Raises UserError where the
     data cannot be used, are others than planned, or do not fit the recipe or the run to start from.
     """
     task = open_task(plan.recipe, plan.source, progress)
@@ -72,7 +72,7 @@ def build(plan: Plan, progress: Any = None) -> Parts:
 class Experiment:
     """A recipe, its data and its run folder; raises UserError where something does not fit, before anything is written.
 
-    The arguments are those of `Plan.new` or, with `resume` or without a recipe, of `Plan.resume`. `settings` are those
+    The arguments are as for `Plan.new` or, with `resume` or without a recipe, of `Plan.resume`. `settings` are those
     by which the recipe was changed, `init` is a run folder from whose weights to start, words mapped by their spelling;
     a resumed run has none. `extras` is kept in the folder: what else a command computes for the run. `lock` is held
     while it trains and while it writes results, so that one process at a time works in the folder. Of a `team` of

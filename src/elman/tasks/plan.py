@@ -33,7 +33,7 @@ class Plan:
     """A training that is settled: a new run, one that is resumed, or a trial of a few steps that leaves nothing.
 
     Attributes:
-        recipe: with its precision; that of a resumed run names the data of the run.
+        recipe: with its precision; a resumed run's names its data.
         source: where the data is, from every working folder.
         digest: what the data must have; None: whatever they are.
         out: the run folder; None: nothing is written.
@@ -110,7 +110,7 @@ class Plan:
     ) -> "Plan":
         """The rest of a run, which may change the keys of `elman.learning.resumption.CHANGEABLE`.
 
-        Without a recipe it is that of the run under the `settings`, else `settings` are those that changed it. The run
+        Without a recipe it is the run's under the `settings`, else `settings` are what changed it. The run
         keeps its description unless they change it; the data may have moved; the extras are joined with those of the
         run. Raises UserError where there is no run, or it cannot be resumed in this way.
         """
@@ -163,7 +163,7 @@ class Plan:
         return _by_similarity(self.recipe.model.output)
 
     def require_data(self, task: Task) -> None:
-        """Raise UserError where the data are others than those of the run, or of the recipe."""
+        """Raise UserError where the data are not the run's, or not the recipe's."""
         if self.digest in (None, task.digest):
             return
         if self.before is None:

@@ -239,7 +239,7 @@ def check_core(record: config.Core, input_size: int = 3, num_outputs: int = 5, *
         later = x.clone()
         later[3:] += 1.0
         same([core(later, begun)[0].top[:3]], [trace.top[:3]], "an output depends on no later input")
-    if core(x.clone().requires_grad_(), begun)[0].top.requires_grad:  # that of a reservoir does not
+    if core(x.clone().requires_grad_(), begun)[0].top.requires_grad:  # a reservoir's does not
         differentiable(lambda x: core(x, map_state(lambda leaf: leaf[:1], begun))[0].top, x[:3, :1])
 
 

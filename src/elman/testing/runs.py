@@ -18,7 +18,7 @@ from elman.tasks.open import open_run, task_of
 
 
 class _StopAt(Watcher):
-    """Interrupts training after so many steps, as a signal does."""
+    """Interrupts training after `step` steps, as a signal does."""
 
     def __init__(self, step: int) -> None:
         self.at = step

@@ -196,7 +196,7 @@ def read_dictionary(text: str, name: str, *, stress: bool = True) -> list[Pronun
     `word(2)` is another pronunciation of `word`; empty lines and lines that begin with `;;;` are left out. Without
     `stress` its digits are removed, and pronunciations that are then equal stand once.
 
-    Raises UserError where a line is no entry, or there is none; `name` is that of the file.
+    Raises UserError where a line is no entry, or there is none; `name` names the file.
     """
     found: dict[Pronunciation, None] = {}
     for number, line in enumerate(lines_of(text), start=1):

@@ -79,7 +79,7 @@ TIGHT_AFTER = r"[\p{Ps}$\u00a3\u20ac#@\u201c\u2018\u00ab]"
 
 SENTENCE_ENDS = r"\p{Sentence_Terminal}"
 _SHAD = "\u0f0d-\u0f12"
-"""The ends of phrases in Tibetan, which Unicode does not count among those of sentences."""
+"""The ends of phrases in Tibetan, which Unicode does not count as ends of sentences."""
 _CLOSING = r"""["'\p{Pe}\p{Pf}\p{Pi}]*"""
 _TEXT_END = (
     rf"[\p{{Sentence_Terminal}}\u2026{_SHAD}]+{_CLOSING}[{SPACE}]"

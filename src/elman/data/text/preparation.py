@@ -1,7 +1,7 @@
 """A text prepared: its words counted and its ids written, block by block, in constant memory.
 
 One process at a time prepares a text. What is written is complete or absent; a preparation that was killed begins
-again. Counts are those of the whole text: nothing is estimated or forgotten.
+again. Counts are over the whole text: nothing is estimated or forgotten.
 """
 
 import zlib

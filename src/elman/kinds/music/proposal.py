@@ -37,7 +37,7 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
 
 
 def of_music(pitches: int, steps: int = 2, *words: str) -> Proposal:
-    """A recipe for frames of so many pitches, of which a quarter note in MIDI files has so many, and why."""
+    """A recipe for frames of `pitches`, with `steps` frames to a quarter note of MIDI files, and why."""
     recipe = "music/nottingham-lstm-nade.toml"
     what = "the keys of a piano" if pitches == 88 else f"{pitches} pitches, some lower than the keys of a piano"
     settings = changed(recipe, {"data.pitches": pitches, "data.steps_per_quarter": steps})

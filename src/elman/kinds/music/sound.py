@@ -33,7 +33,7 @@ Sound = npt.NDArray[np.float32]
 
 
 def require_short(minutes: float) -> None:
-    """Raises UserError where a tune of so many minutes is too long to be written as sound."""
+    """Raises UserError where a tune of these minutes is too long to be written as sound."""
     if minutes > LONGEST:
         raise UserError(
             f"a WAV file may have {LONGEST:g} minutes, and this would be {minutes:,.0f}; give fewer --steps, or write"

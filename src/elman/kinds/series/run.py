@@ -59,7 +59,7 @@ class SeriesRun(SplitRun):
         """
         options = self.options
         if missing not in (None, options.missing):
-            data = self.corpus().source if data is None else data  # it is that of the training, and read otherwise
+            data = self.corpus().source if data is None else data  # the training's, read otherwise
             options = msgspec.structs.replace(options, missing=missing)
         corpus = self.opened(data, lambda source: open_series(source, options, self.inputs.names))
         self._require_columns(corpus.names, corpus.source)

@@ -22,7 +22,7 @@ fla-core is installed:
     DPLR        S_t = diag(e^{g_t}) S_{t-1} + b_t (a_t' S_{t-1}) + k_t v_t'       gated DeltaNet, RWKV-7
 
 What these are given is tested against formulas with the signatures of version 0.6, and agrees with the plain references
-in that package; the kernels themselves were never run here. Their products are those of tensor cores, less exact than
+in that package; the kernels themselves were never run here. Their products are made by tensor cores, less exact than
 float32.
 """
 

@@ -36,7 +36,7 @@ def scan(w: Arrays, xs: Tensor, state: State, reset: Literal["before", "after"] 
     """Outputs [T, B, H] over xs [T, B, I], and the state (h,) after them; differentiable once.
 
     With h' = z h + (1 - z) n, n = tanh(W_n x + b + r (U_n h + b')) where the reset is `after` the product, the form of
-    the vendor kernels, and n = tanh(W_n x + b + U_n (r h)) where it is before, that of the thesis (2.29-2.32).
+    the vendor kernels, and n = tanh(W_n x + b + U_n (r h)) where it is before, as in the thesis (2.29-2.32).
     """
     (h,) = state
     if torch.compiler.is_dynamo_compiling():

@@ -20,8 +20,8 @@ The library's LSTM runs instead where it is faster. Milliseconds of one thread (
 
 The library lays its weights out on every call, which is not worth it for one step, and slows down where they
 outgrow the cache. With bf16 products (avx512_bf16) it is given bf16 tensors up to a width and from a number of rows
-on (`policy.library_lstm`): then h and c are rounded at every step too. Its gradients differ from those of float64 by
-0.5 %, where those of the hoisted form differ by 0.4 % (35 steps). For GRUs see `fast.gru`.
+on (`policy.library_lstm`): then h and c are rounded at every step too. Its gradients differ from float64 gradients by
+0.5 %, where the hoisted form's differ by 0.4 % (35 steps). For GRUs see `fast.gru`.
 """
 
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -38,7 +38,7 @@ State: TypeAlias = tuple[Tensor, ...]
 
 @runtime_checkable
 class Arrays(Protocol):
-    """The arrays of a layer; those of its inputs are multiplied in float32 where they are `exact`."""
+    """The arrays of a layer; the products with its inputs are float32 where they are `exact`."""
 
     weight_ih: Tensor
     weight_hh: Tensor

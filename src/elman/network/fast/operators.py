@@ -55,7 +55,7 @@ def _(_name: str, given: list[Tensor | None], *rest: Any) -> list[Tensor]:
 
 
 def register(operator: CustomOpDef, kernel: type[torch.autograd.Function], results: int, matrices: slice) -> None:
-    """Give an operator with arguments (xs, h, ..., exact) the gradients of its kernel, of so many `results`."""
+    """Give an operator with arguments (xs, h, ..., exact) the gradients of its kernel, which has `results` results."""
     name = operator._qualname
     KERNELS[name] = kernel
 

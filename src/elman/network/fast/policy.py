@@ -37,7 +37,7 @@ BF16_LSTM = 512
 BF16_ROWS = 4
 
 LIBRARY_GRU = 5000
-"""Up to so many units of all rows together, of 512 in a row at most, the library's GRU is used without gradients."""
+"""Up to this many units of all rows together, of 512 in a row at most, the library's GRU is used without gradients."""
 
 
 OPERATORS = ("lstm", "gru-after")
@@ -87,7 +87,7 @@ def uses_onednn(like: Tensor) -> bool:
 
 
 def is_large(factor: Tensor, rows: int) -> bool:
-    """Whether products of this factor and so many rows are large enough for oneDNN, where there is a choice."""
+    """Whether products of this factor with `rows` rows are large enough for oneDNN, where there is a choice."""
     return factor.dtype != torch.float32 or rows * factor.numel() >= LEAST_ONEDNN
 
 
@@ -130,7 +130,7 @@ def lays_out_second(d: Tensor, x: Tensor) -> bool:
 
 
 def in_cache(windows: Tensor) -> tuple[Tensor, ...]:
-    """An array [T, B, ..., H] in parts of so many steps that what is formed of them stays in the cache."""
+    """An array [T, B, ..., H] in parts of few enough steps that what is formed of them stays in the cache."""
     steps = CACHED // (windows.shape[1] * windows.shape[-1])
     return windows.split(max(1, steps))
 

@@ -24,7 +24,7 @@ from elman.network.fast import matmul, policy, precision
 from elman.network.fast.precision import Precision
 
 ROWS, INPUTS, OUTPUTS = 640, 1024, 2048
-"""The product that is timed: that of the inputs of a layer with a window of 20 x 32."""
+"""The product that is timed: the inputs of a layer times its weights, over a window of 20 x 32."""
 
 TURNS = 5
 
@@ -91,7 +91,7 @@ def gain(peaks: list[Peak]) -> float:
 
 
 WORTH = 1.3
-"""bf16 products that are not so many times as fast as float32 are not worth their rounding."""
+"""bf16 products that do not gain this factor over float32 are not worth their rounding."""
 
 Choice = Literal["float32", "bf16"]
 

@@ -6,7 +6,7 @@ and the sum of exponentials relative to it, so that nothing underflows and no ro
     d (-log p(y)) / d z_v = s'(z_v) (p_v - [v = y])
 
 over z. torch's operations need four to ten passes over the matrix, and wait for the device to see which rows underflow.
-`mixture.py` chooses the kernel; the products before and after it stay those of `fast/matmul.py`.
+`mixture.py` chooses the kernel; the products before and after it stay in `fast/matmul.py`.
 
 The kernel runs on GPUs of CUDA where triton is installed, as it is with torch for CUDA on Linux, and a C compiler,
 which triton needs. ELMAN_TRITON=0 disables it; ELMAN_TRITON=1 makes its absence an error, and computes it on a CPU in

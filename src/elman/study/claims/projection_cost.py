@@ -29,7 +29,7 @@ PAPER = "ptb/gru-constrained.toml"
 class TimedTraining:
     """The training of a stack of recurrent layers on a text, without its constraint, timed in processor time.
 
-    Without `data` the text is that of the recipe.
+    Without `data` the text is the recipe's.
     """
 
     def __init__(self, recipe: config.Recipe, data: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The initial weights of training on words: those of another run, and word classes by their vectors."""
+"""The initial weights of training on words: from another run, and word classes by their vectors."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
