@@ -15,11 +15,15 @@ _CELL, _LETTER, _GAP, _SLANT = 22, 7.0, 8, 0.71
 """CSS pixels of a cell's side, a letter's width, between words and cells; sine of the angle of the source's words."""
 
 
-class Word(msgspec.Struct, frozen=True):
-    """A word of surprisal.json and its surprisal in bits, None where it was not scored."""
+class Word(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A word of surprisal.json and its surprisal in bits, None where it was not scored.
+
+    `unknown`: the vocabulary lacks it, so that the surprisal is of `<unk>`.
+    """
 
     word: str
     surprisal: float | None
+    unknown: bool = False
 
 
 def heat(bits: float) -> float:
@@ -54,6 +58,10 @@ def most_surprising(words: Sequence[Word], count: int = 5) -> list[tuple[str, fl
     return sorted(_scored(words), key=lambda pair: -pair[1])[:count]
 
 
+def has_unknown(words: Sequence[Word]) -> bool:
+    return any(word.unknown for word in words)
+
+
 def mean_bits(words: Sequence[Word]) -> float:
     """Mean surprisal of the scored words; NaN when there are none."""
     bits = [surprisal for _, surprisal in _scored(words)]
@@ -71,9 +79,9 @@ def _span(word: Word) -> Markup:
     bits = word.surprisal
     if bits is None or not math.isfinite(bits):
         return Markup('<span class="word" title="not scored">{}</span>{}').format(shown, after)
-    tooltip = f"{word.word}: {bits:.2f} bits, probability {odds(bits)}"
-    span = Markup('<span class="word" style="--heat:{:.3f}" data-bits="{:.1f}" title="{}">{}</span>{}')
-    return span.format(heat(bits), bits, tooltip, shown, after)
+    tooltip = f"{word.word}: {bits:.2f} bits, probability {odds(bits)}{', not in the vocabulary' * word.unknown}"
+    span = Markup('<span class="word{}" style="--heat:{:.3f}" data-bits="{:.1f}" title="{}">{}</span>{}')
+    return span.format(" unknown" * word.unknown, heat(bits), bits, tooltip, shown, after)
 
 
 def draw_attention(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import elman
 from elman.drawing import player
@@ -82,6 +82,19 @@ class Section:
     tables: Sequence[Table] = ()
     body: Markup | None = None
     anchor: str = ""
+
+
+def with_code(text: str) -> Markup:
+    """Text in which what stands between backticks is code.
+
+    Example:
+        >>> with_code("`a < b` holds")
+        Markup('<code>a &lt; b</code> holds')
+    """
+    parts = [escape(part) for part in text.split("`")]
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def require_file_name(out: Path) -> Path:

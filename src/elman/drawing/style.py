@@ -1,6 +1,7 @@
 """The style of all figures: size, colours, axes, and the conversion to SVG."""
 
 import io
+import math
 import re
 import warnings
 from collections.abc import Collection, Iterable
@@ -11,12 +12,13 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
 INK, MUTED, GRID = "#3b3b39", "#7a7a76", "#c9c8c2"
 SERIES = ("#1f6f9f", "#c8553d", "#3a8a5c", "#8a5fb0", "#b07c1e", "#2a9d9d", "#b84a7a", "#6b7a2a")
 """Colours of the curves; the page has a custom property for each, with another value in dark mode."""
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LOG_FROM = 5.0
 """Ratio of the largest to the smallest value from which `scale_across` is logarithmic."""
 
@@ -70,10 +72,25 @@ def label(axes: Axes, x: str, y: str) -> None:
 
 
 def as_written(figure: Figure) -> None:
-    """Show every text of a figure as it is written: matplotlib takes what stands between dollar signs for formulas."""
+    """Show every text of a figure as it is written: matplotlib takes what stands between dollar signs for formulas.
+
+    Its own numbers on logarithmic axes are formulas, so that they are written anew.
+    """
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_formatter(), LogFormatter):
+                axis.set_major_formatter(FuncFormatter(lambda value, _: _decade(value)))
+                axis.set_minor_formatter(NullFormatter())
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         text.set_parse_math(False)
+
+
+def _decade(value: float) -> str:
+    exponent = round(math.log10(value))
+    if -5 < exponent < 6 or not math.isclose(value, 10.0**exponent):
+        return f"{value:,.6g}"
+    return "10" + str(exponent).translate(_RAISED)
 
 
 def svg(figure: Figure, name: str, title: str, description: str) -> Markup:

@@ -24,6 +24,8 @@ from elman.tasks.samples import Passage, Sample
 
 T = TypeVar("T")
 
+_SYMBOLS = {"words": "word", "raw": "word", "characters": "character", "bytes": "byte", "subwords": "piece"}
+
 
 class SplitFacts(msgspec.Struct, frozen=True):
     """A split in data.json; the tokens of music are steps."""
@@ -96,6 +98,12 @@ class RunFolder:
         data = self.recipe_table.get("data")
         kind = data.get("kind") if isinstance(data, dict) else None
         return reporting_of(kind)
+
+    @property
+    def symbol(self) -> str:
+        """What is predicted, in the singular: a word, character, byte or piece of a text, else the unit of its losses."""
+        tokenisation = None if self.data is None else self.data.tokenisation
+        return _SYMBOLS.get(tokenisation or "", self.scale.unit)
 
     @property
     def fine_tuned(self) -> bool:

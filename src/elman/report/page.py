@@ -12,8 +12,10 @@ from elman.report.folder import RunFolder, read_folder
 
 FILTERS: tuple[Callable[..., str], ...] = (
     tables.number, tables.mean_and_deviation, tables.trim_zeros, tables.tied, tables.brief, tables.duration,
-    tables.share, tables.moment,
+    tables.share, tables.moment, page.with_code,
 )  # fmt: skip
+
+_SPLITS = {"valid": "validation", "test": "the test"}
 
 
 def write_report(runs: Sequence[Path], out: Path | None = None) -> Path:
@@ -44,7 +46,7 @@ def render(runs: Sequence[RunFolder]) -> str:
     return page.render(
         "report.html",
         title=runs[0].title if len(runs) == 1 else _title(groups),
-        text=[runs[0].recipe.notes] if len(runs) == 1 and runs[0].recipe.notes else [],
+        text=_about(runs[0]) if len(runs) == 1 else [],
         playable=any(getattr(sample.figure, "playable", False) for run in runs for sample in run.samples),
         filters={each.__name__: each for each in FILTERS} | {"ppl": partial(tables.number, digits=2)},
         runs=runs,
@@ -62,6 +64,16 @@ def render(runs: Sequence[RunFolder]) -> str:
         parts_of=_parts_of,
         common_words=_common_words,
     )
+
+
+def _about(run: RunFolder) -> list[str]:
+    """How much a run has read and how large it is, in a sentence."""
+    splits = {} if run.data is None else run.data.splits
+    if run.data is None or "train" not in splits:
+        return []
+    counts = [f"{splits[name].tokens:,} for {what}" for name, what in _SPLITS.items() if name in splits]
+    held = f", with {' and '.join(counts)}" if counts else ""
+    return [f"Trained on {splits['train'].tokens:,} {run.symbol}s of {run.data.name}{held}."]
 
 
 def _title(groups: Sequence[comparison.Group]) -> str:

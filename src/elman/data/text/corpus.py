@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from elman.data.catalog import prepare
 from elman.data.text.block_reading import Progress
 from elman.data.text.cache import Counts, Made, kept
 from elman.data.text.files import plain_name
-from elman.data.text.passages import stop_after
+from elman.data.text.passages import passages, stop_after
 from elman.data.text.preparation import encode, vocabulary_of
 from elman.data.text.sources import Corpus, Found, Section, find_sections, named, one_text, require_all
 from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
-from elman.data.text.utf8 import as_utf8
+from elman.data.text.utf8 import as_utf8, read_lines
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import cache_folder, sha256_lines
@@ -117,8 +118,7 @@ def open_corpus(
     Raises UserError where the source, one of its files or its text cannot be used.
     """
     cache = cache_folder() if cache is None else cache
-    known = isinstance(source, str) and prepare.is_known(source)
-    path = prepare.locate(str(source), cache) if known else Path(source)
+    path = _located(source, cache)
     try:
         sections = _find(path, cache / "utf-8", options, all_three=vocabulary is None and not partial)
         digests = [f"{name} {one.sha256} {one.start} {one.stop}" for name, one in sections.items()]
@@ -156,9 +156,23 @@ def open_corpus(
     )
 
 
+def first_words(corpus: TextCorpus, split: str, count: int) -> list[str]:
+    """The first `count` tokens of a split as they stand in the text, also those that the vocabulary lacks."""
+    cache, options = cache_folder(), corpus.options
+    one = _find(_located(corpus.source, cache), cache / "utf-8", options, all_three=False)[split]
+    found = passages(read_lines(one.files, one.start, one.stop, options), options, corpus.subwords)
+    return [*islice(chain.from_iterable(passage.words for passage in found), count)]
+
+
 def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> Found:
     """The split of this name; raises UserError where the text does not have it, which names `all` if it was cut."""
     return named(splits, name, source, f"; {ALL} is the whole text" if one_text(Path(source)) else "")
+
+
+def _located(source: str | Path, cache: Path) -> Path:
+    """The folder or file of a text; one that is known by its name is prepared in the cache."""
+    known = isinstance(source, str) and prepare.is_known(source)
+    return prepare.locate(str(source), cache) if known else Path(source)
 
 
 def _find(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> dict[str, Section]:

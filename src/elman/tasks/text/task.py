@@ -15,7 +15,7 @@ from elman.data.catalog.prepare import info
 from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
-from elman.data.text.corpus import open_corpus
+from elman.data.text.corpus import first_words, open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
@@ -171,8 +171,13 @@ class TextTask(Task):
         """A passage of the test split with the surprisal of each word."""
         ids = np.asarray(self.corpus.split("test").tokens[:tokens], dtype=np.int64)
         log_probs = next(score_document(run.model, [ids], self.first))
-        rows = zip(self.corpus.vocabulary.decode(ids), surprisal(log_probs).round(3).tolist(), strict=True)
-        return Passage([Word(word, bits) for word, bits in rows])
+        known = self.corpus.vocabulary.decode(ids)
+        try:
+            own = first_words(self.corpus, "test", len(ids))
+        except (OSError, UserError):  # the text is no longer there
+            own = known
+        rows = zip(known, own, surprisal(log_probs).round(3).tolist(), strict=True)
+        return Passage([Word(word, bits, unknown=word != shown) for shown, word, bits in rows])
 
 
 def sample(run: TextRun, prompt: str, seed: int, count: int = 120, temperature: float = 0.9) -> Sample:
