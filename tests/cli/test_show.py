@@ -1,5 +1,7 @@
 """Tables on standard output."""
 
+import re
+
 import pytest
 
 from elman.cli import show
@@ -33,3 +35,15 @@ def test_figures_of_a_diverged_model_are_short(capsys):
     printed = capsys.readouterr().out
     assert "1e+304" in printed
     assert "200000.0000" in printed
+
+
+@pytest.mark.parametrize(("columns", "turned"), [("120", False), ("60", True)])
+def test_a_table_that_is_too_wide_is_turned(capsys, monkeypatch, columns, turned):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", columns)
+    header = ["run", "split", "perplexity", "nats/token", "bits/token", "bits/char"]
+    show.print_table("figures", header, [["one", "test", "97.07", "4.5754", "6.6009", "2.1868"]])
+    lines = re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out).splitlines()
+    assert lines[0] == "figures"
+    assert any("97.07" in line and "perplexity" in line for line in lines) == turned
+    assert max(map(len, lines)) <= int(columns)

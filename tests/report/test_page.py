@@ -82,7 +82,7 @@ def test_one_run_has_every_section(make_run):
     assert "clipped above 0.25" in page.text
     assert "Kneser-Ney 5-gram 148" in page.text
     assert "24,221,600" in page.text
-    assert "82,430 test tokens" in page.text
+    assert "82,430 test words" in page.text
     assert "weight_drop = 0.5" in page.text
 
 
@@ -375,3 +375,28 @@ def test_the_predicted_loss_stands_beside_the_best(make_run, sketched):
     assert "predicted at" not in Page(write_report([run]).read_text()).text
     path.write_text(first + "".join(json.dumps(line) + "\n" for line in branches) + "".join(rest))
     assert "63.40 predicted at epoch 3" in Page(write_report([run]).read_text()).text
+
+
+@pytest.mark.parametrize(
+    ("tokenisation", "unit"), [("raw", "word"), ("characters", "character"), ("subwords", "piece"), ("bytes", "byte")]
+)
+def test_what_is_predicted_has_its_name(make_run, sketched, tokenisation, unit):
+    run = make_run()
+    data = json.loads((run / "data.json").read_text())
+    (run / "data.json").write_text(json.dumps(data | {"tokenisation": tokenisation, "eos": "exact"}))
+    text = read(write_report([run])).text
+    assert f"test {unit}s, each scored once" in text
+    assert f"Each {unit} of a passage" in text
+    assert f" {unit}s" in text[text.index("Vocabulary of") :][:40]
+    assert f"Trained on 929,589 {unit}s of" in text
+    assert "exact ends a sentence" not in text
+
+
+def test_unknown_words_are_shown_and_marked(make_run, sketched):
+    run = make_run()
+    words = [{"word": "the", "surprisal": 2.0}, {"word": "zeugma", "surprisal": 9.0, "unknown": True}]
+    (run / "surprisal.json").write_text(json.dumps({"sentence": words}))
+    page = write_report([run]).read_text()
+    assert '<span class="word unknown"' in page
+    assert "zeugma: 9.00 bits, probability 1 in 512, not in the vocabulary" in page
+    assert "Underlined ones are not in the vocabulary" in page

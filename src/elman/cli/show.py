@@ -77,23 +77,30 @@ _NUMBER = re.compile(r"(-|inf|nan)?$|[-+<>~(]*[.]?[0-9]")
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     """Print a table; columns of numbers are aligned to the right.
 
-    File names and others without a space are not broken in the first column: lines are longer where there is no room.
+    A table that is wider than the terminal and has few rows is turned: its rows are columns. File names and others
+    without a space are not broken in the first column: lines are longer where there is no room.
     """
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
 
+    console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
+    natural = sum(max(map(cell_len, column)) + 3 for column in zip(header, *rows, strict=True)) + 1
+    if turned := natural > console.width and len(rows) < min(4, len(header) - 1):
+        header, *rows = map(list, zip(header, *rows, strict=True))
     whole = not any(" " in row[0] for row in rows)
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(header_style="bold")
     columns = [[name, *(row[index] for row in rows)] for index, name in enumerate(header)]
     for index, (name, *cells) in enumerate(columns):
-        numbers = index > 0 and all(map(_NUMBER.match, cells))
+        numbers = index > 0 and (turned or all(map(_NUMBER.match, cells)))
         table.add_column(name, justify="right" if numbers else "left", overflow="fold", no_wrap=whole and not index)
     for row in rows:
         table.add_row(*row)
-    console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 120)
     if whole:
         words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
         console.width = max(console.width, sum(words) + 3 * len(words) + 1)
+    if title:
+        console.print(title, style="bold")
     console.print(table)
 
 

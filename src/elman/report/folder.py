@@ -101,7 +101,7 @@ class RunFolder:
 
     @property
     def symbol(self) -> str:
-        """What is predicted, in the singular: a word, character, byte or piece of a text, else the unit of its losses."""
+        """What is predicted, in the singular: word, character, byte or piece of a text, else the unit of its losses."""
         tokenisation = None if self.data is None else self.data.tokenisation
         return _SYMBOLS.get(tokenisation or "", self.scale.unit)
 
