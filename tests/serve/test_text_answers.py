@@ -278,8 +278,17 @@ def test_two_runs_by_word(served, tab, tmp_path):
     assert [word.word for word in marks.words] == ["To", "be,", "not"]
 
 
+def test_words_that_one_run_lacks_are_not_compared(served, tab, monkeypatch):
+    readings = iter([[("to", 1.0, False), ("zeugma", 2.0, True)], [("to", 2.5, False), ("zeugma", 9.0, False)]])
+    monkeypatch.setattr("elman.serve.text_views.words_of", lambda *_: next(readings))
+    found = answer(compare(served, served, questions.Compare(text="to zeugma"), tab))
+    assert found.same_words
+    assert found.unknown == [1, 0]
+    assert [(word.difference, word.unknown) for word in found.words] == [(1.5, False), (None, True)]
+
+
 def test_words_that_are_read_otherwise_are_not_compared(served, tab, monkeypatch):
-    readings = iter([[("to", 1.0), ("be", 2.0)], [("tobe", 2.5)]])
+    readings = iter([[("to", 1.0, False), ("be", 2.0, False)], [("tobe", 2.5, False)]])
     monkeypatch.setattr("elman.serve.text_views.words_of", lambda *_: next(readings))
     found = answer(compare(served, served, questions.Compare(text="to be"), tab))
     assert not found.same_words

@@ -203,21 +203,26 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedWord(msgspec.Struct, frozen=True, kw_only=True):
-    """A word under two runs, in bits; `difference` is the second less the first."""
+    """A word under two runs, in bits; `difference` is the second less the first, None where it is `unknown` to one."""
 
     word: str
     first: float | None
     second: float | None
     difference: float | None
+    unknown: bool
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A text under two runs; `same_words` where both read it as the same words, so that their bits can be compared."""
+    """A text under two runs; `same_words` where both read it as the same words, so that their bits can be compared.
+
+    `unknown`: how many words each does not know; sums are comparable only where both know all.
+    """
 
     words: list[ComparedWord]
     first: float
     second: float
     same_words: bool
+    unknown: list[int]
 
 
 class Near(msgspec.Struct, frozen=True, kw_only=True):

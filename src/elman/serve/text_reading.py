@@ -102,8 +102,8 @@ def token_shown(run: TextRun, token: str) -> str:
     return readable(piece_bytes(token).decode("utf-8", "backslashreplace"))
 
 
-def words_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> Iterator[tuple[str, float | None]]:
-    """The words of a text, without `<eos>`, and their bits; None where nothing of one is read."""
+def words_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> Iterator[tuple[str, float | None, bool]]:
+    """The words of a text, without `<eos>`, their bits, None where nothing of one is read, and which are unknown."""
     at = 0
     for sentence in text.sentences:
         read = scored[at : at + len(sentence.read)]
@@ -113,5 +113,5 @@ def words_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> Iterator[tup
         for word in sentence.words(run.tokeniser):
             part = bits[word.read]
             if word.text != EOS:
-                yield word.text, float(part.sum()) if len(part) else None
+                yield word.text, float(part.sum()) if len(part) else None, word.unknown
         at += len(sentence.read)

@@ -160,7 +160,7 @@ class TextViews(TextReader):
 
 
 def compare(first: TextReader, second: TextReader, question: questions.Compare, tab: Tab) -> Work[answers.Compared]:
-    """A text under two runs; where they read other words, differences are left out."""
+    """A text under two runs; where they read other words, or one of them does not know a word, there is no difference."""
     sides = []
     for service in (first, second):
         text = read_text(service.run, question.text)
@@ -168,18 +168,22 @@ def compare(first: TextReader, second: TextReader, question: questions.Compare, 
         total = sum(one.bits for one in scored)
         sides.append((list(words_of(service.run, text, scored)), total))
     (left, left_total), (right, right_total) = sides
-    same = [word.lower() for word, _ in left] == [word.lower() for word, _ in right]
+    same = [word.lower() for word, *_ in left] == [word.lower() for word, *_ in right]
     rows = (
-        [_compared(word, one, other) for (word, one), (_, other) in zip(left, right, strict=True)]
+        [_compared(*one, *other) for one, (_, *other) in zip(left, right, strict=True)]
         if same
-        else [_compared(word, one, None) for word, one in left]
+        else [_compared(*one) for one in left]
     )
-    return answers.Compared(words=rows, first=left_total, second=right_total, same_words=same)
+    unknown = [sum(flag for *_, flag in side) for side in (left, right)]
+    return answers.Compared(words=rows, first=left_total, second=right_total, same_words=same, unknown=unknown)
 
 
-def _compared(word: str, first: float | None, second: float | None) -> answers.ComparedWord:
-    difference = None if first is None or second is None else second - first
-    return answers.ComparedWord(word=word, first=first, second=second, difference=difference)
+def _compared(
+    word: str, first: float | None, unknown: bool, second: float | None = None, also: bool = False
+) -> answers.ComparedWord:
+    unknown |= also
+    difference = None if first is None or second is None or unknown else second - first
+    return answers.ComparedWord(word=word, first=first, second=second, difference=difference, unknown=unknown)
 
 
 @torch.inference_mode()

@@ -148,14 +148,16 @@ export class Reading {
     const bits = this.wordEnds(pieces, scored);
     let at = 0;
     for (const piece of pieces) {
-      if (piece.begins || !found.length) found.push({ pieces: [], bits: null });
+      if (piece.begins || !found.length) found.push({ pieces: [], bits: null, unknown: false });
       const word = found.at(-1);
       word.pieces.push(piece);
+      word.unknown ||= Boolean(piece.unknown);
       if (!isRead(piece)) continue;
       word.bits = (word.bits ?? 0) + bits[at];
       at += 1;
     }
-    return found.map(({ pieces: own, bits: sum }) => [this.spelling(own), sum]).filter(([text]) => text !== this.rules.eos);
+    return found.map(({ pieces: own, bits: sum, unknown }) => [this.spelling(own), sum, unknown])
+      .filter(([text]) => text !== this.rules.eos);
   }
 
   /** The bits of pieces, of subwords so that sums over words have their ends, as src/elman/evaluation/word_ends.py. */

@@ -247,16 +247,19 @@ export class TextModel {
   }
 }
 
-/** A text under two models; where they read other words, differences are left out. */
+/** A text under two models; where they read other words, or one does not know a word, there is no difference. */
 export async function compared(first, second, text) {
   const [left, right] = [await first.byWord(text), await second.byWord(text)];
   const folded = ({ words }) => JSON.stringify(words.map(([word]) => word.toLowerCase()));
   const same = folded(left) === folded(right);
-  const words = left.words.map(([word, bits], at) => {
-    const other = same ? right.words[at][1] : null;
-    return { word, first: bits, second: other, difference: bits === null || other === null ? null : other - bits };
+  const words = left.words.map(([word, bits, lacking], at) => {
+    const [, other, also] = same ? right.words[at] : [word, null, false];
+    const unknown = lacking || also;
+    const difference = bits === null || other === null || unknown ? null : other - bits;
+    return { word, first: bits, second: other, difference, unknown };
   });
-  return { words, first: left.bits, second: right.bits, same_words: same };
+  const unknown = [left, right].map((side) => side.words.filter(([, , lacking]) => lacking).length);
+  return { words, first: left.bits, second: right.bits, same_words: same, unknown };
 }
 
 const total = (scored) => scored.reduce((sum, one) => sum + one.bits, 0);

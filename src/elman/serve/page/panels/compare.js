@@ -31,7 +31,7 @@ export function compare(desk) {
 
 function shown(word) {
   const difference = word.difference;
-  const text = difference === null
+  const text = word.unknown ? `${word.word}: not in the vocabulary of one of them` : difference === null
     ? `${word.word}: ${word.first === null ? "not read" : `${number(word.first)} bits`}`
     : `${word.word}: ${number(word.first)} and ${number(word.second)} bits`;
   return el("span", {
@@ -45,6 +45,10 @@ function summary(found, first, second) {
   if (!found.words.length) return "Type a text.";
   const totals = `${first}: ${number(found.first, 1)} bits, ${second}: ${number(found.second, 1)} bits`;
   if (!found.same_words) return `${totals}. The two read other words here, so that words cannot be compared.`;
+  if (found.unknown.some(Boolean)) {
+    const lacking = found.unknown.map((count, at) => (count ? `${count} to ${at ? second : first}` : "")).filter(Boolean);
+    return `${totals}. Words are unknown (${lacking.join(", ")}), so that the sums cannot be compared.`;
+  }
   const gap = found.second - found.first;
   return `${totals}; ${gap > 0 ? first : second} needs ${number(Math.abs(gap), 1)} bits fewer.`;
 }
