@@ -1,0 +1,7 @@
+// A page that was opened as a file: browsers run modules from a server alone, so that nothing else of it begins.
+
+if (location.protocol === "file:") {
+  document.getElementById("title").textContent = "This page needs a server";
+  document.getElementById("facts").textContent = "Browsers do not let a page that was opened as a file read the model"
+    + " beside it. In its folder run: python -m http.server 8000, and open http://localhost:8000/";
+}
