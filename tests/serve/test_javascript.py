@@ -373,3 +373,30 @@ def test_a_source_is_read_backwards_where_the_model_reads_so(page):
     assert "a source of 6 symbols, the limit is 5" in found["long"]["note"]
     assert "none of the 2 symbols is in the source vocabulary" in found["unknown"]["note"]
     assert found["nothing"]["targets"] == []
+
+
+def test_midi_files_are_written_and_read_on_the_page(page, tmp_path):
+    mido = pytest.importorskip("mido", reason="MIDI files are made with elman[music]")
+    steps = [[60, 64], [60], [], [60], [108], [21, 21 + 87]]
+    code = """
+        import { read, written } from "./midi.js";
+        const bytes = written(given.steps, 4, 90);
+        return [[...bytes], read(bytes, 4, [21, 108]), read(Uint8Array.from(given.file), 2, [48, 72])];
+    """
+    file = mido.MidiFile(ticks_per_beat=96)
+    notes, drums = mido.MidiTrack(), mido.MidiTrack()
+    notes += [mido.MetaMessage("track_name", name="a name"), mido.MetaMessage("set_tempo", tempo=750_000),
+              mido.Message("program_change", program=3), mido.Message("note_on", note=60),
+              mido.Message("note_on", note=62, time=96), mido.Message("note_on", note=60, velocity=0, time=0),
+              mido.Message("note_on", note=90), mido.Message("note_off", note=62, time=48),
+              mido.Message("note_off", note=90)]  # fmt: skip
+    drums += [mido.Message("note_on", note=60, channel=9), mido.Message("note_off", note=60, channel=9, time=96)]
+    file.tracks += [notes, drums]
+    file.save(tmp_path / "made.mid")
+    made, again, found = run(page, code, {"steps": steps, "file": list((tmp_path / "made.mid").read_bytes())})
+    assert again == {"steps": steps, "tempo": pytest.approx(90, rel=1e-5), "left": 0}
+    assert found == {"steps": [[60], [60], [62]], "tempo": 80, "left": 2}
+    (tmp_path / "page.mid").write_bytes(bytes(made))
+    read = mido.MidiFile(tmp_path / "page.mid")
+    assert read.length == pytest.approx(len(steps) / 4 * 60 / 90, rel=1e-4)
+    assert sum(one.type == "note_on" for one in read) == 5  # 108 is held

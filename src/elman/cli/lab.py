@@ -165,7 +165,7 @@ def lesson(
 ) -> None:
     """From Elman's network to the LSTM, gate by gate.
 
-    One more gate at each rung, on the tasks recall and adding, as `elman lab compare` does: from span 32 on, doubled
+    One more gate at each rung, on the tasks recall and adding, as `elman lab compare` does: from span 64 on, doubled
     each time. Prints the equations of each rung and its purpose, then the longest span that each has learnt. Writes
     into --out as `elman lab compare` does. Example: elman lab lesson
 

@@ -160,7 +160,7 @@ class TextViews(TextReader):
 
 
 def compare(first: TextReader, second: TextReader, question: questions.Compare, tab: Tab) -> Work[answers.Compared]:
-    """A text under two runs; where they read other words, or one of them does not know a word, there is no difference."""
+    """A text under two runs; words that they read otherwise, or that one does not know, have no difference."""
     sides = []
     for service in (first, second):
         text = read_text(service.run, question.text)

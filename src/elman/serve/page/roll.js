@@ -13,15 +13,18 @@ const BELOW = 34;
 export const noteName = (pitch) => `${NAMES[pitch % 12]}${Math.floor(pitch / 12) - 1}`;
 
 export class Roll {
-  constructor({ lowest, size }) {
-    this.range = [lowest, lowest + size - 1];
+  constructor({ lowest, size, step_seconds: seconds }) {
+    [this.low, this.high] = [lowest, lowest + size - 1];
+    this.seconds = seconds;
+    this.quarter = Math.round(0.5 / seconds);  // steps of a quarter note
     this.steps = [];
     this.drawn = Infinity;
     this.past = [];
     this.bits = [];
     this.next = null;
-    this.at = [0, 60];
+    this.at = [0, Math.min(this.high, Math.max(this.low, 60))];
     this.step = null;
+    this.speed = 1;
     this.changed = () => {};
     this.told = () => {};
     this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "piano roll: arrow keys move by a step or a"
@@ -36,7 +39,24 @@ export class Roll {
     for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, () => this.release());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
     this.fit();
-    requestAnimationFrame(() => this.paint());
+    requestAnimationFrame(() => this.reveal());
+  }
+
+  /** Scrolls to the notes, or to the middle of the keys, so that they are in sight. */
+  reveal() {
+    const sounding = this.steps.flat();
+    const middle = sounding.length ? (Math.min(...sounding) + Math.max(...sounding)) / 2 : this.at[1] + 6;
+    this.element.scrollTop = (this.high - middle) * ROW - this.element.clientHeight / 2;
+    this.paint();
+  }
+
+  /** Puts a piece in the place of what is there. */
+  open(steps) {
+    this.keep();
+    [this.steps, this.drawn] = [steps, Infinity];
+    this.element.scrollLeft = 0;
+    this.edited();
+    this.reveal();
   }
 
   trimmed() {
@@ -120,6 +140,9 @@ export class Roll {
       event.preventDefault();
       this.at = moves[event.key];
       this.fit();
+      const top = (this.high - this.at[1]) * ROW;
+      const { scrollTop, clientHeight } = this.element;
+      if (top < scrollTop || top > scrollTop + clientHeight - BELOW - ROW) this.element.scrollTop = top - clientHeight / 2;
     } else if (event.key === " " || event.key === "Enter") {
       event.preventDefault();
       this.keep();
@@ -137,6 +160,7 @@ export class Roll {
     const box = this.canvas.getBoundingClientRect();
     const step = Math.floor((event.clientX - box.left - LEFT) / STEP);
     const pitch = this.high - Math.floor((event.clientY - box.top) / ROW);
+    if (event.clientY - box.top > this.bottom()) return null;
     return step >= 0 && pitch >= this.low && pitch <= this.high ? [step, pitch] : null;
   }
 
@@ -171,11 +195,14 @@ export class Roll {
     this.edited();
   }
 
-  /** The range of pitches, whole octaves around the notes, and the number of steps that are shown. */
+  /** Where the keys in sight end, above the line of bits and times, which stays at the lower edge. */
+  bottom() {
+    const { scrollTop, clientHeight } = this.element;
+    return Math.min(this.height, clientHeight ? scrollTop + clientHeight : Infinity) - BELOW;
+  }
+
+  /** The number of steps that are shown. */
   fit() {
-    const sounding = [...this.steps.flat(), 48, 83];
-    this.low = Math.max(this.range[0], Math.floor(Math.min(...sounding) / 12) * 12);
-    this.high = Math.min(this.range[1], Math.floor(Math.max(...sounding) / 12) * 12 + 12);
     this.length = Math.max(64, 16 * Math.ceil((Math.max(this.steps.length, this.at[0]) + 8) / 16));
     const [width, height] = [LEFT + this.length * STEP + 1, (this.high - this.low + 1) * ROW + BELOW];
     if (this.width === width && this.height === height) return;
@@ -193,7 +220,8 @@ export class Roll {
     const ratio = devicePixelRatio || 1;
     const y = (pitch) => (this.high - pitch) * ROW;
     const x = (step) => LEFT + step * STEP;
-    const bottom = y(this.low) + ROW;
+    const bottom = this.bottom();
+    const bar = 4 * this.quarter;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, this.width, this.height);
     pen.font = `11px ${colour("--text") || "sans-serif"}`;
@@ -204,13 +232,9 @@ export class Roll {
       pen.fillRect(LEFT, y(pitch), this.width - LEFT, ROW - 1);
       pen.globalAlpha = 1;
     }
-    for (let step = 0; step <= this.length; step += 4) {
+    for (let step = 0; step <= this.length; step += this.quarter) {
       pen.fillStyle = colour("--grid");
-      pen.fillRect(x(step), 0, step % 16 ? 0.5 : 1.5, bottom);
-      if (step % 16) continue;
-      pen.fillStyle = colour("--muted");
-      pen.textAlign = "left";
-      pen.fillText(String(step), x(step) + 2, this.height - 8);
+      pen.fillRect(x(step), 0, step % bar ? 0.5 : 1.5, this.height);
     }
     const end = this.trimmed().length;
     this.next?.pitches.forEach((pitch, at) => {
@@ -229,6 +253,13 @@ export class Roll {
         pen.roundRect(x(a) + 0.5, y(pitch) + 0.5, (b - a) * STEP - 1.5, ROW - 2, 2.5);
         pen.fill();
       }
+    }
+    pen.fillStyle = colour("--raised") || colour("--paper");
+    pen.fillRect(0, bottom, this.width, BELOW);
+    pen.fillStyle = colour("--muted");
+    pen.textAlign = "left";
+    for (let step = 0; step <= this.length; step += bar) {
+      pen.fillText(`${step / bar + 1} · ${number(step * this.seconds / this.speed, 1)} s`, x(step) + 2, bottom + BELOW - 8);
     }
     this.bits.forEach((bits, step) => {
       pen.fillStyle = `rgb(${colour("--hot")})`;
@@ -256,14 +287,15 @@ export class Roll {
     if (left) {
       pen.fillStyle = colour("--paper");
       pen.globalAlpha = 0.82;
-      pen.fillRect(left, 0, LEFT - 3, this.height);
+      pen.fillRect(left, 0, LEFT - 3, bottom);
       pen.globalAlpha = 1;
     }
     pen.fillStyle = colour("--muted");
     pen.textAlign = "right";
     for (let pitch = this.low; pitch <= this.high; pitch += 1) {
-      if (pitch % 12 === 0) pen.fillText(noteName(pitch), left + LEFT - 7, y(pitch) + ROW / 2);
+      if (pitch % 12 === 0 && y(pitch) < bottom - ROW / 2) pen.fillText(noteName(pitch), left + LEFT - 7, y(pitch) + ROW / 2);
     }
     if (this.bits.length) pen.fillText("bits", left + LEFT - 7, bottom + 9);
+    pen.fillText("bar", left + LEFT - 7, bottom + BELOW - 8);
   }
 }

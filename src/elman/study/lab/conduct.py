@@ -161,25 +161,25 @@ LADDER = (
     Rung(
         "elman", "h' = tanh(W x + U h + b)",
         "The state is computed afresh at every step. An error propagated back is multiplied by U' and tanh' each time,"
-        " so it fades or grows with distance, and the network does not learn what it read long ago.",
+        " so it fades or grows with distance: what was read some sixty steps ago is learnt late or never.",
     ),
     Rung(
         "rung-forget", "f = sigm(...);  c' = f c + tanh(W x + U y + b);  y' = tanh(c')",
         "The forget gate preserves the state: where f is near 1 the error passes unchanged. But every step is added to"
-        " the state, relevant or not.",
+        " the state, relevant or not, so that what is to be kept drowns among what is not.",
     ),
     Rung(
         "rung-input", "i, f = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = tanh(c')",
         "The input gate selects what is stored: distractors stay outside.",
     ),
     Rung(
-        "lstm", "i, f, o = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = o tanh(c')",
+        "rung-output", "i, f, o = sigm(...);  c' = f c + i tanh(W x + U y + b);  y' = o tanh(c')",
         "The output gate hides the state until it is needed, so that it disturbs neither the output nor the gates."
         " This is the LSTM.",
     ),
 )  # fmt: skip
 
-TASKS = (("recall", 32), ("adding", 32))
+TASKS = (("recall", 64), ("adding", 64))
 """The tasks of the lesson, one symbol among distractors and two values among others, with their first spans."""
 
 

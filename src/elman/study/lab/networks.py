@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+import msgspec
 import torch
 
 from elman import config
@@ -65,6 +66,9 @@ def _two(cell: config.Cell, connections: Literal["graves", "melis"]) -> Callable
     return lambda size: Stack(sizes=(size, size), cell=cell, connections=connections, biases=1)
 
 
+_OPEN = msgspec.structs.replace(INITIALISATION, forget_bias=3.0)
+"""Forget gates of .95 at first, by which a state outlasts dozens of steps before anything is learnt."""
+
 _IDENTITY = config.Initialisation(
     embedding=config.Normal(std=1.0), input=config.Normal(std=0.001), hidden=config.Identity(), bias=config.Zeros()
 )
@@ -73,9 +77,10 @@ NETWORKS: dict[str, Network] = {
     "elman": Network("Elman 1990: tanh", _layer(config.Elman())),
     "irnn": Network("Le et al. 2015: ReLU, from the identity", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
     "jordan": Network("Jordan 1986: reads its own output; for symbols", lambda n: Jordan(size=n, decay=0.5)),
-    "rung-forget": Network("Elman with a forget gate", _layer(config.Ladder(rung="forget"))),
-    "rung-input": Network("and an input gate", _layer(config.Ladder(rung="input"))),
-    "lstm": Network("and an output gate: LSTM (Gers et al. 2000)", _layer(config.LSTM())),
+    "rung-forget": Network("Elman with a forget gate", _layer(config.Ladder(rung="forget")), _OPEN),
+    "rung-input": Network("and an input gate", _layer(config.Ladder(rung="input")), _OPEN),
+    "rung-output": Network("and an output gate: the LSTM, gates as open", _layer(config.LSTM()), _OPEN),
+    "lstm": Network("LSTM (Gers et al. 2000)", _layer(config.LSTM())),
     "lstm-1997": Network("LSTM without a forget gate", _layer(config.LSTM(forget_gate=False))),
     "lstm-peephole": Network("LSTM whose gates see the cell (Graves 2013)", _layer(config.LSTM(peepholes=True))),
     "lstm-coupled": Network("LSTM with i = 1 - f (Greff et al. 2017)", _layer(config.LSTM(input_gate="coupled"))),

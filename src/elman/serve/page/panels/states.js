@@ -6,6 +6,8 @@ const WIDTH = 460;
 const HEIGHT = 320;
 const EDGE = 34;
 const NAMED = 14;
+const LETTER = 6.4;  // the width of a letter
+const AROUND = [[1, -1], [1, 0], [1, 1], [-1, -1], [-1, 0], [-1, 1], [0, -1.2], [0, 1.2]];  // where a name may stand
 
 export function states(desk) {
   const drawing = el("div", { class: "drawing" });
@@ -49,24 +51,35 @@ function draw(found, place) {
   const at = points.map((_, place) => [x(xs[place]), y(ys[place])]);
   const current = place === null ? at.length - 1 : Math.max(0, at.length - 1 + place);
   const shade = (place) => Math.max(0.15, 1 - (at.length - 1 - place) / 24).toFixed(2);
-  const lines = at.slice(1).map(([x2, y2], place) => svg("line", {
-    x1: at[place][0], y1: at[place][1], x2, y2, opacity: shade(place + 1),
-  }));
+  const lines = at.slice(1).flatMap(([x2, y2], place) => {
+    const [x1, y1] = at[place];
+    const turn = (180 / Math.PI) * Math.atan2(y2 - y1, x2 - x1);
+    const middle = `translate(${(x1 + x2) / 2} ${(y1 + y2) / 2}) rotate(${turn})`;
+    const opacity = shade(place + 1);
+    const line = svg("line", { x1, y1, x2, y2, opacity });
+    return Math.hypot(x2 - x1, y2 - y1) < 16 ? [line]
+      : [line, svg("path", { class: "arrow", d: "M-4 -3.5 L4 0 L-4 3.5 Z", transform: middle, opacity })];
+  });
   const dots = at.map(([cx, cy], place) => svg("circle", {
     cx, cy, r: place === current ? 6 : 3.2, class: place === current ? "current" : null, opacity: shade(place),
   }, svg("title", {}, labels[place] ? `after ${labels[place]}` : "before the text")));
-  const taken = [];
+  const taken = at.map(([left, top]) => [left - 4, top - 4, left + 4, top + 4]);
   const names = at.map((_, place) => place).reverse().filter((place) => place === current
-    || at.length - 1 - place < NAMED).flatMap((place) => {
-    const [left, top] = at[place];
-    const near = taken.some(([a, b]) => Math.abs(a - left) < 44 && Math.abs(b - top) < 13);
-    if (near && place !== current) return [];
-    taken.push([left, top]);
-    const right = left > WIDTH - 80;
-    return svg("text", {
-      x: left + (right ? -7 : 7), y: top - 6, "text-anchor": right ? "end" : "start", class: place === current ? "current" : null,
-      opacity: place === current ? 1 : shade(place),
-    }, labels[place].slice(0, 18) || "begin");
+    || at.length - 1 - place < NAMED).map((place) => {
+    const name = labels[place].slice(0, 18) || "begin";
+    const width = LETTER * [...name].reduce((sum, one) => sum + (one > "\u2e7f" ? 2 : 1), 0);
+    const spots = AROUND.map(([right, down]) => {
+      const left = at[place][0] + (right > 0 ? 7 : right < 0 ? -7 - width : -width / 2);
+      const top = at[place][1] - 6 + down * 12;
+      return [left, top, left + width, top + 12];
+    });
+    const covered = ([left, top, end, bottom]) => taken.reduce((sum, [l, t, e, b]) => sum
+      + Math.max(0, Math.min(end, e) - Math.max(left, l)) * Math.max(0, Math.min(bottom, b) - Math.max(top, t)),
+    left < 0 || end > WIDTH || top < 0 || bottom > HEIGHT ? 1e4 : 0);
+    const spot = spots.reduce((one, other) => (covered(other) < covered(one) ? other : one));
+    taken.push(spot);
+    return svg("text", { x: spot[0], y: spot[1] + 10, class: place === current ? "current" : null,
+      opacity: place === current ? 1 : shade(place) }, name);
   });
   const text = labels.slice(-NAMED).join(" ");
   return svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "path", role: "img",
