@@ -58,6 +58,21 @@ def making(folder: Path) -> Iterator[None]:
         raise
 
 
+def require_own(folder: Path, *marks: str) -> None:
+    """Raise UserError where a folder holds files of others, which could be replaced: it has none of the `marks`.
+
+    A folder that is missing, or empty apart from hidden files, is free.
+    """
+    if not folder.is_dir() or any((folder / mark).exists() for mark in marks):
+        return
+    if others := sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")):
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        raise UserError(
+            f"{folder} holds other files ({', '.join(others[:3])}{more}), which could be replaced; choose another"
+            " folder for --out"
+        )
+
+
 @contextlib.contextmanager
 def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
     """Yield a temporary path beside `path`, which takes the place of `path` in one step when the block succeeds.

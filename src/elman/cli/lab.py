@@ -12,7 +12,7 @@ from elman.cli.help import family
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import AsJson, Natural, Positive, file_to_write, group, number, writable
 from elman.errors import UserError
-from elman.files import making
+from elman.files import making, require_own
 
 if TYPE_CHECKING:
     from elman.data.classic.task import ClassicTask
@@ -56,6 +56,7 @@ class TrialOptions:
             model = build_network(classic_task(trial.task), trial.cell, trial.size)
             learner_of(model, trial.rule).check(model, trial.columns)
         out = self.out or Path("runs") / f"lab-{command}"
+        require_own(out, "trials")
         launch = launching.launch(out)
         with making(out):
             try:

@@ -11,7 +11,10 @@ from markupsafe import Markup, escape
 import elman
 from elman.drawing import player
 from elman.errors import UserError
-from elman.files import write_atomic
+from elman.files import is_stream, write_atomic
+
+SIGNED = b"Written by elman"
+"""In every page, so that no other is ever replaced by one."""
 
 
 def render(
@@ -41,7 +44,9 @@ def render(
 
 
 def write(out: Path, page: str) -> Path:
-    """Write a page and return its path; raises UserError where that is a folder or cannot be written."""
+    """Write a page and return its path; raises UserError for a folder, a page of others, or what cannot be written."""
+    if out.is_file() and not is_stream(out) and SIGNED not in out.read_bytes():
+        raise UserError(f"{out} is not a page that elman has written; choose another --out, or move it")
     write_atomic(require_file_name(out), page.encode(errors="replace"))
     return out
 

@@ -10,11 +10,14 @@ import torch
 
 from elman.config.output import Output
 from elman.config.recipe import Recipe
-from elman.config.toml import DESCRIPTIVE, load_recipe, set_keys
+from elman.config.toml import DESCRIPTIVE, dump_recipe, load_recipe, parse_recipe, set_keys
 from elman.data.catalog.prepare import is_known
-from elman.errors import UserError
-from elman.files import expanded, require_utf8, require_writable
+from elman.errors import UserError, notice
+from elman.files import expanded, require_own, require_utf8, require_writable, write_atomic
 from elman.formats import parse_json
+from elman.jobs.locks import HELD
+from elman.learning import checkpoint
+from elman.learning.checkpoint import CHECKPOINT, MODEL
 from elman.learning.resumption import split_changes
 from elman.learning.team import ALONE, Team
 from elman.network.device import choose_device
@@ -117,7 +120,7 @@ class Plan:
         out, place = _writable(out), choose_device(device)
         existing = out / "recipe.toml"
         if not existing.exists():
-            raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
+            _restore_recipe(out)
         before = load_recipe(existing)
         recipe = load_recipe(existing, settings) if recipe is None else recipe
         if recipe.training.precision == "auto":
@@ -179,13 +182,46 @@ class Plan:
         )
 
 
+BEGUN = (".lock", HELD)
+"""Files by which a folder says that a training of elman has begun in it, so that what else is there is its own."""
+
+
 def require_free(out: Path) -> None:
-    """Raise UserError where a new run cannot be in the folder `out`, since a run or a file is there."""
+    """Raise UserError where a new run cannot be in the folder `out`, since something is there that it could replace.
+
+    A folder is free that is missing or empty, hidden files apart, or in which a training was killed before it began.
+    """
     out = expanded(out)
     if (out / "recipe.toml").exists():
         raise UserError(f"{out} already holds a run; add --resume to continue it, or choose another --out")
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; choose a folder for --out")
+    if (model := _model_of(out)) is not None:
+        raise UserError(
+            f"{out} holds {model.name} of a run whose recipe.toml is missing; add --resume, which restores it, or"
+            " choose another --out"
+        )
+    require_own(out, *BEGUN)
+
+
+def _model_of(out: Path) -> Path | None:
+    """The checkpoint of a run folder, or its model; None: there is neither."""
+    return next((out / name for name in (CHECKPOINT, MODEL) if (out / name).exists()), None)
+
+
+def _restore_recipe(out: Path) -> None:
+    """Write recipe.toml anew by what the checkpoint and data.json hold of it.
+
+    Raises UserError where there is no checkpoint and no model, or one of the files is damaged.
+    """
+    if (path := _model_of(out)) is None:
+        require_own(out, *BEGUN)
+        raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
+    (_, facts), data = checkpoint.load(path, "recipe"), data_facts(out)
+    tables = facts["recipe"] | {"title": out.name}
+    tables["data"] = tables["data"] | {"corpus": data["source"], "digest": data["digest"]}
+    write_atomic(out / "recipe.toml", dump_recipe(parse_recipe(tables, str(path))))
+    notice(f"{out}: recipe.toml was missing; restored from {path.name}, without its title and notes")
 
 
 def _by_similarity(output: Output) -> bool:

@@ -12,7 +12,7 @@ from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, flatten, read_tables, set_recipe
 from elman.errors import UserError
-from elman.files import write_atomic
+from elman.files import require_own, write_atomic
 from elman.formats import read_json
 from elman.study.runs import PlannedRun
 from elman.study.store import Store
@@ -84,6 +84,8 @@ def open_sweep(out: Path, recipe: Path, question: Question) -> Sweep:
         _require_same(reopen_sweep(out), sweep)
     elif (out / "recipe.toml").is_file():
         raise UserError(f"{out} is a run folder; choose another --out for the sweep")
+    else:
+        require_own(out, BASE)
     return sweep
 
 
