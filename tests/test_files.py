@@ -7,11 +7,13 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import torch
 
+from elman import files
 from elman.errors import UserError
 from elman.files import explain, json_text, making, replacing, require_utf8, require_writable, write_atomic
 from elman.jobs import Kept
@@ -132,19 +134,45 @@ def test_files_have_the_permissions_that_the_umask_leaves(tmp_path):
             assert (tmp_path / name).stat().st_mode & 0o777 == mode
 
 
-@pytest.mark.parametrize("looks", ["under the lock", "for a kept result"])
+@pytest.mark.parametrize("looks", ["under the lock", "for a kept result", "by writing beside"])
 def test_what_a_killed_process_had_begun_is_removed(tmp_path, looks):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    ours = [f".model.{process}-0123abcd.tmp" for process in (gone.pid, os.getpid())]
+    ours = [f".model.{process}-{host}0123abcd.tmp" for process, host in
+            ((gone.pid, files._HOST), (os.getpid(), files._HOST), (gone.pid, "zzzz"), (gone.pid, "0000"))]  # fmt: skip
     for name in [*ours, ".notes.tmp"]:
         (tmp_path / name).mkdir()
     if looks == "under the lock":
         with FolderLock(tmp_path):
             pass
+    elif looks == "by writing beside":
+        write_atomic(tmp_path / "scores.tsv", "text")
     else:
         assert Kept(tmp_path / "tuning.json", {}, checkpoint.load, checkpoint.save).find() is None
-    assert sorted(path.name for path in tmp_path.glob("*.tmp")) == sorted([ours[1], ".notes.tmp"])
+    assert sorted(path.name for path in tmp_path.glob("*.tmp")) == sorted([*ours[1:], ".notes.tmp"])
+
+
+def test_what_a_process_of_another_machine_left_is_removed_after_a_day(tmp_path):
+    old, new = (tmp_path / f".model.1-{'0000' if files._HOST != '0000' else '1111'}0123abc{end}.tmp" for end in "de")
+    for path in (old, new):
+        path.mkdir()
+    os.utime(old, (0, time.time() - 25 * 60 * 60))
+    files.remove_abandoned(tmp_path)
+    assert [*tmp_path.iterdir()] == [new]
+
+
+@pytest.mark.parametrize("name", ["theirs", ".theirs"])
+def test_a_folder_with_files_of_others_is_not_ones_own(tmp_path, name):
+    files.require_own(tmp_path / "missing")
+    files.require_own(tmp_path)
+    (tmp_path / name).touch()
+    if name.startswith("."):
+        files.require_own(tmp_path)
+        return
+    with pytest.raises(UserError, match=r"holds other files \(theirs\), which could be replaced"):
+        files.require_own(tmp_path, "sweep.json")
+    (tmp_path / "sweep.json").touch()
+    files.require_own(tmp_path, "sweep.json")
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP])

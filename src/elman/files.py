@@ -2,10 +2,12 @@
 
 import contextlib
 import errno
+import functools
 import hashlib
 import json
 import math
 import os
+import platform
 import re
 import secrets
 import shutil
@@ -79,7 +81,8 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
 
     On any failure `path` keeps its old content and the temporary file is removed; raises UserError where the folder
     cannot be written, is missing (with `parents` it is made) or the disk is full. The new file has the permissions that
-    the umask leaves. A device, a pipe or another stream is not replaced: what was written is copied into it.
+    the umask leaves; what killed processes left beside it is removed. A device, a pipe or another stream is not
+    replaced: what was written is copied into it.
     """
     # In a folder of its own, since libraries make temporary files of other names beside the one that they write.
     streamed = is_stream(path)
@@ -88,6 +91,7 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
     try:
         if parents:
             path.parent.mkdir(parents=True, exist_ok=True)
+        _tidy(own.parent)
         own.mkdir()
         temporary.touch()
         yield temporary
@@ -158,24 +162,33 @@ def _replace(new: Path, path: Path) -> None:
 
 def _temporary_name(path: Path) -> str:
     """The name of a folder beside a path, by which `remove_abandoned` knows the process that made it."""
-    return f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+    return f".{path.name}.{os.getpid()}-{_HOST}{secrets.token_hex(4)}.tmp"
 
 
-_ABANDONED = re.compile(r"\..+\.(\d+)-[0-9a-f]{8}\.tmp")
+_HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:4]
+"""Of this machine: others may write into the same folder, and their processes cannot be looked up here."""
+
+_ABANDONED = re.compile(r"\..+\.(\d+)-([0-9a-f]{4})[0-9a-f]{8}\.tmp")
 
 
 def remove_abandoned(folder: Path) -> None:
     """Remove what `replacing` and `temporary_folder` left in a folder in processes that no longer run."""
     for path in folder.glob(".*.tmp"):
         made_by = _ABANDONED.fullmatch(path.name)
-        if made_by and not _may_run(int(made_by[1]), path):
+        if made_by and not _may_run(int(made_by[1]), path, made_by[2] == _HOST):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _may_run(process: int, path: Path) -> bool:
+@functools.lru_cache(maxsize=256)
+def _tidy(folder: Path) -> None:
+    """As `remove_abandoned`, once per folder and process."""
+    remove_abandoned(folder)
+
+
+def _may_run(process: int, path: Path, here: bool) -> bool:
     """Whether a process may still run that made a path: where processes cannot be looked up, within a day."""
     try:
-        if os.name != "posix":
+        if os.name != "posix" or not here:
             return time.time() - path.stat().st_mtime < 24 * 60 * 60
         os.kill(process, 0)
     except (ProcessLookupError, FileNotFoundError):

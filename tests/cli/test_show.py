@@ -1,6 +1,10 @@
 """Tables on standard output."""
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +51,18 @@ def test_a_table_that_is_too_wide_is_turned(capsys, monkeypatch, columns, turned
     assert lines[0] == "figures"
     assert any("97.07" in line and "perplexity" in line for line in lines) == turned
     assert max(map(len, lines)) <= int(columns)
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path):
+    code = "import sys; from elman.cli import LastingLog; log = LastingLog(sys.stderr)\n"
+    code += "for _ in range(9): print('line', file=log, flush=True)\nprint(log.fileno(), log.isatty(), 'done')"
+    command = [sys.executable, "-c", code]
+    if (full := Path("/dev/full")).exists():
+        with full.open("w") as stream:
+            found = subprocess.run(command, stderr=stream, stdout=subprocess.PIPE, text=True)
+        assert (found.returncode, found.stdout) == (0, "2 False done\n")
+    read, write = os.pipe()
+    os.close(read)
+    found = subprocess.run(command, stderr=write, stdout=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (found.returncode, found.stdout) == (0, "2 False done\n")

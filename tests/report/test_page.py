@@ -400,3 +400,14 @@ def test_unknown_words_are_shown_and_marked(make_run, sketched):
     assert '<span class="word unknown"' in page
     assert "zeugma: 9.00 bits, probability 1 in 512, not in the vocabulary" in page
     assert "Underlined ones are not in the vocabulary" in page
+
+
+def test_the_page_of_another_is_never_replaced(make_run, sketched):
+    run = make_run()
+    (run / "report.html").write_text("<p>mine</p>")
+    with pytest.raises(UserError, match="is not a page that elman has written; choose another --out"):
+        write_report([run])
+    assert (run / "report.html").read_text() == "<p>mine</p>"
+    (run / "report.html").unlink()
+    write_report([run])
+    write_report([run])

@@ -18,6 +18,7 @@ from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
 from elman.tasks.estimate import estimate
 from elman.tasks.experiment import Experiment
+from elman.tasks.plan import Plan
 from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.interruption import StopAt, begun, ended
@@ -72,6 +73,53 @@ def test_a_second_training_in_one_folder_is_refused(tmp_path, corpus):
     first.train()
     with pytest.raises(UserError, match="already holds a run; add --resume"):
         second.train()
+
+
+@pytest.mark.slow
+def test_a_lost_recipe_is_restored_and_nothing_is_replaced(tmp_path, corpus, plain, capsys):
+    out = tmp_path / "run"
+    trained(text_runs.recipe(), out, corpus)
+    kept = {path.name: path.read_bytes() for path in out.iterdir() if path.name != "recipe.toml"}
+    recipe = config.load_recipe(out / "recipe.toml")
+    for lost in (["recipe.toml"], ["recipe.toml", "checkpoint.safetensors"]):
+        for name in lost:
+            (out / name).unlink()
+        with pytest.raises(UserError, match=r"safetensors of a run whose recipe.toml is missing; add --resume"):
+            Experiment(text_runs.recipe(), out, data=corpus)
+        plan = Plan.resume(None, out)
+        assert config.decisive(plan.recipe) == config.decisive(recipe)
+        assert plan.source == str(corpus)
+        assert "recipe.toml was missing; restored from" in capsys.readouterr().err
+        assert {name: (out / name).read_bytes() for name in kept if name not in lost} == {
+            name: body for name, body in kept.items() if name not in lost
+        }
+
+
+def test_a_folder_with_files_of_others_is_never_trained_in(tmp_path, corpus):
+    for name in ("data.json", "metrics.jsonl", "results.json", "report.html", "notes.txt"):
+        out = tmp_path / name.partition(".")[0]
+        out.mkdir()
+        (out / name).write_text("mine")
+        with pytest.raises(UserError, match=f"holds other files .{name}., which could be replaced"):
+            Experiment(text_runs.recipe(), out, data=corpus)
+        with pytest.raises(UserError, match=f"holds other files .{name}., which could be replaced"):
+            Experiment(None, out, data=corpus)
+        assert (out / name).read_text() == "mine"
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / ".lock").touch()
+    (begun / "data.json").write_text("{}")  # killed before the recipe was written
+    Experiment(text_runs.recipe(), begun, data=corpus)
+
+
+def test_equal_weights_are_equal_files(tmp_path):
+    tensors = {"b": torch.ones(2, 3), "a": torch.zeros(3, dtype=torch.int64)}
+    for number in range(8):
+        checkpoint.save(tmp_path / str(number), tensors, {"a name": 'é\n\t\x7f\x01"\\', "recipe": {"x": 1}})
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+    found, facts = checkpoint.load(tmp_path / "0")
+    assert torch.equal(found["b"], tensors["b"])
+    assert facts["a name"] == 'é\n\t\x7f\x01"\\'
 
 
 def same_tensors(a, b):

@@ -8,10 +8,12 @@ import contextlib
 import io
 import os
 import pkgutil
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TextIO
 
 from cyclopts import App, Group, Parameter
 
@@ -117,12 +119,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0, 2 for the user's mistakes, 130 when stopped by a signal."""
     if sys.stdout is None:  # closed by the caller
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     if os.name == "nt":  # whose files have the code page of the country
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
+        sys.stderr = LastingLog(sys.stderr)
         os.environ.setdefault("ELMAN_JOBS", "auto")  # processes that read a large text: all cores
     try:
         tokens = _use_plugins(tokens)
@@ -132,16 +137,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status or 0
     except KeyboardInterrupt:
+        if arguments is None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process ends
         print("elman: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        _close_output()
+        discard(sys.stdout)
         return 0
     except Exception as error:
         if (line := mistakes.explain(app, error)) is None:
             raise
         if isinstance(error, OSError):
-            _close_output()
+            discard(sys.stdout)
         with contextlib.suppress(OSError):
             print(f"elman: {one_line(line)}", file=sys.stderr)
         return 2
@@ -170,7 +177,40 @@ def _use_plugins(tokens: list[str]) -> list[str]:
     return kept
 
 
-def _close_output() -> None:
-    """Discard what standard output still holds, which cannot be written."""
+class LastingLog(io.TextIOBase):
+    """A stream of logs: where it cannot be written, as when its reader has ended, lines are lost and work goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with self._lasting():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with self._lasting():
+            self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    @contextlib.contextmanager
+    def _lasting(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            discard(self._stream)
+
+
+def discard(stream: TextIO) -> None:
+    """Let a stream that cannot be written go nowhere, with what it still holds."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

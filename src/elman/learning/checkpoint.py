@@ -41,10 +41,23 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], *,
     with replacing(path, parents=parents) as temporary:
         try:
             save_file(plain, temporary, {"format": "pt", "facts": text, "digest": digest})
+            _sort_header(temporary)
         except SafetensorError as error:
             number = next((int(part.split(")")[0]) for part in str(error).split("os error ")[1:]), 5)
             raise OSError(number, str(error)) from error
     return digest
+
+
+def _sort_header(path: Path) -> None:
+    """Put the keys of a file's header in order, so that equal weights are equal files; the library shuffles them."""
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode().ljust(size)
+        assert len(text) == size, "the header is compact JSON"
+        file.seek(8)
+        file.write(text)
 
 
 def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
