@@ -1,7 +1,8 @@
 """Looks into a run on text: its mixture, its states, its words, minimal pairs, and another run beside it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -169,19 +170,16 @@ def compare(first: TextReader, second: TextReader, question: questions.Compare, 
         sides.append((list(words_of(service.run, text, scored)), total))
     (left, left_total), (right, right_total) = sides
     same = [word.lower() for word, *_ in left] == [word.lower() for word, *_ in right]
-    rows = (
-        [_compared(*one, *other) for one, (_, *other) in zip(left, right, strict=True)]
-        if same
-        else [_compared(*one) for one in left]
-    )
+    others: Iterable[tuple[str, float | None, bool]] = right if same else repeat(("", None, False), len(left))
+    rows = [
+        _compared(word, one, other, unknown=lacks or also)
+        for (word, one, lacks), (_, other, also) in zip(left, others, strict=True)
+    ]
     unknown = [sum(flag for *_, flag in side) for side in (left, right)]
     return answers.Compared(words=rows, first=left_total, second=right_total, same_words=same, unknown=unknown)
 
 
-def _compared(
-    word: str, first: float | None, unknown: bool, second: float | None = None, also: bool = False
-) -> answers.ComparedWord:
-    unknown |= also
+def _compared(word: str, first: float | None, second: float | None, *, unknown: bool) -> answers.ComparedWord:
     difference = None if first is None or second is None or unknown else second - first
     return answers.ComparedWord(word=word, first=first, second=second, difference=difference, unknown=unknown)
 
