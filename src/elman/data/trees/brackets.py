@@ -8,11 +8,13 @@ bracket with its label, and every part of speech as `XX`::
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 from elman.data.sentences import PARENTHESES
 from elman.errors import UserError
+
+Value = TypeVar("Value")
 
 XX = "XX"
 ROOT = "ROOT"
@@ -92,13 +94,33 @@ def read_tree(text: str, name: str) -> Node:
     return first
 
 
+def walk(tree: Node | Leaf) -> Iterator[tuple[Literal["(", "", ")"], Node | Leaf]]:
+    """The parts of a tree as brackets have them, at any depth: constituents before and after their parts, and words."""
+    waiting: list[tuple[Literal["(", "", ")"], Node | Leaf]] = [("(" if isinstance(tree, Node) else "", tree)]
+    while waiting:
+        side, one = waiting.pop()
+        yield side, one
+        if side == "(" and isinstance(one, Node):
+            waiting.append((")", one))
+            waiting += [("(" if isinstance(child, Node) else "", child) for child in reversed(one.children)]
+
+
+def fold(tree: Node | Leaf, leaf: Callable[[Leaf], Value], node: Callable[[Node, list[Value]], Value]) -> Value:
+    """A value of every word and, by those of its children, of every constituent; that of the whole tree."""
+    found: list[list[Value]] = [[]]
+    for side, one in walk(tree):
+        if side == "(":
+            found.append([])
+        else:
+            below = found.pop() if side == ")" else []
+            value = node(one, below) if isinstance(one, Node) else leaf(one)
+            found[-1].append(value)
+    return found[0][0]
+
+
 def leaves(tree: Node | Leaf) -> Iterator[Leaf]:
     """The words in order."""
-    if isinstance(tree, Leaf):
-        yield tree
-    else:
-        for child in tree.children:
-            yield from leaves(child)
+    return (one for _, one in walk(tree) if isinstance(one, Leaf))
 
 
 def bare(label: str) -> str:
@@ -108,11 +130,13 @@ def bare(label: str) -> str:
 
 def linear(tree: Node | Leaf, *, hide_tags: bool = True, functions: bool = False) -> list[str]:
     """The symbols of a tree, its root `ROOT` left out."""
-    if isinstance(tree, Leaf):
-        return [XX if hide_tags else tree.tag]
-    inner = [symbol for child in tree.children for symbol in linear(child, hide_tags=hide_tags, functions=functions)]
-    label = tree.label if functions else bare(tree.label)
-    return inner if tree.label == ROOT else [f"({label}", *inner, f"){label}"]
+    found = list[str]()
+    for side, one in walk(tree):
+        if isinstance(one, Leaf):
+            found.append(XX if hide_tags else one.tag)
+        elif one.label != ROOT:
+            found.append(f"{side}{one.label if functions else bare(one.label)}")
+    return found
 
 
 def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
@@ -134,9 +158,13 @@ def linear_line(line: str, name: str) -> str:
 
 def bracketed(tree: Node | Leaf) -> str:
     """The usual written form, in one line; parentheses in words as `PARENTHESES`."""
-    if isinstance(tree, Leaf):
-        return f"({tree.tag} {tree.word.translate(_WRITTEN)})"
-    return f"({tree.label} {' '.join(bracketed(child) for child in tree.children)})"
+    parts = list[str]()
+    for side, one in walk(tree):
+        if isinstance(one, Leaf):
+            parts.append(f" ({one.tag} {one.word.translate(_WRITTEN)})")
+        else:
+            parts.append(f" ({one.label}" if side == "(" else ")")
+    return "".join(parts).strip(" ")
 
 
 def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf:
@@ -154,15 +182,17 @@ def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf
 
 def _pruned(tree: Node | Leaf, empty: str | None = None) -> Node | Leaf | None:
     """A tree without leaves of the tag `empty` and without constituents that have no word; None if nothing is left."""
-    if isinstance(tree, Leaf):
-        return None if tree.tag == empty else tree
-    children = tuple(child for child in (_pruned(child, empty) for child in tree.children) if child is not None)
-    return Node(tree.label, children) if children else None
+
+    def node(one: Node, below: list[Node | Leaf | None]) -> Node | None:
+        children = tuple(child for child in below if child is not None)
+        return Node(one.label, children) if children else None
+
+    return fold(tree, lambda leaf: None if leaf.tag == empty else leaf, node)
 
 
 def _size(tree: Node | Leaf) -> int:
     """The number of constituents."""
-    return 1 + sum(map(_size, tree.children)) if isinstance(tree, Node) else 0
+    return sum(side == "(" for side, _ in walk(tree))
 
 
 def _rooted(tree: Node | Leaf) -> Node:

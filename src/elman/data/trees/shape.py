@@ -6,10 +6,11 @@ label `NONE`. Parts of speech are not kept.
 """
 
 import dataclasses
+from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
-from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare
+from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare, fold
 
 NONE = "<none>"
 """The label of nodes that are no constituents."""
@@ -42,9 +43,9 @@ class Shape:
 
 @dataclasses.dataclass
 class _Open:
-    """A node while a tree is read; its number is that of the leaf, or is known later."""
+    """A node while a tree is read, and its labels, the innermost first; its number is the leaf's, or is known later."""
 
-    label: str
+    chain: list[str]
     start: int
     end: int
     height: int
@@ -59,25 +60,27 @@ def shape_of(tree: Node, binary: Binary = "right", *, functions: bool = True) ->
     """
     words: list[_Open] = []
 
-    def read(one: Node | Leaf) -> _Open:
-        chain: list[str] = []
-        while isinstance(one, Node):
-            if one.label != ROOT:
-                chain.append(one.label if functions else bare(one.label))
-            if len(one.children) > 1:
-                break
-            one = one.children[0]
-        label = " ".join(chain) or NONE
-        if isinstance(one, Leaf):
-            words.append(_Open(label, len(words), len(words) + 1, 0, []))
-            return words[-1]
-        below = [read(child) for child in one.children]
-        while binary != "none" and len(below) > 2:
-            pair = slice(-2, None) if binary == "right" else slice(0, 2)
-            below[pair] = [_above(NONE, below[pair])]
-        return _above(label, below)
+    def word(_: Leaf) -> _Open:
+        words.append(_Open([], len(words), len(words) + 1, 0, []))
+        return words[-1]
 
-    top = read(tree)
+    def node(one: Node, below: list[_Open]) -> _Open:
+        if len(below) == 1:
+            (found,) = below
+        else:
+            rest = deque(below)
+            while binary != "none" and len(rest) > 2:
+                if binary == "right":
+                    last = rest.pop()
+                    rest.append(_above([rest.pop(), last]))
+                else:
+                    rest.appendleft(_above([rest.popleft(), rest.popleft()]))
+            found = _above([*rest])
+        if one.label != ROOT:
+            found.chain.append(one.label if functions else bare(one.label))
+        return found
+
+    top = fold(tree, word, node)
     inner: list[_Open] = []
     waiting = [top] if top.below else []
     while waiting:
@@ -91,7 +94,7 @@ def shape_of(tree: Node, binary: Binary = "right", *, functions: bool = True) ->
         len(words),
         tuple(tuple(numbers[id(child)] for child in one.below) for one in inner),
         tuple(one.height for one in inner),
-        tuple(one.label for one in every),
+        tuple(" ".join(reversed(one.chain)) or NONE for one in every),
         tuple((one.start, one.end) for one in every),
     )
 
@@ -102,19 +105,24 @@ def tree_of(shape: Shape, words: Sequence[str], labels: Sequence[str] | None = N
     `labels`: others than those of the shape.
     """
     labels = shape.labels if labels is None else labels
-    built: list[tuple[Node | Leaf, ...]] = []
-    for number, label in enumerate(labels):
-        parts: tuple[Node | Leaf, ...]
+    open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]
+    waiting: list[int | None] = [len(labels) - 1]  # None: what was opened last ends
+    while waiting:
+        number = waiting.pop()
+        if number is None:
+            name, parts = open_.pop()
+            open_[-1][1].append(Node(name, tuple(parts)))
+            continue
+        names = [] if labels[number] == NONE else labels[number].split(" ")
+        open_ += [(name, []) for name in names]
+        waiting += [None] * len(names)
         if number < shape.num_words:
-            parts = (Leaf(XX, words[number]),)
+            open_[-1][1].append(Leaf(XX, words[number]))
         else:
-            parts = tuple(part for child in shape.children[number - shape.num_words] for part in built[child])
-        for name in reversed([] if label == NONE else label.split(" ")):
-            parts = (Node(name, parts),)
-        built.append(parts)
-    return Node(ROOT, built[-1])
+            waiting += reversed(shape.children[number - shape.num_words])
+    return Node(ROOT, tuple(open_[0][1]))
 
 
-def _above(label: str, below: list[_Open]) -> _Open:
+def _above(below: list[_Open]) -> _Open:
     height = 1 + max(child.height for child in below)
-    return _Open(label, below[0].start, below[-1].end, height, below)
+    return _Open([], below[0].start, below[-1].end, height, below)
