@@ -113,8 +113,8 @@ class TrainingBar:
         self.tokens += tokens
         elapsed = time.monotonic() - self.started
         left = elapsed / (progress.step - self.first) * max(0, self.total - progress.step)
-        loss = f"loss {self.smooth:.3f}" + (f" ppl {perplexity(self.smooth):.1f}" if self.in_perplexity else "")
-        figures = f"{loss} {self.tokens / elapsed:,.0f} {self.units}/s {duration(left)} left"
+        measured = f"loss {self.smooth:.3f}" + (f" ppl {perplexity(self.smooth):.1f}" if self.in_perplexity else "")
+        figures = f"{measured} {self.tokens / elapsed:,.0f} {self.units}/s {duration(left)} left"
         self.bar.update(self.task, completed=progress.step, epoch=progress.epoch + 1, figures=figures)
 
     def branch(self, done: int, steps: int) -> None:
