@@ -237,6 +237,29 @@ def test_strong_decays_do_not_overflow():
     assert gradient.isfinite().all()
 
 
+@pytest.mark.parametrize("corrected", [False, True])
+def test_a_weak_decay_after_strong_ones_keeps_its_digits(corrected):
+    """Steps from 0 to 30 in float32, over two chunks: values and all gradients within a few roundings of float64.
+
+    Sums of the decays reach hundreds, so that the difference of two of them would have errors of 1e-5.
+    """
+    torch.manual_seed(0)
+    q, k, a, b = torch.randn(4, 60, 2, 2, 8)
+    v, state = torch.randn(60, 2, 2, 8), torch.randn(2, 2, 8, 8)
+    log_w = -30 * torch.rand(60, 2, 2, 1) * torch.rand(60, 2, 2, 1)
+    a = torch.nn.functional.normalize(a, dim=-1)
+    b = -torch.rand(60, 2, 2, 1) * log_w.exp() * a
+    pull = torch.randn(60, 2, 2, 8)
+
+    def results(dtype):
+        given = [part.to(dtype).requires_grad_() for part in (q, k, v, log_w, state, *((a, b) if corrected else ()))]
+        y, after = chunked.scan(*given[:5], tuple(given[5:]) or None)
+        return [y, after, *torch.autograd.grad((pull * y).sum() + after.sin().sum(), given)]
+
+    for found, exact in zip(results(torch.float32), results(torch.float64), strict=True):
+        assert (found - exact).abs().max() <= 1e-6 * exact.abs().max()
+
+
 @pytest.mark.parametrize("size", [-300.0, 300.0])
 @pytest.mark.parametrize("name", ["slstm", "mlstm", "mlstm-without-norm"])
 def test_gates_far_from_zero_give_finite_outputs_and_gradients(name, size):
