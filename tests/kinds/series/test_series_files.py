@@ -55,6 +55,7 @@ def test_columns_that_are_left_out_are_named(tmp_path, capsys):
         ("a;b\n1.234,5;1 234\n12,5;1 235\n", "ab", [[1234.5, 1234], [12.5, 1235]]),
         ('a,b\n"1,234.5",2\n12,3\n', "ab", [[1234.5, 2], [12, 3]]),
         ("a;b\n1,234;2.5\n2,345;3.5\n", "ab", [[1234, 2.5], [2345, 3.5]]),
+        ("a;b\n1,234;5\n2.345;6\n", "ab", [[1.234, 5], [2345, 6]]),
     ],
 )
 def test_the_decimal_mark_is_decided_by_the_column(tmp_path, text, names, values):
