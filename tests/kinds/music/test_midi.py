@@ -139,9 +139,7 @@ def test_unreadable_midi_files_are_named(tmp_path):
     line = complaint(low)
     assert line == f"{low}: note 5 is outside the 88 pitches 21 to 108; transpose the music, or set data.pitches to 93"
     assert complaint(save(tmp_path / "zero.mid", [("note_on", 0, 0, 9, 0)])).endswith("to 108; transpose the music")
-    assert "type 2 (tracks one after another)" in complaint(
-        save(tmp_path / "two.mid", [], kind=2)
-    )
+    assert "type 2 (tracks one after another)" in complaint(save(tmp_path / "two.mid", [], kind=2))
     assert "unknown type 7" in complaint(damaged(whole, tmp_path / "seven.mid", 9, b"\x07"))
     long = save(tmp_path / "long.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 2**27)], ticks=1)
     assert "a piece may have 1,000,000" in complaint(long)

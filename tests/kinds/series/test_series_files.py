@@ -89,6 +89,13 @@ def test_a_spreadsheet_with_a_mark_dates_and_decimal_commas(tmp_path, capsys):
     assert "the dates do not rise" in capsys.readouterr().err
 
 
+def test_columns_with_decimal_commas_are_named(tmp_path, capsys):
+    """A column some of whose numbers are whole has them too; one that has only whole numbers has none."""
+    text = "a;b;c;d\n1;1,5;2;3.5\n1,25;2;4;4.5\n"
+    np.testing.assert_array_equal(read_table(write(tmp_path / "a.csv", text)).values[1], [1.25, 2, 4, 4.5])
+    assert "commas are decimal marks in columns a, b\n" in capsys.readouterr().err
+
+
 def test_names_may_be_dates(tmp_path):
     table = read_table(write(tmp_path / "a.csv", "2020Q1;2020Q2\n1;4\n3;2\n"))
     assert table.names == ("2020Q1", "2020Q2")

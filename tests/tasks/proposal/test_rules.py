@@ -489,3 +489,16 @@ def test_the_loss_at_the_end_of_a_text_is_predicted():
     silent = text_model.sized(refused, extent, 10, lambda _: 1.0)
     assert not silent.load().training.predict_loss
     assert "predicted" not in " ".join(silent.reasons)
+
+
+@pytest.mark.parametrize(("tokens", "needed", "epochs"), [(4_000_000, 3, 2), (9_000_000, 2, 1), (1_000_000, 6, 2)])
+def test_training_without_dropout_stays_below_the_epochs_that_are_needed(tokens, needed, epochs):
+    """An epoch takes 6 of 10 minutes with dropout, and half a minute without."""
+
+    def speed(proposal):
+        return 6.0 if proposal.load().training.penalties.ar else 0.5
+
+    assert text_model.needed_epochs(tokens) == needed
+    extent = Extent(tokens, 10_000, words=True)
+    own = Proposal("text/prose.toml").under(["model.core.sizes=[256,128]", "model.encoder.size=128"])
+    assert text_model.sized(own, extent, 10, speed).load().training.epochs == epochs
