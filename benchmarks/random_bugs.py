@@ -3,8 +3,8 @@
 Draws places of the source at random, each an operator, comparison, constant, slice or condition, changes it in a copy
 (`planted.copy_of_source`) and runs the examples in the module and the tests that import it: first the file with its
 name, then its room's, then others, then tests of modules that import it, at most `--files` of them, until one fails.
-What nobody noticed is printed as a difference, to be judged: a bug, or a change that no behaviour shows (a bound that is never met, a
-speed). Exit status 1 if something went unnoticed.
+What nobody noticed is printed as a difference, to be judged: a bug, or a change that no behaviour shows (a bound that
+is never met, a speed). Exit status 1 if something went unnoticed.
 """
 
 import argparse
