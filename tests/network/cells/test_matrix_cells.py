@@ -346,3 +346,23 @@ def test_the_kernel_of_a_convolution_begins_so_that_variance_is_kept(record):
     layer.initialise(config.Initialisation())
     assert layer.conv_weight.shape[1] == 16
     assert layer.conv_weight.std().item() == pytest.approx(1 / 4, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("record", "spreads"),
+    [
+        (config.RWKV7(rank=25), {"w2": 0.1 / 5, "a2": 0.1 / 5, "g2": 1 / 5, "out_proj": 1 / 8}),
+        (config.Mamba2(expand=4), {"out_proj": 1 / 16}),
+        (config.DeltaNet(), {"out_proj": 1 / 8}),
+        (config.LocalAttention(), {"out_proj": 1 / 8}),
+        (config.RGLRU(), {"gate_weight": 1 / 4, "out_weight": 1 / 8}),
+        (config.LRU(states=100), {"B_re": 1 / 128**0.5, "B_im": 1 / 128**0.5, "C_re": 1 / 10, "C_im": 1 / 10}),
+    ],
+)
+def test_matrices_begin_so_that_variance_is_kept(record, spreads):
+    """By what they read; those of the rank of RWKV-7 that correct a bias begin at a tenth."""
+    torch.manual_seed(1)
+    layer = Layer(record, 64, 64)
+    layer.initialise(config.Initialisation())
+    found = {name: getattr(layer, name).std().item() for name in spreads}
+    assert found == pytest.approx(spreads, rel=0.07)

@@ -502,3 +502,13 @@ def test_training_without_dropout_stays_below_the_epochs_that_are_needed(tokens,
     extent = Extent(tokens, 10_000, words=True)
     own = Proposal("text/prose.toml").under(["model.core.sizes=[256,128]", "model.encoder.size=128"])
     assert text_model.sized(own, extent, 10, speed).load().training.epochs == epochs
+
+
+@pytest.mark.parametrize("name", ["ptb", "nottingham", "mackey-glass", "cmudict"])
+def test_a_known_name_is_looked_for_as_its_kind_is_kept(name, monkeypatch, tmp_path):
+    found = {"ptb": "folder", "nottingham": "rolls.npz", "mackey-glass": "series.csv", "cmudict": "pairs"}
+    monkeypatch.setattr(choose, "locate", lambda *_: tmp_path / "folder")
+    monkeypatch.setattr(choose, "locate_data", lambda *given: tmp_path / given[2])
+    monkeypatch.setattr(choose, "locate_pairs", lambda _: tmp_path / "pairs")
+    monkeypatch.setattr(choose, "look", lambda path: Look("text", path.name, ()))
+    assert choose._look(name) == (Look("text", found[name], ()), tmp_path / found[name])
