@@ -97,6 +97,14 @@ def test_parallel_files(tmp_path, source):
     assert (found.kind, found.form, found.languages) == ("pairs", "parallel", ("en", "ja"))
 
 
+def test_parallel_files_beside_others(tmp_path):
+    for name in ("train.en", "train.ja", "valid.en", "valid.ja", "test.en", "test.ja"):
+        written(tmp_path / name, b"a b c\n" * 9)
+    for name in ("README", "README.md", "notes.log", "train.txt", "train.valid", "script.py"):
+        written(tmp_path / name, b"other\n")
+    assert look(tmp_path).languages == ("en", "ja")
+
+
 def test_two_parallel_files(tmp_path):
     written(tmp_path / "book.de", "ein\n")
     written(tmp_path / "book.fr", "un\n")
