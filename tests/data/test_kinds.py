@@ -67,6 +67,8 @@ def test_arrays(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros(5))
     np.savez(tmp_path / "many.npz", x=np.zeros(5))
     np.savez(tmp_path / "rolls.npz", train_roll=np.zeros((5, 88)), train_len=np.array([5]))
+    np.savez(tmp_path / "first.npz", train_len=np.array([5]), train_roll=np.zeros((5, 88)))
+    assert look(tmp_path / "first.npz").kind == "music"
     assert [look(tmp_path / f"{name}").kind for name in ("one.npy", "many.npz", "rolls.npz")] == [
         "series",
         "series",

@@ -512,3 +512,16 @@ def test_a_known_name_is_looked_for_as_its_kind_is_kept(name, monkeypatch, tmp_p
     monkeypatch.setattr(choose, "locate_pairs", lambda _: tmp_path / "pairs")
     monkeypatch.setattr(choose, "look", lambda path: Look("text", path.name, ()))
     assert choose._look(name) == (Look("text", found[name], ()), tmp_path / found[name])
+
+
+@pytest.mark.parametrize(("per_epoch", "largest"), [(1.28, True), (1.29, False)])
+def test_a_size_of_which_just_enough_epochs_fit_is_taken(per_epoch, largest):
+    """Of 25 epochs a quarter is enough: 6.25 times 1.28 are the 8 of 10 minutes that there are for training."""
+    timed = []
+
+    def speed(proposal):
+        timed.append(proposal.load().model.core.sizes[0])
+        return per_epoch
+
+    found = text_model.sized(Proposal("text/prose.toml"), Extent(20_000, 4_000, words=True), 10, speed).load()
+    assert (found.model.core.sizes[0] > min(size.hidden for size in text_model.SIZES)) == largest
