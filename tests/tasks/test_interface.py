@@ -1,5 +1,7 @@
 """The functions of the package: train, load, evaluate, generate, score."""
 
+from types import SimpleNamespace
+
 import msgspec
 import numpy as np
 import pytest
@@ -197,3 +199,33 @@ def test_no_more_next_words_than_there_are(trained):
     assert [probability for _, probability in found] == sorted((one for _, one in found), reverse=True)
     assert trained.run.next_words("w1 ") == trained.run.next_words("w1") == found[:10]
     assert trained.run.next_words("w1 ", 1) == found[:1]
+
+
+def test_a_step_reads_a_word(trained):
+    """Word by word: what comes next is as after the whole prompt; two words may come at once, and nothing is none."""
+    run, state = trained.run, trained.run.begin()
+    for word in ("<eos>", "w1", "w4 w2", "w3"):
+        log_probs, state = run.step(word, state)
+        assert log_probs.shape == (len(run.vocabulary),)
+    found = {word: log_probs[run.vocabulary.ids[word]].exp().item() for word in run.vocabulary.words}
+    assert found == pytest.approx(dict(run.next_words("w1 w4 w2 w3", len(found))), rel=1e-5)
+    with pytest.raises(elman.UserError, match="'' has no token that the model could read; give a word"):
+        run.step("", state)
+
+
+@pytest.mark.parametrize(
+    ("tokenisation", "prompt", "begun"),
+    [
+        ("raw", "a b ", ("a b", (1,))),
+        ("raw", "a b  ", ("a b ", (1,))),
+        ("raw", "a b", ("a b", ())),
+        ("subwords", "a ", ("a", (1,))),
+        ("subwords", " ", (" ", ())),
+        ("subwords", "", ("", ())),
+        ("characters", "a ", ("a ", ())),
+        ("bytes", "a ", ("a ", ())),
+    ],
+)
+def test_the_last_blank_of_a_prompt_begins_the_next_word(tokenisation, prompt, begun):
+    run = SimpleNamespace(options=TextData(tokenisation=tokenisation), spaces=(1,))
+    assert TextRun.begun(run, prompt) == begun

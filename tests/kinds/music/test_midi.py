@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from elman.errors import UserError
-from elman.kinds.music.midi import read_midi, read_tune, write_midi, write_tune
+from elman.kinds.music.midi import MOST_TICKS, read_midi, read_tune, write_midi, write_tune
 from elman.kinds.music.pitches import Note, Pitches, quantise
 from elman.kinds.music.record import MusicOptions
 from elman.kinds.music.tune import Tune
@@ -244,6 +244,15 @@ def test_a_pause_of_many_bytes(tmp_path):
 def test_damage_is_named(tmp_path, track, problem):
     path = write_track(tmp_path / "a.mid", track)
     assert complaint(path) == f"{path}: not a readable MIDI file ({problem}); give another"
+
+
+def test_the_shortest_note_that_is_written_has_a_tick(tmp_path):
+    """Also where its end is not after its beginning."""
+    for end in (1.0, 0.5, 1.0 + 1 / MOST_TICKS, 1.0 + 2 / MOST_TICKS):
+        write_tune(tmp_path / "a.mid", Tune((Note(1.0, end, 60),), 2.0, MOST_TICKS), 120)
+        (again,) = read_tune(tmp_path / "a.mid").notes
+        assert again.start == 1.0
+        assert (again.end - 1) * MOST_TICKS == pytest.approx(max(1, round((end - 1) * MOST_TICKS)))
 
 
 def test_without_mido(tmp_path, monkeypatch):
