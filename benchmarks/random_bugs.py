@@ -1,10 +1,10 @@
 """Do the tests notice bugs that nobody chose? `python benchmarks/random_bugs.py --count 400 --seed 7`.
 
 Draws places of the source at random, each an operator, comparison, constant, slice or condition, changes it in a copy
-(`planted.copy_of_source`) and runs the tests that import the module: first the file with its name, then its room's,
-then others, then tests of modules that import it, at most `--files` of them, until one fails. What nobody noticed
-is printed as a difference, to be judged: a bug, or a change that no behaviour shows (a bound that is never met, a
-speed). Exit status 1 if something went unnoticed.
+(`planted.copy_of_source`) and runs the examples in the module and the tests that import it: first the file with its
+name, then its room's, then others, then tests of modules that import it, at most `--files` of them, until one fails.
+What nobody noticed is printed as a difference, to be judged: a bug, or a change that no behaviour shows (a bound that
+is never met, a speed). Exit status 1 if something went unnoticed.
 """
 
 import argparse
@@ -219,7 +219,11 @@ def outcomes(places: Sequence[Place], files: int) -> Iterator[tuple[Place, tuple
         with contextlib.ExitStack() as stack:
             source = stack.enter_context(planted.copy_of_source())
             place.plant(source)
-            pid = planted.begin_tests(source, list(tests), source.parent / "log")
+            module = source / "elman" / place.file
+            examples = (
+                ["--doctest-modules", "--import-mode=importlib", str(module)] if b">>>" in module.read_bytes() else []
+            )
+            pid = planted.begin_tests(source, [*examples, *tests], source.parent / "log")
             _, status = planted.wait({pid: time.monotonic()})
         said = {0: "passed", 1: "failed", None: "endless"}.get(status, f"failed (status {status})")
         yield place, tests, said, time.monotonic() - since

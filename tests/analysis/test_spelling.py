@@ -57,3 +57,13 @@ def test_bins_by_frequency():
     assert one.following_nll == pytest.approx(math.log(4))
     assert unk.following_perplexity == pytest.approx(2)
     assert more.following == 1
+
+
+def test_bins_of_frequency_begin_where_it_is_said():
+    """By default at 1, 5, 25, 100 and 1000 (docs/analysis.md), each word in the bin of its count."""
+    counts = (0, 1, 4, 5, 24, 25, 99, 100, 999, 1000, 2000)
+    train = np.repeat(np.arange(len(counts)), counts)
+    tokens = np.arange(len(counts))
+    found = by_frequency(np.full(len(counts), -1.0), tokens, train, len(counts), None)
+    names = ["0", "1-4", "5-24", "25-99", "100-999", "1000 or more"]
+    assert [(part.name, part.tokens) for part in found] == list(zip(names, (1, 2, 2, 2, 2, 2), strict=True))

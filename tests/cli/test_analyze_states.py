@@ -2,11 +2,14 @@
 
 import html
 import json
+from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pytest
 
 from elman import config
+from elman.analysis import letters
 from elman.analysis.letters import places_in_words
 from elman.cli import main
 from elman.drawing.style import canvas, svg
@@ -71,6 +74,20 @@ def test_surprisal_by_place_needs_characters(runs, capsys):
     assert [one["label"] for one in found["places"]][:2] == ["1", "2"]
     assert 0 <= found["area"] <= 1
     assert "runs on characters" in analysed(capsys, "letters", runs / "words", status=2)
+
+
+def test_letters_far_into_a_word_are_one_place(monkeypatch):
+    """Ten letters of 1 to 10 bits, a space and one letter of 3 bits: the eighth place holds the last three."""
+    bits = np.array([*range(1, 11), 5.0, 3.0])
+    monkeypatch.setattr(letters, "token_log_probs", lambda *_: -bits * np.log(2))
+    vocabulary = SimpleNamespace(words=[*"abcdefghij", " ", "k"])
+    run = SimpleNamespace(options=SimpleNamespace(tokenisation="characters"), vocabulary=vocabulary, model=None)
+    found = letters.by_place(run, SimpleNamespace(tokens=range(12)))
+    assert [one.label for one in found.places] == [*map(str, range(1, 8)), "8 and later"]
+    assert [one.letters for one in found.places] == [2, 1, 1, 1, 1, 1, 1, 3]
+    assert [one.bits for one in found.places] == pytest.approx([2, 2, 3, 4, 5, 6, 7, 9])
+    # Of the first letters, 1 and 3 bits, the latter exceeds one of the nine others, 2, and equals one, 3.
+    assert found.area == pytest.approx(1.5 / 18)
 
 
 def test_signs_that_combine_continue_a_word():

@@ -1,5 +1,6 @@
 """Questions by command, of a small trained model of words and one of characters."""
 
+import itertools
 import json
 import shutil
 
@@ -56,6 +57,13 @@ def test_words_sum_to_their_sentence(capsys, run, text, how):
     assert [row["word"] for row in words if row["word"] != "<eos>"] == ["w1", "w12", "w3", "w3", "w1"]
     before, after = column(words, "entropy"), column(words, "entropy_reduction")
     assert min(after) >= 0 < min(before)
+    if not how:  # the words of this run are single tokens
+        same = [one["sentence"] == other["sentence"] for one, other in itertools.pairwise(words)]
+        falls = [max(0.0, one - other) for one, other in itertools.pairwise(before)]
+        assert sum(same) > 2
+        assert [one for one, inside in zip(after, same, strict=False) if inside] == pytest.approx(
+            [fall for fall, inside in zip(falls, same, strict=True) if inside], abs=2e-6
+        )
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from elman.data.archives import LIMIT, read_npy, read_npz
+from elman.data.archives import LIMIT, Archive, read_npy, read_npz
 from elman.data.catalog import prepare, unpack
 from elman.errors import UserError
 from elman.kinds.music.pianoroll import convert_pickle
@@ -100,6 +100,19 @@ def test_what_unpacks_to_too_much_is_refused_and_the_limit_can_be_raised(tmp_pat
     monkeypatch.setenv(LIMIT, "1")
     unpack.wikitext(path, tmp_path / "out")
     assert (tmp_path / "out" / "test.txt").read_bytes() == TEXT
+
+
+def test_what_an_archive_may_unpack_to(tmp_path, monkeypatch):
+    """A gigabyte, or a hundred times its size if that is more, or what the variable says."""
+    monkeypatch.delenv(LIMIT, raising=False)
+    small, large = tmp_path / "small.zip", tmp_path / "large.zip"
+    small.write_bytes(b"PK")
+    with large.open("wb") as file:
+        file.truncate(1 << 24)
+    assert Archive(small).allowed == 2**30
+    assert Archive(large).allowed == 100 * 2**24
+    monkeypatch.setenv(LIMIT, "0.5")
+    assert Archive(large).allowed == 2**29
 
 
 def test_a_damaged_download_leaves_no_half_of_a_corpus(tmp_path, monkeypatch):

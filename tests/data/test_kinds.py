@@ -67,6 +67,8 @@ def test_arrays(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros(5))
     np.savez(tmp_path / "many.npz", x=np.zeros(5))
     np.savez(tmp_path / "rolls.npz", train_roll=np.zeros((5, 88)), train_len=np.array([5]))
+    np.savez(tmp_path / "first.npz", train_len=np.array([5]), train_roll=np.zeros((5, 88)))
+    assert look(tmp_path / "first.npz").kind == "music"
     assert [look(tmp_path / f"{name}").kind for name in ("one.npy", "many.npz", "rolls.npz")] == [
         "series",
         "series",
@@ -95,6 +97,14 @@ def test_parallel_files(tmp_path, source):
     written(tmp_path / "corpus" / "README.md", "notes")
     found = look(tmp_path / source)
     assert (found.kind, found.form, found.languages) == ("pairs", "parallel", ("en", "ja"))
+
+
+def test_parallel_files_beside_others(tmp_path):
+    for name in ("train.en", "train.ja", "valid.en", "valid.ja", "test.en", "test.ja"):
+        written(tmp_path / name, b"a b c\n" * 9)
+    for name in ("README", "README.md", "notes.log", "train.txt", "train.valid", "script.py"):
+        written(tmp_path / name, b"other\n")
+    assert look(tmp_path).languages == ("en", "ja")
 
 
 def test_two_parallel_files(tmp_path):

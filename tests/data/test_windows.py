@@ -1,6 +1,7 @@
 """Windows: what is covered, by whom, and how often."""
 
 import inspect
+import math
 import tracemalloc
 
 import numpy as np
@@ -137,6 +138,7 @@ def test_every_token_is_counted_once_after_the_token_before_it(n, streams, lengt
     before = [FIRST, *tokens[:-1]]
     windows = EvaluationWindows(tokens, FIRST, streams=streams, length=length, warm_up=warm_up, skip_first=skip_first)
     assert windows.streams <= min(streams, n)
+    assert windows.streams == math.ceil(n / max(1, math.ceil(n / streams)))
     counted, seen = [], 0
     for seen, (batch, positions) in enumerate(windows, start=1):
         assert batch.inputs.shape == batch.targets.shape == positions.shape

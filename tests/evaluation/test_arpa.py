@@ -209,6 +209,22 @@ def test_without_marks_of_sentences(write, capsys):
     assert log10s(model, "a <eos> b") == pytest.approx([-0.3, -np.inf, -0.4])
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_file_has_the_n_grams_that_it_announces_and_both_marks_of_sentences(tmp_path, stream):
+    """A model of a running stream has neither mark; those are written with a probability of 0."""
+    words = ["a", "b", "<eos>", "b", "c", "a", "<eos>"]
+    vocabulary = Vocabulary.from_counts(Counter(words))
+    write_arpa(train(vocabulary.encode(words), vocabulary, 3, stream=stream), tmp_path / "m.arpa")
+    head, *sections = (tmp_path / "m.arpa").read_text().removesuffix("\n\\end\\\n").split("-grams:\n")
+    announced = [int(line.split("=")[1]) for line in head.splitlines() if "=" in line]
+    lines = [section.rsplit("\n\\", 1)[0].splitlines() for section in sections]
+    assert [len([line for line in each if line]) for each in lines] == announced
+    unigrams = {line.split("\t")[1]: float(line.split("\t")[0]) for line in lines[0] if line}
+    assert unigrams["<s>"] == -99
+    assert (unigrams["</s>"] == -99) == ("<eos>" in unigrams) == stream
+    assert {"a", "b", "c"} < {*unigrams}
+
+
 def gzip_free(file):
     return (gzip.open if file.suffix == ".gz" else open)(file, "rb").read()
 

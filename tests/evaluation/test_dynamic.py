@@ -172,3 +172,10 @@ def test_statistics_are_kept_for_the_same_facts(tmp_path):
 def test_rules_out_of_range_are_refused(wrong):
     with pytest.raises(UserError, match=f"--{next(iter(wrong))} is"):
         Rule(**wrong).check()
+
+
+def test_statistics_read_a_short_text_in_as_many_columns_as_it_fills():
+    for tokens, columns in ((6, 1), (11, 1), (12, 2), (90, 15), (600, 100), (6000, 100)):
+        assert statistics_windows(np.arange(tokens)).columns.shape == (columns, tokens // columns)
+    with pytest.raises(UserError, match="need 6 tokens of the training text, and 5 are read"):
+        statistics_windows(np.arange(5))

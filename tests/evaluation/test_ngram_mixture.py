@@ -57,6 +57,16 @@ def test_sums_to_one_over_the_vocabulary_of_a_network(words, order, stream):
         np.testing.assert_allclose(each, found, atol=1e-9)
 
 
+def test_a_model_that_knows_other_words_forgets_those_of_before():
+    """x is read as the unknown word that it is, then its number belongs to b."""
+    model = AlignedNGram(ngram(), vocabulary_of(["<eos>", "a", "<unk>"]))
+    one, other = model.knowing(["x"]), model.knowing(["x"]).knowing(["b", "x"])
+    tokens = np.array([1, 1])
+    assert other.score(tokens, np.array([3, 1]))[1] == model.knowing(["b"]).score(tokens, np.array([3, 1]))[1]
+    assert other.score(tokens, np.array([4, 1]))[1] == one.score(tokens, np.array([3, 1]))[1]
+    assert one.score(tokens, np.array([3, 1]))[1] != other.score(tokens, np.array([3, 1]))[1]
+
+
 def test_words_of_the_same_vocabulary_have_their_probabilities():
     inner = ngram()
     model = AlignedNGram(inner, vocabulary_of(VOCABULARIES["the same words"]))

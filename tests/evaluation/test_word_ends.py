@@ -44,6 +44,18 @@ def test_white_space_of_its_own_ends_the_word_before_it():
     assert words(["cat", "▁", "▁", "▁sat"], [9, -0.25, 9, 9]) == [-1 - 0.25, -2 - 4 + 0.25 - 8]
 
 
+def test_white_space_before_the_first_word_belongs_to_it():
+    assert words(["▁", "▁cat", "▁sat"], [9, 9, -0.25]) == [-1 - 2 - 0.25, -4 + 0.25]
+
+
+def test_a_word_of_which_nothing_is_read_has_no_end():
+    """`@@` is left out: the end of `cat` moves once."""
+    pieces, read = ["cat", "@@", "▁sat"], ["cat", "▁sat"]
+    sentence = Sentence(pieces, [True] * 3, [False] * 3, frozenset({1}), read, np.zeros(2, dtype=np.int32), 1)
+    found = with_word_ends(np.array([-1.0, -2.0]), np.array([9, -0.25]), sentence, Tokeniser(OPTIONS))
+    assert found.tolist() == [-1.25, -1.75]
+
+
 def test_what_is_not_the_end_of_a_word_stays():
     assert words(["▁cat", "▁", "<eos>"], [-0.25] * 3) == [-7]
     assert words(["cat", "<eos>", "▁sat"], [-0.25] * 3) == [-3, -4]

@@ -165,8 +165,8 @@ def test_what_is_refused(words, tmp_path, capsys):
 
 
 def test_pickled_words_are_not_loaded(tmp_path):
-    for name in ("itos.pkl", "itos"):
-        (tmp_path / name).write_bytes(pickle.dumps(WORDS))
+    for name, protocol in itertools.product(("itos.pkl", "itos"), range(2, pickle.HIGHEST_PROTOCOL + 1)):
+        (tmp_path / name).write_bytes(pickle.dumps(WORDS, protocol))
         with pytest.raises(UserError, match="a pickled list, which is not loaded; where you trust it"):
             read_words(tmp_path / name)
     (tmp_path / "itos.txt").write_text("a\nb\n")

@@ -106,6 +106,14 @@ def test_padding_is_not_read(run, opened):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
+def test_without_options_texts_are_drawn(run, opened):
+    """At most 100 tokens, none of those that are never said, from the token before a text to the one at its end."""
+    found = opened[0].generation_config
+    assert (found.do_sample, found.max_new_tokens) == (True, 100)
+    assert (found.bos_token_id, found.eos_token_id) == (run.first, run.vocabulary.eos)
+    assert found.suppress_tokens == (list(run.unspeakable) or None)
+
+
 def test_greedy_and_beam_search(run, opened):
     """The state is carried and reordered: greedy search equals the loop, beams those without a state."""
     model, _ = opened

@@ -64,3 +64,25 @@ def test_a_loss_that_is_not_finite_is_reported_and_not_added(tmp_path):
     folder.add(loss, torch.tensor(0.25))
     assert folder.read(progress) == "loss nan, gradient norm 0.25"
     assert progress.count == 0
+
+
+class Told(module.Watcher):
+    """What a watcher hears of steps."""
+
+    def __init__(self):
+        self.heard = []
+
+    def step(self, progress, tokens, loss):
+        self.heard.append((progress.step, tokens, loss))
+
+
+def test_watchers_hear_the_mean_of_the_tokens_since_they_last_heard(tmp_path):
+    folder, progress = Folder(tmp_path, torch.device("cpu")), Progress()
+    told = Told()
+    folder.watchers = (told,)
+    for step, (nll, tokens) in enumerate([(40.0, 20), (90.0, 30)], start=1):
+        progress.step = step
+        parts = (torch.tensor(value, dtype=torch.float64) for value in (2.0, nll, tokens, 0.0))
+        folder.add(Loss(*parts), torch.tensor(0.25))
+        folder.read(progress)
+    assert told.heard == [(1, 20, 2.0), (2, 30, 3.0)]

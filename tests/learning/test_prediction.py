@@ -1,5 +1,6 @@
 """The branches from which the loss at the end is predicted: what they are, and that the run is that without them."""
 
+import math
 import threading
 from types import SimpleNamespace
 
@@ -122,6 +123,20 @@ def test_the_prediction_by_value(whole):
 )
 def test_the_rule_by_value(losses, epochs, end):
     assert prediction.predicted(losses, epochs) == (None if end is None else pytest.approx(end))
+
+
+def test_what_branches_show():
+    """The interval is that of the predicted perplexity, the lower end first."""
+    first = prediction.shown([4.0], 3)
+    assert first == {
+        "message": "with a rate that falls to 0 here, validation NLL 4.000", "nll": 4.0, "predicted": None
+    }  # fmt: skip
+    end = 3.8 - 0.018 - 0.78 * 0.2
+    low, high = math.exp(end - 0.048), math.exp(end + 0.048)
+    assert prediction.shown([4.0, 3.8], 3)["message"] == (
+        "with a rate that falls to 0 here, validation NLL 3.800; at the end of epoch 3 about"
+        f" {end:.3f}, perplexity {math.exp(end):.1f} ({low:.1f} to {high:.1f})"
+    )
 
 
 class Told(Watcher):

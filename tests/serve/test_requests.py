@@ -223,6 +223,15 @@ def test_a_fault_is_a_line_and_the_server_lives(client, monkeypatch, capsys):
     assert client.post("/api/next", json={"text": "to"}).status_code == 200
 
 
+def test_a_body_may_be_as_large_as_it_is_said(services):
+    question = b'{"text": "to be"}'
+    how = {"content": question, "headers": {"content-type": "application/json"}}
+    for limited in _client(services, Limits(body=len(question))):
+        assert limited.post("/api/score", **how).status_code == 200
+    for limited in _client(services, Limits(body=len(question) - 1)):
+        refusal(limited.post("/api/score", **how), 413)
+
+
 def test_large_bodies_are_refused(services):
     for limited in _client(services, Limits(body=2048)):
         for size in (3000, 5 * 2**20):

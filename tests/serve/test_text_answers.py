@@ -16,6 +16,7 @@ from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.serve import answers, questions
 from elman.serve.limits import Limits, Refused
 from elman.serve.tabs import Tabs
+from elman.serve.text_reading import read_text
 from elman.serve.text_views import compare
 from elman.tasks.text.minimal_pairs import judge
 from support.served import answer, drawn, service, subword_folder, text_folder, text_recipe
@@ -69,6 +70,13 @@ def test_the_end_of_a_line_counts_once_it_is_written(run, served, tab):
     np.testing.assert_allclose([mark.bits for mark in found.marks], bits(run, f"{TEXT}\nnot")[:-1], atol=1e-5)
     assert ask(served, tab, "score", questions.Score(text=f"{TEXT}\n")).marks[-1].ends
     assert not ask(served, tab, "score", questions.Score(text="")).marks
+
+
+def test_what_is_read_predicted_and_told_apart_is_as_long(run):
+    """Of a line that is not ended its end is left out."""
+    for text, length in (("", 0), ("to be", 2), ("to be\n", 3), ("to be\nor", 4), ("to be\nor\n", 5)):
+        found = read_text(run, text)
+        assert [len(part) for part in (*found.symbols[1:], found.tokens)] == [length] * 4
 
 
 def test_a_key_computes_a_word(served, tab):

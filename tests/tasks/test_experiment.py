@@ -1,11 +1,13 @@
 """The whole machine: train, stop, resume, evaluate."""
 
 import errno
+import itertools
 import json
 import os
 import shutil
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,8 +18,9 @@ from elman.errors import UserError
 from elman.jobs.locks import FolderLock
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
+from elman.tasks import estimate as costs
 from elman.tasks.estimate import estimate
-from elman.tasks.experiment import Experiment
+from elman.tasks.experiment import Experiment, build
 from elman.tasks.plan import Plan
 from elman.tasks.text.run import TextRun
 from support import text_runs
@@ -369,6 +372,20 @@ def test_dry_run_tells_the_cost_and_begins_no_run(corpus, tmp_path, capsys):
     )
     assert cost["minutes"] == pytest.approx(cost["minutes_per_epoch"] * 2)
     assert not out.exists()
+
+
+def test_the_cost_by_value(corpus, monkeypatch):
+    """Each step takes a second: an epoch takes as many as it has steps, and a second reads what a window counts."""
+    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
+    recipe = text_runs.recipe(fine_tune={"lr": 1.0, "epochs": 3})
+    task = build(Plan.trial(recipe, corpus, torch.device("cpu"))).task
+    spans, steps = task.steps(task.windows(recipe.training.window.max_extra).spans(0))
+    cost = estimate(recipe, corpus, torch.device("cpu"))
+    assert (cost["title"], cost["epochs"]) == (recipe.title, 2 + 3)
+    assert cost["minutes_per_epoch"] == pytest.approx(steps / 60)
+    assert cost["minutes"] == pytest.approx(5 * steps / 60)
+    counted = [recipe.training.batch_size * spans[index % len(spans)].length for index in range(1, costs.STEPS + 1)]
+    assert cost["tokens_per_s"] == pytest.approx(sum(counted) / len(counted))
 
 
 @pytest.mark.parametrize("fine_tune", [None, {"lr": 1.0, "epochs": 3}])

@@ -1,5 +1,7 @@
 """The functions of the package: train, load, evaluate, generate, score."""
 
+from types import SimpleNamespace
+
 import msgspec
 import numpy as np
 import pytest
@@ -179,3 +181,51 @@ def test_hypotheses_are_scored_as_the_texts_of_a_list(ruled):
     read = rescoring.read_hypotheses(ruled, [Hypothesis("a", (), text) for text in SENTENCES])
     totals = [float(one.log_probs.sum(dtype=np.float64)) for one in elman.score(ruled, SENTENCES)]
     assert rescoring.log_probs_fresh(ruled, read, Unknown()) == pytest.approx(totals, rel=1e-5)
+
+
+def test_the_ids_of_a_text_have_no_end(trained):
+    ids, eos = trained.run.vocabulary.ids, trained.run.vocabulary.eos
+    for text, words in (("w1 w2 w3", "123"), ("w1 w2 w3\n", "123"), ("w1", "1"), ("w1\n", "1"), ("", "")):
+        assert trained.run.encode(text) == [ids[f"w{number}"] for number in words]
+    assert trained.run.encode("w1\nw2\n") == [ids["w1"], eos, ids["w2"]]
+    assert trained.run.encode("w1\n\n") == [ids["w1"], eos]
+
+
+def test_no_more_next_words_than_there_are(trained):
+    size = len(trained.run.vocabulary)
+    found = trained.run.next_words("w1 ", size + 1)
+    assert len(found) == len({word for word, _ in found}) == size
+    assert sum(probability for _, probability in found) == pytest.approx(1, rel=1e-5)
+    assert [probability for _, probability in found] == sorted((one for _, one in found), reverse=True)
+    assert trained.run.next_words("w1 ") == trained.run.next_words("w1") == found[:10]
+    assert trained.run.next_words("w1 ", 1) == found[:1]
+
+
+def test_a_step_reads_a_word(trained):
+    """Word by word: what comes next is as after the whole prompt; two words may come at once, and nothing is none."""
+    run, state = trained.run, trained.run.begin()
+    for word in ("<eos>", "w1", "w4 w2", "w3"):
+        log_probs, state = run.step(word, state)
+        assert log_probs.shape == (len(run.vocabulary),)
+    found = {word: log_probs[run.vocabulary.ids[word]].exp().item() for word in run.vocabulary.words}
+    assert found == pytest.approx(dict(run.next_words("w1 w4 w2 w3", len(found))), rel=1e-5)
+    with pytest.raises(elman.UserError, match="'' has no token that the model could read; give a word"):
+        run.step("", state)
+
+
+@pytest.mark.parametrize(
+    ("tokenisation", "prompt", "begun"),
+    [
+        ("raw", "a b ", ("a b", (1,))),
+        ("raw", "a b  ", ("a b ", (1,))),
+        ("raw", "a b", ("a b", ())),
+        ("subwords", "a ", ("a", (1,))),
+        ("subwords", " ", (" ", ())),
+        ("subwords", "", ("", ())),
+        ("characters", "a ", ("a ", ())),
+        ("bytes", "a ", ("a ", ())),
+    ],
+)
+def test_the_last_blank_of_a_prompt_begins_the_next_word(tokenisation, prompt, begun):
+    run = SimpleNamespace(options=TextData(tokenisation=tokenisation), spaces=(1,))
+    assert TextRun.begun(run, prompt) == begun

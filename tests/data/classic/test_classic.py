@@ -207,3 +207,11 @@ def test_movement_goes_round_at_the_speed_that_is_read():
     assert ((np.diff(places, axis=0) - speeds) % 12 == 0).all()
     assert places.min() >= 0
     assert places.max() < 12
+
+
+def test_foresee_reads_the_series_less_one():
+    """The series stays between 0.2 and 1.4, and is 0.93 on average."""
+    batch, _ = foresee(rng(), 40, 6)
+    assert batch.inputs.min() > -0.8
+    assert batch.inputs.max() < 0.4
+    assert batch.inputs.mean().item() == pytest.approx(-0.07, abs=0.03)

@@ -36,6 +36,12 @@ def test_wrapped_prose_without_capitals():
     assert facts(text).wrapped
 
 
+@pytest.mark.parametrize(("short", "wrapped"), [(40, True), (39, False)])
+def test_wrapped_lines_are_at_least_four_fifths_as_long_as_the_long_ones(short, wrapped):
+    """Every other line has 50 characters."""
+    assert facts(f"{'word ' * 9}words\n{('word ' * 9)[: short - 1]}s\n" * 100).wrapped is wrapped
+
+
 def test_tokenised_text():
     assert facts(TOKENISED).tokenised
     assert facts("he said <unk> yesterday\n" * 10).unknown

@@ -1,11 +1,14 @@
 """Unknown words told apart: numbers beyond the vocabulary for reading, `<unk>` for what is predicted."""
 
 import numpy as np
+import pytest
 
 from elman.config.text import TextOptions
 from elman.data.batches import stack_sequences
+from elman.data.sentences import LabelledSymbols
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sentences import spelled_sentences, spelled_split
+from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.windows import EvaluationWindows
 
 OPTIONS = TextOptions(min_count=2, lowercase=True)
@@ -53,3 +56,20 @@ def test_sentences_share_their_numbers(tmp_path):
     size = len(vocabulary)
     assert words == ["fox"]
     assert [one.tolist() for one in numbers] == [[vocabulary.ids["a"], size], [size, vocabulary.unk]]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_parentheses_are_read_as_the_vocabulary_writes_them(lowercase):
+    """As the Penn Treebank's token where the vocabulary has that and no parenthesis, otherwise as they are."""
+    left, right = ("-lrb-", "-rrb-") if lowercase else ("-LRB-", "-RRB-")
+    labels = Vocabulary((UNK,), (1,))
+
+    def read(*known):
+        words = Vocabulary((UNK, *known), (1,) * (1 + len(known)))
+        return LabelledSymbols(words, labels, TextOptions(lowercase=lowercase)).folded(["(", "a", ")", "Zebra"])
+
+    last = "zebra" if lowercase else "Zebra"
+    assert read("a", left, right) == [left, "a", right, last]
+    assert read("a", left) == [left, "a", ")", last]
+    assert read("a", "(", left, right) == ["(", "a", right, last]
+    assert read("a") == ["(", "a", ")", last]

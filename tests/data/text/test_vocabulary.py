@@ -10,6 +10,19 @@ from elman.errors import UserError
 from elman.files import sha256_file
 
 
+def test_how_a_text_was_written_is_known_by_its_vocabulary():
+    def written(*words):
+        found = Vocabulary(words, (1,) * len(words))
+        return found.in_lower_case, found.has_n_for_numbers, found.marks_apart
+
+    assert written("the", "cat", "I") == (True, False, True)
+    assert written("the", "Cat") == (False, False, True)
+    assert written("the", "N", "7") == (True, True, True)
+    assert written("the", "N", "77") == (True, False, True)
+    assert written("the", "77") == (True, False, True)
+    assert written("the", "cat,", "dog;", ",") == (True, False, False)
+
+
 def test_falling_count_then_first_appearance():
     vocabulary = Vocabulary.from_counts(Counter({"b": 2, "a": 2, "c": 5, EOS: 3}))
     assert vocabulary.words == ("c", EOS, "b", "a")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from elman.errors import UserError
-from elman.kinds.music.midi import read_midi, read_tune, write_midi, write_tune
+from elman.kinds.music.midi import MOST_TICKS, read_midi, read_tune, write_midi, write_tune
 from elman.kinds.music.pitches import Note, Pitches, quantise
 from elman.kinds.music.record import MusicOptions
 from elman.kinds.music.tune import Tune
@@ -139,7 +139,7 @@ def test_unreadable_midi_files_are_named(tmp_path):
     line = complaint(low)
     assert line == f"{low}: note 5 is outside the 88 pitches 21 to 108; transpose the music, or set data.pitches to 93"
     assert complaint(save(tmp_path / "zero.mid", [("note_on", 0, 0, 9, 0)])).endswith("to 108; transpose the music")
-    assert "type 2" in complaint(save(tmp_path / "two.mid", [], kind=2))
+    assert "type 2 (tracks one after another)" in complaint(save(tmp_path / "two.mid", [], kind=2))
     assert "unknown type 7" in complaint(damaged(whole, tmp_path / "seven.mid", 9, b"\x07"))
     long = save(tmp_path / "long.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 2**27)], ticks=1)
     assert "a piece may have 1,000,000" in complaint(long)
@@ -244,6 +244,15 @@ def test_a_pause_of_many_bytes(tmp_path):
 def test_damage_is_named(tmp_path, track, problem):
     path = write_track(tmp_path / "a.mid", track)
     assert complaint(path) == f"{path}: not a readable MIDI file ({problem}); give another"
+
+
+def test_the_shortest_note_that_is_written_has_a_tick(tmp_path):
+    """Also where its end is not after its beginning."""
+    for end in (1.0, 0.5, 1.0 + 1 / MOST_TICKS, 1.0 + 2 / MOST_TICKS):
+        write_tune(tmp_path / "a.mid", Tune((Note(1.0, end, 60),), 2.0, MOST_TICKS), 120)
+        (again,) = read_tune(tmp_path / "a.mid").notes
+        assert again.start == 1.0
+        assert (again.end - 1) * MOST_TICKS == pytest.approx(max(1, round((end - 1) * MOST_TICKS)))
 
 
 def test_without_mido(tmp_path, monkeypatch):

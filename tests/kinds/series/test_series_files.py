@@ -55,6 +55,7 @@ def test_columns_that_are_left_out_are_named(tmp_path, capsys):
         ("a;b\n1.234,5;1 234\n12,5;1 235\n", "ab", [[1234.5, 1234], [12.5, 1235]]),
         ('a,b\n"1,234.5",2\n12,3\n', "ab", [[1234.5, 2], [12, 3]]),
         ("a;b\n1,234;2.5\n2,345;3.5\n", "ab", [[1234, 2.5], [2345, 3.5]]),
+        ("a;b\n1,234;5\n2.345;6\n", "ab", [[1.234, 5], [2345, 6]]),
     ],
 )
 def test_the_decimal_mark_is_decided_by_the_column(tmp_path, text, names, values):
@@ -86,6 +87,13 @@ def test_a_spreadsheet_with_a_mark_dates_and_decimal_commas(tmp_path, capsys):
     path.write_text("\n".join(["datum;wert", *reversed(rows)]))
     read_table(path)
     assert "the dates do not rise" in capsys.readouterr().err
+
+
+def test_columns_with_decimal_commas_are_named(tmp_path, capsys):
+    """A column some of whose numbers are whole has them too; one that has only whole numbers has none."""
+    text = "a;b;c;d\n1;1,5;2;3.5\n1,25;2;4;4.5\n"
+    np.testing.assert_array_equal(read_table(write(tmp_path / "a.csv", text)).values[1], [1.25, 2, 4, 4.5])
+    assert "commas are decimal marks in columns a, b\n" in capsys.readouterr().err
 
 
 def test_names_may_be_dates(tmp_path):

@@ -24,6 +24,20 @@ def gates(weights, size=4):
     return [reference.Gate(*parts) for parts in zip(*blocks, strict=True)]
 
 
+def test_the_last_rung_of_the_ladder_is_the_lstm():
+    """By the step and over a window, with the same arrays."""
+    ladder, lstm = config.Ladder(rung="output"), config.LSTM()
+    w, state = networks.weights(lstm), networks.state(lstm)
+    assert {name: each.shape for name, each in networks.weights(ladder).tensors().items()} == {
+        name: each.shape for name, each in w.tensors().items()
+    }
+    xs = torch.randn(5, 2, 3, dtype=torch.float64)
+    expected, last = unroll(lstm.step, w, xs, state)
+    for found, after in (ladder.scan(w, xs, state), unroll(ladder.step, w, xs, state)):
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(tuple(after), tuple(last))
+
+
 def peephole(weights):
     return weights.peephole.detach().numpy()
 

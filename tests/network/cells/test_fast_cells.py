@@ -244,3 +244,28 @@ def test_parameters_on_a_gpu_are_one_block(name):
         torch.testing.assert_close(part.double(), one, rtol=1e-6, atol=1e-6)
         torch.testing.assert_close(one.grad, 2 * one.detach(), rtol=1e-6, atol=1e-6)
         start += size * part.numel()
+
+
+@pytest.mark.parametrize("name", networks.CELLS)
+def test_a_gradient_does_not_depend_on_which_others_are_wanted(name):
+    """Of a window: inputs, first state and every array, each alone and all together."""
+    cell, xs = networks.CELLS[name], torch.randn(5, 2, 3, dtype=torch.float64)
+    w, state = networks.weights(cell), networks.state(cell)
+    arrays = w.tensors()
+    given = [xs, *state, *arrays.values()]
+
+    def gradients(wanted):
+        leaves = [part.detach().clone().requires_grad_(place in wanted) for place, part in enumerate(given)]
+        inputs, *rest = leaves
+        parts, others = tuple(rest[: len(state)]), rest[len(state) :]
+        outputs, after = cell.scan(w.replaced(**dict(zip(arrays, others, strict=True))), inputs, parts)
+        loss = outputs.sin().sum() + sum(part.sin().sum() for part in after)
+        found = torch.autograd.grad(
+            loss, [leaves[place] for place in wanted], allow_unused=True, materialize_grads=True
+        )
+        return dict(zip(wanted, found, strict=True))
+
+    together = gradients(range(len(given)))
+    for place, wanted in together.items():
+        if wanted.any():
+            torch.testing.assert_close(gradients([place])[place], wanted)

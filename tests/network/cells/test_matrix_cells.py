@@ -237,6 +237,29 @@ def test_strong_decays_do_not_overflow():
     assert gradient.isfinite().all()
 
 
+@pytest.mark.parametrize("corrected", [False, True])
+def test_a_weak_decay_after_strong_ones_keeps_its_digits(corrected):
+    """Steps from 0 to 30 in float32, over two chunks: values and all gradients within a few roundings of float64.
+
+    Sums of the decays reach hundreds, so that the difference of two of them would have errors of 1e-5.
+    """
+    torch.manual_seed(0)
+    q, k, a, b = torch.randn(4, 60, 2, 2, 8)
+    v, state = torch.randn(60, 2, 2, 8), torch.randn(2, 2, 8, 8)
+    log_w = -30 * torch.rand(60, 2, 2, 1) * torch.rand(60, 2, 2, 1)
+    a = torch.nn.functional.normalize(a, dim=-1)
+    b = -torch.rand(60, 2, 2, 1) * log_w.exp() * a
+    pull = torch.randn(60, 2, 2, 8)
+
+    def results(dtype):
+        given = [part.to(dtype).requires_grad_() for part in (q, k, v, log_w, state, *((a, b) if corrected else ()))]
+        y, after = chunked.scan(*given[:5], tuple(given[5:]) or None)
+        return [y, after, *torch.autograd.grad((pull * y).sum() + after.sin().sum(), given)]
+
+    for found, exact in zip(results(torch.float32), results(torch.float64), strict=True):
+        assert (found - exact).abs().max() <= 1e-6 * exact.abs().max()
+
+
 @pytest.mark.parametrize("size", [-300.0, 300.0])
 @pytest.mark.parametrize("name", ["slstm", "mlstm", "mlstm-without-norm"])
 def test_gates_far_from_zero_give_finite_outputs_and_gradients(name, size):
@@ -323,3 +346,23 @@ def test_the_kernel_of_a_convolution_begins_so_that_variance_is_kept(record):
     layer.initialise(config.Initialisation())
     assert layer.conv_weight.shape[1] == 16
     assert layer.conv_weight.std().item() == pytest.approx(1 / 4, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("record", "spreads"),
+    [
+        (config.RWKV7(rank=25), {"w2": 0.1 / 5, "a2": 0.1 / 5, "g2": 1 / 5, "out_proj": 1 / 8}),
+        (config.Mamba2(expand=4), {"out_proj": 1 / 16}),
+        (config.DeltaNet(), {"out_proj": 1 / 8}),
+        (config.LocalAttention(), {"out_proj": 1 / 8}),
+        (config.RGLRU(), {"gate_weight": 1 / 4, "out_weight": 1 / 8}),
+        (config.LRU(states=100), {"B_re": 1 / 128**0.5, "B_im": 1 / 128**0.5, "C_re": 1 / 10, "C_im": 1 / 10}),
+    ],
+)
+def test_matrices_begin_so_that_variance_is_kept(record, spreads):
+    """By what they read; those of the rank of RWKV-7 that correct a bias begin at a tenth."""
+    torch.manual_seed(1)
+    layer = Layer(record, 64, 64)
+    layer.initialise(config.Initialisation())
+    found = {name: getattr(layer, name).std().item() for name in spreads}
+    assert found == pytest.approx(spreads, rel=0.07)

@@ -39,6 +39,19 @@ def test_every_form_is_the_loop_in_values_and_gradients(steps, dtype):
         torch.testing.assert_close(results(form, given), expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 2), (1, 2)])
+def test_a_gradient_does_not_depend_on_which_others_are_wanted(form, wanted):
+    given = problem(7, torch.float64)
+    _, *together = results(form, given)
+    leaves = [part.detach().requires_grad_(place in wanted) for place, part in enumerate(given)]
+    states = form(*leaves)
+    pull = torch.linspace(-1, 1, states.numel(), dtype=torch.float64).view(states.shape)
+    loss = (pull * states).sum() + states.square().sum()
+    found = torch.autograd.grad(loss, [leaves[place] for place in wanted])
+    torch.testing.assert_close(found, tuple(together[place] for place in wanted))
+
+
 def test_the_form_in_logarithms_is_the_loop_where_all_is_positive():
     for steps in STEPS:
         given = problem(steps, torch.float64, positive=True)

@@ -243,3 +243,10 @@ def test_kept_vectors_are_those_of_the_precision(encoder, monkeypatch):
             rounded = encoder(symbols)
         assert not torch.equal(rounded, exact)
         assert torch.equal(encoder(symbols), exact)
+
+
+def test_a_network_of_characters_begins_as_the_small_one_of_kim():
+    """Kim, Jernite, Sontag & Rush 2016, table 2: 25 filters for each symbol of a width, one highway."""
+    small = config.Characters()
+    assert (small.size, small.highways) == (15, 1)
+    assert (small.widths, small.filters) == (tuple(range(1, 7)), tuple(25 * width for width in range(1, 7)))

@@ -213,6 +213,19 @@ def test_the_gates_of_a_word_sum_to_one(choice):
     assert gates.shape[-1] == made.components
 
 
+@pytest.mark.parametrize(("frequent", "gates"), [(3, 4), (WORDS - 1, WORDS), (WORDS, WORDS), (WORDS + 5, WORDS)])
+def test_rare_words_share_a_gate_where_there_are_any(frequent, gates):
+    choice = config.Mixtape(components=4, gate_size=2, frequent=frequent)
+    recipe = config.Model(
+        encoder=config.Lookup(size=4), core=config.Stack(sizes=(4,)), output=config.Output(choice=choice)
+    )
+    made = build_model(recipe, WORDS, networks.COUNTS).output.choice
+    context = torch.randn(3, 1, made.gate_direct.shape[1])
+    assert made.gates(context.squeeze(1)).shape == (3, gates, 4)
+    assert (len(made.gate_word), len(made.gate_bias)) == (gates, 3 * gates)
+    torch.testing.assert_close(made.log_probs(context).exp().sum(-1), torch.ones(3, 1))
+
+
 def test_adaptive_softmax_is_torchs():
     """With the same matrices, torch.nn.AdaptiveLogSoftmaxWithLoss says the same."""
     theirs = nn.AdaptiveLogSoftmaxWithLoss(8, 60, [10, 30], div_value=2.0).double()

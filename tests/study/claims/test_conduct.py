@@ -4,6 +4,7 @@ import dataclasses
 import json
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from elman.cli import main
@@ -15,7 +16,10 @@ from elman.study.comparison import Bound
 from elman.study.measures import by_split
 from elman.study.runs import Machine
 from elman.study.store import Store
+from elman.tasks.open import task_of
+from elman.tasks.task import Size
 from support import inline
+from support.recipes import RECIPES
 
 RESULTS_ALONE = by_split("perplexity", "perplexity")
 """The figures in results.json, without a model that scores tokens."""
@@ -75,6 +79,32 @@ def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
     other = conduct.plan(twin, store, "small", 2, machine)
     assert one.training.keys() == other.training.keys()
     assert conduct.total_minutes([one, other], machine) == conduct.total_minutes([one], machine) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "size"),
+    [
+        ("ptb/awd-lstm", {}, (929_589, 10_000, 0)),
+        ("ptb/awd-lstm", {"train_tokens": 5_000, "max_vocabulary": 70}, (5_000, 70, 0)),
+        ("ptb/awd-lstm", {"train_tokens": 10**9, "max_vocabulary": 10**6}, (929_589, 10_000, 0)),
+        ("shakespeare/residual-mamba2", {}, (1_200_000, 27_000, 0)),
+        ("shakespeare/characters", {"corpus": "shakespeare"}, (5_000_000, 100, 0)),
+        ("music/nottingham-gru", {}, (176_561, 93, 0)),
+        ("series/mackey-glass", {}, (16_000, 1, 0)),
+        ("grammar/gru", {}, (210_000, 50, 0)),
+        ("translation/small-en-ja", {}, (440_000, 8_000, 570_000)),
+        ("translation/small-en-ja", {"train_pairs": 100, "max_vocabulary": 70}, (880, 70, 1_140)),
+        ("headlines/small-encdec", {}, (240_000, 4_000, 600_000)),
+        ("headlines/encdec", {}, (41_800_000, 5_000, 121_600_000)),
+        ("parsing/small-trees", {}, (180_000, 100, 66_000)),
+        ("phonemes/small-cmudict", {}, (900_000, 100, 3_000_000)),
+    ],
+)
+def test_sizes_by_which_the_time_of_a_recipe_is_foretold(name, settings, size):
+    """Tokens, symbols and tokens of sources, as published or approximate, no more than the recipe takes of them."""
+    recipe = RECIPES[name]
+    cut = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, **settings))
+    assert task_of(cut).nominal_size(cut) == Size(*size)
 
 
 def test_planned_minutes_of_the_list_are_those_of_the_sizes():

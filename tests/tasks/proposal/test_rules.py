@@ -489,3 +489,39 @@ def test_the_loss_at_the_end_of_a_text_is_predicted():
     silent = text_model.sized(refused, extent, 10, lambda _: 1.0)
     assert not silent.load().training.predict_loss
     assert "predicted" not in " ".join(silent.reasons)
+
+
+@pytest.mark.parametrize(("tokens", "needed", "epochs"), [(4_000_000, 3, 2), (9_000_000, 2, 1), (1_000_000, 6, 2)])
+def test_training_without_dropout_stays_below_the_epochs_that_are_needed(tokens, needed, epochs):
+    """An epoch takes 6 of 10 minutes with dropout, and half a minute without."""
+
+    def speed(proposal):
+        return 6.0 if proposal.load().training.penalties.ar else 0.5
+
+    assert text_model.needed_epochs(tokens) == needed
+    extent = Extent(tokens, 10_000, words=True)
+    own = Proposal("text/prose.toml").under(["model.core.sizes=[256,128]", "model.encoder.size=128"])
+    assert text_model.sized(own, extent, 10, speed).load().training.epochs == epochs
+
+
+@pytest.mark.parametrize("name", ["ptb", "nottingham", "mackey-glass", "cmudict"])
+def test_a_known_name_is_looked_for_as_its_kind_is_kept(name, monkeypatch, tmp_path):
+    found = {"ptb": "folder", "nottingham": "rolls.npz", "mackey-glass": "series.csv", "cmudict": "pairs"}
+    monkeypatch.setattr(choose, "locate", lambda *_: tmp_path / "folder")
+    monkeypatch.setattr(choose, "locate_data", lambda *given: tmp_path / given[2])
+    monkeypatch.setattr(choose, "locate_pairs", lambda _: tmp_path / "pairs")
+    monkeypatch.setattr(choose, "look", lambda path: Look("text", path.name, ()))
+    assert choose._look(name) == (Look("text", found[name], ()), tmp_path / found[name])
+
+
+@pytest.mark.parametrize(("per_epoch", "largest"), [(1.28, True), (1.29, False)])
+def test_a_size_of_which_just_enough_epochs_fit_is_taken(per_epoch, largest):
+    """Of 25 epochs a quarter is enough: 6.25 times 1.28 are the 8 of 10 minutes that there are for training."""
+    timed = []
+
+    def speed(proposal):
+        timed.append(proposal.load().model.core.sizes[0])
+        return per_epoch
+
+    found = text_model.sized(Proposal("text/prose.toml"), Extent(20_000, 4_000, words=True), 10, speed).load()
+    assert (found.model.core.sizes[0] > min(size.hidden for size in text_model.SIZES)) == largest

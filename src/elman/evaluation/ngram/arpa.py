@@ -34,7 +34,6 @@ ROUNDING = 1e-4
 
 LN10 = math.log(10)
 
-_EMPTY = Level(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 _BLANK = b" \t\r\n"
 _SPACES = np.isin(np.arange(256), list(_BLANK))
 _FIELD = re.compile(rb"[^ \t\r\n]+")

@@ -11,8 +11,10 @@ With G_t the sum of log w up to t within the chunk, S_0 the state before it, and
 so that all u of a chunk solve one triangular system: the chunkwise form of linear attention (Hua et al. 2022), SSD
 (Dao & Gu 2024), the delta rule (Yang et al. 2024) and RWKV-7 (Peng et al. 2025).
 
-A number per head is applied as e^{G_t - G_s}, which never exceeds 1. Factors per row enter as e^{G_t} and e^{-G_s}:
-they must not fall below e^-60 over a chunk in float32, as those of RWKV-7 do not, being at least e^-0.61 a step.
+A number per head is applied as e^{G_t - G_s}, which never exceeds 1; each s and t has a sum of its own (`segsum` of
+Dao & Gu 2024), as the difference of two large sums would lose the digits of a small one. Factors per row enter as
+e^{G_t} and e^{-G_s}: they must not fall below e^-60 over a chunk in float32, as those of RWKV-7 do not, being at least
+e^-0.61 a step.
 
 On GPUs with ELMAN_FLA=1 they are computed by the Triton kernels of flash-linear-attention (Yang & Zhang 2024), where
 fla-core is installed:
@@ -31,6 +33,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from elman.errors import UserError
 
@@ -83,26 +86,35 @@ def _chunk(
     state: Tensor, q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, a: Tensor | None = None, b: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The outputs [B, h, L, V] of one chunk, and the state after it; arguments [B, h, L, _]."""
-    sums = log_w.cumsum(2)
-    left = (sums[:, :, -1:] - sums).exp()
-    y = _pairs(q, k, sums, sums) @ v + (q * sums.exp()) @ state
-    after = sums[:, :, -1].exp().unsqueeze(-1) * state + (k * left).mT @ v
+    sums, per_row = log_w.cumsum(2), log_w.shape[-1] > 1
+    upto = sums.exp()
+    within = (-sums).exp() if per_row else _segments(log_w).exp().tril()
+    left = (sums[:, :, -1:] - sums).exp() if per_row else within[:, :, -1:].mT
+    y = _pairs(q, k, upto, within) @ v + (q * upto) @ state
+    after = upto[:, :, -1].unsqueeze(-1) * state + (k * left).mT @ v
     if a is None or b is None:
         return y, after
-    before = sums - log_w
-    right = _pairs(a, k, before, sums, strict=True) @ v + (a * before.exp()) @ state
-    system = -_pairs(a, b, before, sums, strict=True)  # 1 on the diagonal, which is not read
+    before = pad(upto[:, :, :-1], (0, 0, 1, 0), value=1.0)
+    earlier = within if per_row else pad(within[:, :, :-1], (0, 0, 1, 0))
+    right = _pairs(a, k, before, earlier, -1) @ v + (a * before) @ state
+    system = -_pairs(a, b, before, earlier, -1)  # 1 on the diagonal, which is not read
     u = torch.linalg.solve_triangular(system, right, upper=False, unitriangular=True)
-    return y + _pairs(q, b, sums, sums) @ u, after + (b * left).mT @ u
+    return y + _pairs(q, b, upto, within) @ u, after + (b * left).mT @ u
 
 
-def _pairs(x: Tensor, y: Tensor, upto: Tensor, since: Tensor, *, strict: bool = False) -> Tensor:
-    """sum_j x_tj y_sj e^{upto_tj - since_sj} for s <= t, or s < t where `strict`, and 0 above, [B, h, L, L]."""
-    last = -1 if strict else 0
-    if upto.shape[-1] > 1:
-        return ((x * upto.exp()) @ (y * (-since).exp()).mT).tril(last)
-    later = torch.ones(x.shape[2], x.shape[2], dtype=torch.bool, device=x.device).triu(last + 1)
-    return x @ y.mT * (upto - since.mT).masked_fill(later, -torch.inf).exp()
+def _segments(log_w: Tensor) -> Tensor:
+    """G_t - G_s at [.., t, s] for s <= t, of numbers [B, h, L, 1]; no difference of sums, which would cancel."""
+    return log_w.expand(*log_w.shape[:-1], log_w.shape[2]).tril(-1).cumsum(2)
+
+
+def _pairs(x: Tensor, y: Tensor, upto: Tensor, within: Tensor, last: int = 0) -> Tensor:
+    """x_t' y_s with what decays from s to t, and 0 above a diagonal, [B, h, L, L].
+
+    A number per head has its decays `within` the chunk, [B, h, L, L]; rows have e^{G_t}, `upto`, and e^{-G_s}.
+    """
+    if upto.shape[-1] == 1:
+        return x @ y.mT * within
+    return ((x * upto) @ (y * within).mT).tril(last)
 
 
 def by_triton(like: Tensor) -> bool:
