@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from elman.data.trees.brackets import ROOT, Leaf, Node, bare, to_tree
+from elman.data.trees.brackets import ROOT, Leaf, Node, bare, to_tree, walk
 from elman.errors import UserError
 from elman.evaluation.statistics import Floats, Measure, f1, precision, recall
 
@@ -30,7 +30,15 @@ def brackets(tree: Node) -> Brackets:
     `ADVP`. A bracket that occurs twice, as in unary chains, counts twice.
     """
     found: Brackets = Counter()
-    _collect(tree, 0, found)
+    starts, end = list[int](), 0
+    for side, one in walk(tree):
+        if isinstance(one, Leaf):
+            end += one.word not in PUNCTUATION
+        elif side == "(":
+            starts.append(end)
+        elif (start := starts.pop()) < end and one.label != ROOT:
+            label = bare(one.label)
+            found["ADVP" if label == "PRT" else label, start, end] += 1
     return found
 
 
@@ -62,19 +70,6 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
         Measure("whole trees", statistics["whole"], precision, SIGNATURE),
         Measure("well-formed", statistics["well-formed"], precision, "lines that needed no repair"),
     ]
-
-
-def _collect(tree: Node | Leaf, start: int, found: Brackets) -> int:
-    """Count the brackets of a tree that begins at word `start`; the word after it."""
-    if isinstance(tree, Leaf):
-        return start + (tree.word not in PUNCTUATION)
-    end = start
-    for child in tree.children:
-        end = _collect(child, end, found)
-    if end > start and tree.label != ROOT:
-        label = bare(tree.label)
-        found["ADVP" if label == "PRT" else label, start, end] += 1
-    return end
 
 
 def _unlabelled(found: Brackets) -> Brackets:

@@ -8,6 +8,7 @@ bracket with its label, and every part of speech as `XX`::
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -92,13 +93,26 @@ def read_tree(text: str, name: str) -> Node:
     return first
 
 
+def walk(tree: Node | Leaf) -> Iterator[tuple[str, Node | Leaf]]:
+    """A tree depth first, however deep: `(` and a constituent where it begins, words with an empty string, `)` again.
+
+    Whatever reads whole trees reads them here, since a recursion ends at a depth that Python chooses.
+    """
+    waiting = [("(", tree)]
+    while waiting:
+        side, one = waiting.pop()
+        if isinstance(one, Leaf):
+            yield "", one
+            continue
+        yield side, one
+        if side == "(":
+            waiting.append((")", one))
+            waiting += [("(", child) for child in reversed(one.children)]
+
+
 def leaves(tree: Node | Leaf) -> Iterator[Leaf]:
     """The words in order."""
-    if isinstance(tree, Leaf):
-        yield tree
-    else:
-        for child in tree.children:
-            yield from leaves(child)
+    return (one for _, one in walk(tree) if isinstance(one, Leaf))
 
 
 def bare(label: str) -> str:
@@ -108,11 +122,13 @@ def bare(label: str) -> str:
 
 def linear(tree: Node | Leaf, *, hide_tags: bool = True, functions: bool = False) -> list[str]:
     """The symbols of a tree, its root `ROOT` left out."""
-    if isinstance(tree, Leaf):
-        return [XX if hide_tags else tree.tag]
-    inner = [symbol for child in tree.children for symbol in linear(child, hide_tags=hide_tags, functions=functions)]
-    label = tree.label if functions else bare(tree.label)
-    return inner if tree.label == ROOT else [f"({label}", *inner, f"){label}"]
+    symbols = []
+    for side, one in walk(tree):
+        if isinstance(one, Leaf):
+            symbols.append(XX if hide_tags else one.tag)
+        elif one.label != ROOT:
+            symbols.append(side + (one.label if functions else bare(one.label)))
+    return symbols
 
 
 def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
@@ -134,9 +150,13 @@ def linear_line(line: str, name: str) -> str:
 
 def bracketed(tree: Node | Leaf) -> str:
     """The usual written form, in one line; parentheses in words as `PARENTHESES`."""
-    if isinstance(tree, Leaf):
-        return f"({tree.tag} {tree.word.translate(_WRITTEN)})"
-    return f"({tree.label} {' '.join(bracketed(child) for child in tree.children)})"
+    parts = []
+    for side, one in walk(tree):
+        if isinstance(one, Leaf):
+            parts.append(f" ({one.tag} {one.word.translate(_WRITTEN)})")
+        else:
+            parts.append(f" ({one.label}" if side == "(" else ")" if one.children else " )")
+    return "".join(parts)[1:]
 
 
 def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf:
@@ -154,15 +174,21 @@ def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf
 
 def _pruned(tree: Node | Leaf, empty: str | None = None) -> Node | Leaf | None:
     """A tree without leaves of the tag `empty` and without constituents that have no word; None if nothing is left."""
-    if isinstance(tree, Leaf):
-        return None if tree.tag == empty else tree
-    children = tuple(child for child in (_pruned(child, empty) for child in tree.children) if child is not None)
-    return Node(tree.label, children) if children else None
+    open_: list[list[Node | Leaf]] = [[]]
+    for side, one in walk(tree):
+        if isinstance(one, Leaf):
+            if one.tag != empty:
+                open_[-1].append(one)
+        elif side == "(":
+            open_.append([])
+        elif children := open_.pop():
+            open_[-1].append(Node(one.label, tuple(children)))
+    return open_[0][0] if open_[0] else None
 
 
-def _size(tree: Node | Leaf) -> int:
+def _size(tree: Node) -> int:
     """The number of constituents."""
-    return 1 + sum(map(_size, tree.children)) if isinstance(tree, Node) else 0
+    return sum(side == "(" for side, _ in walk(tree))
 
 
 def _rooted(tree: Node | Leaf) -> Node:
@@ -195,21 +221,25 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
     4. constituents without a word are dropped.
     """
     open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]
+    labels: Counter[str] = Counter()
     used = repairs = 0
 
-    def close() -> None:
+    def close() -> str:
         label, children = open_.pop()
         open_[-1][1].append(Node(label, tuple(children)))
+        labels[label] -= 1
+        return label
 
     for symbol in symbols:
         side, label = bracket(symbol)
         if side == "(":
             open_.append((label, []))
+            labels[label] += 1
+        elif side == ")" and not labels[label]:
+            repairs += 1
         elif side == ")":
-            depth = next((n for n, (name, _) in enumerate(reversed(open_[1:]), 1) if name == label), 0)
-            repairs += depth - 1 if depth else 1
-            for _ in range(depth):
-                close()
+            while close() != label:
+                repairs += 1
         elif used < len(words):
             open_[-1][1].append(Leaf(symbol, words[used]))
             used += 1

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
-from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare
+from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare, walk
 
 NONE = "<none>"
 """The label of nodes that are no constituents."""
@@ -58,26 +58,22 @@ def shape_of(tree: Node, binary: Binary = "right", *, functions: bool = True) ->
     or not (`none`). Without `functions` labels are bare (`NP`, not `NP-SBJ`).
     """
     words: list[_Open] = []
-
-    def read(one: Node | Leaf) -> _Open:
-        chain: list[str] = []
-        while isinstance(one, Node):
-            if one.label != ROOT:
-                chain.append(one.label if functions else bare(one.label))
-            if len(one.children) > 1:
-                break
-            one = one.children[0]
-        label = " ".join(chain) or NONE
+    open_: list[list[_Open]] = [[]]
+    chains: list[list[str]] = [[]]
+    for side, one in walk(tree):
         if isinstance(one, Leaf):
-            words.append(_Open(label, len(words), len(words) + 1, 0, []))
-            return words[-1]
-        below = [read(child) for child in one.children]
-        while binary != "none" and len(below) > 2:
-            pair = slice(-2, None) if binary == "right" else slice(0, 2)
-            below[pair] = [_above(NONE, below[pair])]
-        return _above(label, below)
-
-    top = read(tree)
+            words.append(_Open(" ".join(chains.pop()) or NONE, len(words), len(words) + 1, 0, []))
+            open_[-1].append(words[-1])
+        elif side == "(":
+            if one.label != ROOT:
+                chains[-1].append(one.label if functions else bare(one.label))
+            if len(one.children) > 1:
+                open_.append([])
+                chains += [[] for _ in one.children]
+        elif len(one.children) > 1:
+            below = _put_together(open_.pop(), binary)
+            open_[-1].append(_above(" ".join(chains.pop()) or NONE, below))
+    ((top,),) = open_
     inner: list[_Open] = []
     waiting = [top] if top.below else []
     while waiting:
@@ -104,15 +100,42 @@ def tree_of(shape: Shape, words: Sequence[str], labels: Sequence[str] | None = N
     labels = shape.labels if labels is None else labels
     built: list[tuple[Node | Leaf, ...]] = []
     for number, label in enumerate(labels):
-        parts: tuple[Node | Leaf, ...]
+        parts: tuple[Node | Leaf, ...] = ()
         if number < shape.num_words:
             parts = (Leaf(XX, words[number]),)
-        else:
-            parts = tuple(part for child in shape.children[number - shape.num_words] for part in built[child])
+        elif label != NONE or number == len(labels) - 1:
+            parts = tuple(part for child in _labelled_below(shape, labels, number) for part in built[child])
         for name in reversed([] if label == NONE else label.split(" ")):
             parts = (Node(name, parts),)
         built.append(parts)
     return Node(ROOT, built[-1])
+
+
+def _labelled_below(shape: Shape, labels: Sequence[str], number: int) -> list[int]:
+    """The children of a node where those that are labelled `NONE`, other than words, are left out."""
+    found, waiting = [], [number]
+    while waiting:
+        one = waiting.pop()
+        if one < shape.num_words or (labels[one] != NONE and one != number):
+            found.append(one)
+        else:
+            waiting += reversed(shape.children[one - shape.num_words])
+    return found
+
+
+def _put_together(below: list[_Open], binary: Binary) -> list[_Open]:
+    """The children of a node, two of them unless more are allowed."""
+    if binary == "none" or len(below) == 2:
+        return below
+    if binary == "right":
+        first, *others, last = below
+        for one in reversed(others):
+            last = _above(NONE, [one, last])
+        return [first, last]
+    first, *others, last = below
+    for one in others:
+        first = _above(NONE, [first, one])
+    return [first, last]
 
 
 def _above(label: str, below: list[_Open]) -> _Open:

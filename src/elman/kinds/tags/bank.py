@@ -1,10 +1,9 @@
 """Tags of the words of constituency trees: parts of speech, or the chunks of their lowest constituents."""
 
 import re
-from collections.abc import Iterator
 from typing import Literal
 
-from elman.data.trees.brackets import ROOT, Leaf, Node, bare, leaves, read_trees
+from elman.data.trees.brackets import ROOT, Leaf, Node, bare, leaves, read_trees, walk
 from elman.kinds.tags.columns import TaggedSentence
 
 OUTSIDE = "O"
@@ -36,17 +35,12 @@ def chunks(tree: Node) -> list[str]:
     A chunk is a constituent whose children are all words, by its label without functions: its first word has the tag
     `B-LABEL`, the others `I-LABEL`. Words in none have `O`; the root is none.
     """
-    return list(_tags(tree))
-
-
-def _tags(node: Node) -> Iterator[str]:
-    if node.label != ROOT and all(isinstance(child, Leaf) for child in node.children):
-        label = bare(node.label)
-        yield f"B-{label}"
-        yield from [f"I-{label}"] * (len(node.children) - 1)
-        return
-    for child in node.children:
-        if isinstance(child, Leaf):
-            yield OUTSIDE
-        else:
-            yield from _tags(child)
+    tags: list[str] = []
+    within: list[str] = []
+    for side, one in walk(tree):
+        if isinstance(one, Leaf):
+            tags.append(within.pop() if within else OUTSIDE)
+        elif side == "(" and one.label != ROOT and all(isinstance(child, Leaf) for child in one.children):
+            label = bare(one.label)
+            within = [*[f"I-{label}"] * (len(one.children) - 1), f"B-{label}"]
+    return tags

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from elman.data.trees.brackets import ROOT, Leaf, Node
+from elman.data.trees.brackets import ROOT, Leaf, Node, walk
 from elman.drawing.constituents import Constituent, TreeDrawing
 
 Spans = list[tuple[str, int, int, int]]
@@ -12,22 +12,22 @@ Spans = list[tuple[str, int, int, int]]
 def constituents(tree: Node) -> Spans:
     """Label, first word, word after the last and height of every node but the root, from the top downwards."""
     found: Spans = []
-
-    def visit(one: Node | Leaf, start: int) -> tuple[int, int]:
-        """The word after the node's last, and its height."""
+    open_ = [(0, 0)]
+    word = 0
+    heights = [0]
+    for side, one in walk(tree):
         if isinstance(one, Leaf):
-            return start + 1, 0
-        place, end, height = len(found), start, 0
-        if one.label != ROOT:
-            found.append((one.label, start, start, 0))
-        for child in one.children:
-            end, below = visit(child, end)
-            height = max(height, below)
-        if one.label != ROOT:
-            found[place] = (one.label, start, end, height + 1)
-        return end, height + 1
-
-    visit(tree, 0)
+            word += 1
+        elif side == "(":
+            open_.append((len(found), word))
+            heights.append(0)
+            if one.label != ROOT:
+                found.append((one.label, word, word, 0))
+        else:
+            (place, start), height = open_.pop(), heights.pop() + 1
+            heights[-1] = max(heights[-1], height)
+            if one.label != ROOT:
+                found[place] = (one.label, start, word, height)
     return found
 
 
