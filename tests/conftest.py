@@ -54,9 +54,9 @@ def hangups_heard():
 @pytest.fixture(autouse=True)
 def _every_notice_again():
     """A notice is printed once per process; here once per test."""
-    from elman.errors import notice
+    from elman.errors import said
 
-    notice.cache_clear()
+    said.cache_clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

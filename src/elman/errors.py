@@ -1,7 +1,9 @@
 """The exceptions and notices whose messages are written for users, and how a message becomes one line."""
 
+import contextlib
 import difflib
 import functools
+import os
 import shlex
 import sys
 from collections.abc import Iterable
@@ -22,9 +24,19 @@ class Diverged(UserError):  # noqa: N818 - an outcome of training, not a fault
     """The loss or a weight of a training is not finite, or the probabilities of its model are not numbers."""
 
 
-@functools.cache
 def notice(line: str) -> None:
-    """Print a line for the user on standard error, once per process however often it is given."""
+    """Print a line for the user on standard error, once per process however often it is given.
+
+    Paths below the working folder are named from there.
+    """
+    with contextlib.suppress(OSError):  # there is no working folder any more
+        line = line.replace(f"{os.getcwd()}{os.sep}", "")  # noqa: PTH109 - as it is written
+    said(line)
+
+
+@functools.cache
+def said(line: str) -> None:
+    """Print a line of `notice`; the lines that have been are kept here."""
     print(f"elman: {line}", file=sys.stderr, flush=True)  # noqa: T201 - for the user, whichever function it is
 
 

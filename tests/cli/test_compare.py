@@ -9,7 +9,7 @@ import pytest
 
 from elman.cli import main
 from elman.cli.stimuli import _read_alike
-from elman.errors import UserError, notice
+from elman.errors import UserError, said
 from elman.tasks.text.comparison import Word, Words
 from support.commands import output, refusal, table, trained
 
@@ -199,7 +199,7 @@ def test_a_run_with_another_split_is_named_also_where_tokens_are_compared(capsys
     copy = shutil.copytree(runs[0], tmp_path / "copy")
     facts = json.loads((copy / "data.json").read_text())
     for command in (["compare", runs[0], str(copy)], ["evaluate", runs[0], str(copy), "--ensemble"]):
-        notice.cache_clear()
+        said.cache_clear()
         (copy / "data.json").write_text(json.dumps(facts))
         assert main(command) == 0
         assert "another test split" not in capsys.readouterr().err

@@ -14,7 +14,7 @@ import torch
 import elman
 from elman import config
 from elman.cli import main
-from elman.errors import notice
+from elman.errors import said
 from elman.evaluation.dynamic import Rule, gradient_statistics
 from elman.evaluation.result import recorded_results
 from elman.learning import checkpoint
@@ -110,7 +110,7 @@ def test_a_folder_that_is_read_only_is_left_as_it_is(capsys, monkeypatch, run):
     for how in (QUICK, ("--rule", "sgd", "--tune", "--tune-tokens", "20")):
         assert main(["evaluate", str(run), "--method", "dynamic", *how]) == 0
         assert capsys.readouterr().err.count("cannot be written: results, gradient statistics and") == 1
-        notice.cache_clear()
+        said.cache_clear()
     assert {path: digest(path) for path in run.iterdir() if path.is_file()} == before
 
 
@@ -151,9 +151,9 @@ def test_the_beginning_of_a_text_has_the_figures_of_its_tokens_alone(run):
 @pytest.mark.slow
 def test_tuning_on_the_split_that_is_evaluated_is_said(capsys, run, counted):
     command = ("evaluate", run, "--method", "dynamic", "--rule", "sgd", "--tune", "--tune-tokens", 20)
-    for split, said in (("valid", True), ("test", False)):
+    for split, is_said in (("valid", True), ("test", False)):
         assert main([*map(str, command), "--split", split]) == 0
-        assert ("tuned on the beginning of the split that is evaluated" in capsys.readouterr().err) is said
+        assert ("tuned on the beginning of the split that is evaluated" in capsys.readouterr().err) is is_said
 
 
 @pytest.mark.slow

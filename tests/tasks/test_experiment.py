@@ -350,7 +350,7 @@ def test_demo_prints_baselines_and_samples_and_can_be_run_again(corpus, tmp_path
         "Kneser-Ney 5-gram",
         "this model",
         f"report: {out}/report.html",
-        "more: elman generate",
+        "use it: elman generate",
     ):
         assert expected in first
     assert (out / "report.html").stat().st_size > 10_000

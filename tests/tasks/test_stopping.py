@@ -100,7 +100,9 @@ def test_a_signal_while_results_are_written_is_reported_in_one_line(corpus, tmp_
         patch.setattr(Experiment, "finish", lambda *_, **__: os.kill(os.getpid(), signal.SIGTERM))
         assert main([*command, "--out", str(out)]) == 130
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last == f"stopped before all results were written; continue with: elman train --resume --out {out}"
+    assert (
+        last == f"stopped before all results were written; continue with: elman train --resume --out {out} --threads 1"
+    )
 
 
 @pytest.mark.slow

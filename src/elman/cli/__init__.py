@@ -178,7 +178,7 @@ def _use_plugins(tokens: list[str]) -> list[str]:
 
 
 class LastingLog(io.TextIOBase):
-    """A stream of logs: where it cannot be written, as when its reader has ended, lines are lost and work goes on."""
+    """A stream of logs: where it cannot be written, as when its reader has ended, lines are lost and nothing else."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -53,6 +53,8 @@ def choose(
     device: "torch.device",
     settings: Sequence[str],
     options: Sequence[str],
+    *,
+    dry_run: bool = False,
 ) -> "tuple[Recipe, float]":
     """A recipe and the minutes after which it ends; prints the reasons and the equivalent command on standard error.
 
@@ -62,7 +64,8 @@ def choose(
     from elman.tasks.plan import require_free
     from elman.tasks.proposal.choose import propose
 
-    require_free(out)
+    if not dry_run:
+        require_free(out)
     if minutes is None and max_minutes == 0:
         raise UserError("--max-minutes 0 leaves no time for which a size could be chosen; give --minutes too")
     if minutes is None:

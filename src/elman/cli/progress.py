@@ -59,7 +59,7 @@ def counting(description: str, instead: str | None = None) -> Iterator[Callable[
 
 
 @contextlib.contextmanager
-def preparing(description: str = "reading text") -> Iterator[Callable[[str, int, int], None]]:
+def preparing(description: str = "reading data") -> Iterator[Callable[[str, int, int], None]]:
     """A bar for the preparation of data, which reports (what, bytes done, bytes in all); it has speed and time left."""
     with bar(TransferSpeedColumn(), TimeRemainingColumn()) as shown:
         tasks = {description: shown.add_task(description, total=None)}
@@ -93,23 +93,16 @@ class TrainingBar:
         """Show the bar."""
         self._head()
         self.total = epochs * windows
-        columns = (
-            "loss {task.fields[loss]:.3f}",
-            *(["ppl {task.fields[ppl]:.1f}"] if self.in_perplexity else []),
-            f"{{task.fields[speed]:,.0f}} {self.units}/s",
-        )
         self.bar = Progress(
             text_column("epoch {task.fields[epoch]}{task.fields[branch]}"),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
-            *map(text_column, columns),
-            text_column("{task.fields[left]} left"),
+            text_column("{task.fields[figures]}"),
             console=self.console,
             transient=True,
         )
-        fields: dict[str, Any] = {"loss": math.nan, "ppl": math.nan, "speed": 0.0, "left": "?", "branch": ""}
         done, epoch = progress.step, progress.epoch + 1
-        self.task = self.bar.add_task("", total=self.total, completed=done, epoch=epoch, **fields)
+        self.task = self.bar.add_task("", total=self.total, completed=done, epoch=epoch, figures="", branch="")
         self.smooth, self.tokens, self.first = math.nan, 0, progress.step
         self.started = time.monotonic()
         self.bar.start()
@@ -120,15 +113,9 @@ class TrainingBar:
         self.tokens += tokens
         elapsed = time.monotonic() - self.started
         left = elapsed / (progress.step - self.first) * max(0, self.total - progress.step)
-        self.bar.update(
-            self.task,
-            completed=progress.step,
-            epoch=progress.epoch + 1,
-            loss=self.smooth,
-            ppl=perplexity(self.smooth),
-            speed=self.tokens / elapsed,
-            left=duration(left),
-        )
+        measured = f"loss {self.smooth:.3f}" + (f" ppl {perplexity(self.smooth):.1f}" if self.in_perplexity else "")
+        figures = f"{measured} {self.tokens / elapsed:,.0f} {self.units}/s {duration(left)} left"
+        self.bar.update(self.task, completed=progress.step, epoch=progress.epoch + 1, figures=figures)
 
     def branch(self, done: int, steps: int) -> None:
         """Show the place in a branch that predicts the loss; its time is not that of the steps."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show
@@ -30,6 +31,7 @@ from elman.evaluation.result import Result
 from elman.formats import read_json
 from elman.jobs import ENDING, handling, interrupt
 from elman.kinds.series.record import Missing
+from elman.tasks.samples import Sample
 
 if TYPE_CHECKING:
     import torch
@@ -120,7 +122,9 @@ def train(
                 "under torchrun a RECIPE is needed, such as recipes/ptb/small-awd-lstm.toml (`elman recipes`)"
             )
         options = automatic.options_of(common, init, baselines=baselines)
-        loaded, max_minutes = automatic.choose(data, out, minutes, max_minutes, device, settings, options)
+        loaded, max_minutes = automatic.choose(
+            data, out, minutes, max_minutes, device, settings, options, dry_run=dry_run
+        )
     elif minutes is not None:
         raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
     elif recipe is not None:
@@ -145,7 +149,8 @@ def train(
                 team=team,
             )
         if team.leads:
-            return _conduct(experiment, max_minutes, track, as_json=common.as_json)
+            again = automatic.options_of(common, None, baselines=False)
+            return _conduct(experiment, max_minutes, track, again, as_json=common.as_json)
         try:
             return 130 if experiment.train((), max_minutes) is StopReason.INTERRUPTED else 0
         except Diverged:  # the first process, which evaluates and speaks, reports it
@@ -187,13 +192,7 @@ def demo(
         experiment = Experiment(
             recipe, out, data=data, device=device, resume=resume, extras=extras, settings=settings, progress=advance
         )
-    status = _conduct(experiment, max_minutes, track, as_json=common.as_json)
-    if status == 0 and not common.as_json:
-        for sample in read_json(out / "samples.json"):
-            print("\n" + f"{sample['prompt']} {sample['text']}".strip())
-        more = command("generate", out, "--prompt", "my lord ,", "--tokens", 100, "--temperature", 0.8)
-        print(f"\nmore: {more}")
-    return status
+    return _conduct(experiment, max_minutes, track, (), as_json=common.as_json)
 
 
 @contextlib.contextmanager
@@ -203,19 +202,26 @@ def _silence() -> Iterator[None]:
         yield
 
 
-def _conduct(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
-    """Train an experiment, evaluate it, print its results and write the report; a signal stops it in one line."""
+def _conduct(
+    experiment: "Experiment", max_minutes: float | None, track: str | None, again: Sequence[str], *, as_json: bool
+) -> int:
+    """Train an experiment, evaluate it, print its results and write the report; a signal stops it in one line.
+
+    `again`: options with which it is continued.
+    """
     try:
         with handling(interrupt, *ENDING):
-            return _train_and_report(experiment, max_minutes, track, as_json=as_json)
+            return _train_and_report(experiment, max_minutes, track, again, as_json=as_json)
     except KeyboardInterrupt:
         began = (experiment.out / "recipe.toml").exists()
-        advice = f"; continue with: {resuming('train', experiment.out)}" if began else ""
+        advice = f"; continue with: {resuming('train', experiment.out, again)}" if began else ""
         progress.log().print(f"stopped before all results were written{advice}")
         return 130
 
 
-def _train_and_report(experiment: "Experiment", max_minutes: float | None, track: str | None, *, as_json: bool) -> int:
+def _train_and_report(
+    experiment: "Experiment", max_minutes: float | None, track: str | None, again: Sequence[str], *, as_json: bool
+) -> int:
     from elman.learning.trainer import StopReason
     from elman.report.page import write_report
 
@@ -233,10 +239,10 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
         shown = progress.TrainingBar(in_perplexity=reporting.in_perplexity, units=f"{reporting.unit}s", heading=heading)
         reason = experiment.train([shown, *trackers], max_minutes)
         if reason is StopReason.INTERRUPTED:
-            console.print(f"stopped and saved; continue with: {resuming('train', out)}")
+            console.print(f"stopped and saved; continue with: {resuming('train', out, again)}")
             return 130
         if reason is StopReason.OUT_OF_TIME:
-            console.print(f"the time is over; continue with: {resuming('train', out)}")
+            console.print(f"the time is over; continue with: {resuming('train', out, again)}")
         with progress.counting("evaluating") as advance:
             results = experiment.finish(progress=advance)
         compared: list[Result] = []
@@ -252,7 +258,22 @@ def _train_and_report(experiment: "Experiment", max_minutes: float | None, track
     named = [(row.name or "this model", row) for row in [*compared, *results]]
     show.print_figures(recipe.title, "model", named, recipe.data.reporting)
     print(f"report: {page}")
+    _show_sample(out)
+    if experiment.task.used_by:
+        print(f"\nuse it: {command(*experiment.task.used_by, out)}")
     return 0
+
+
+def _show_sample(out: Path, most: int = 400) -> None:
+    """Print the first sample of a run that is text, what precedes it and what it should be."""
+    try:
+        samples = msgspec.convert(read_json(out / "samples.json"), list[Sample])
+    except (UserError, ValueError):
+        return
+    for one in samples[:1]:
+        if one.figure is None and one.text:
+            text = " ".join(filter(None, (one.prompt if one.reference is None else None, one.text)))
+            print(f"\na sample{f' for {one.prompt}' if one.reference is not None else ''}:\n{text[:most].strip()}")
 
 
 def _tracked(experiment: "Experiment", track: str | None) -> contextlib.AbstractContextManager[Sequence["Watcher"]]:

@@ -15,7 +15,7 @@ import itertools
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from pkgutil import resolve_name
@@ -128,10 +128,10 @@ def blame(error: BaseException) -> str | None:
     return f"a plug-in fails at {place}{_told(error)}" if place and isinstance(error, Exception) else None
 
 
-def resuming(name: str, out: Path) -> str:
-    """The command that continues a training or a sweep in a folder, with the files of plug-ins that are loaded."""
+def resuming(name: str, out: Path, options: Sequence[str] = ()) -> str:
+    """The command that continues a training or a sweep in a folder, with options and the files of loaded plug-ins."""
     files = [one.name for one in loaded if Path(one.name).is_absolute()]
-    return command(name, "--resume", "--out", out, *(word for file in files for word in ("--plugin", file)))
+    return command(name, "--resume", "--out", out, *options, *(word for file in files for word in ("--plugin", file)))
 
 
 def load() -> None:

@@ -74,7 +74,7 @@ def label(axes: Axes, x: str, y: str) -> None:
 def as_written(figure: Figure) -> None:
     """Show every text of a figure as it is written: matplotlib takes what stands between dollar signs for formulas.
 
-    Its own numbers on logarithmic axes are formulas, so that they are written anew.
+    Its own numbers on logarithmic axes are formulas, so that they are written by themselves.
     """
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):

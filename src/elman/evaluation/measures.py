@@ -30,15 +30,15 @@ def brackets(tree: Node) -> Brackets:
     `ADVP`. A bracket that occurs twice, as in unary chains, counts twice.
     """
     found: Brackets = Counter()
-    starts, end = list[int](), 0
+    begun, word = list[int](), 0
     for side, one in walk(tree):
         if isinstance(one, Leaf):
-            end += one.word not in PUNCTUATION
+            word += one.word not in PUNCTUATION
         elif side == "(":
-            starts.append(end)
-        elif (start := starts.pop()) < end and one.label != ROOT:
+            begun.append(word)
+        elif (start := begun.pop()) < word and one.label != ROOT:
             label = bare(one.label)
-            found["ADVP" if label == "PRT" else label, start, end] += 1
+            found["ADVP" if label == "PRT" else label, start, word] += 1
     return found
 
 

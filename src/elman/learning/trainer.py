@@ -292,7 +292,8 @@ class Trainer:
             return StopReason.INTERRUPTED
         nll, before = self._nll(), self.progress.best
         self._write_valid(nll, best=math.isfinite(nll) and (before is None or nll < before), stopped=True)
-        self._event("stop", f"the time is over at validation NLL {nll:.3f}, perplexity {perplexity(nll):.2f}")
+        measured = f", perplexity {perplexity(nll):.2f}" if self.recipe.data.reporting.in_perplexity else ""
+        self._event("stop", f"the time is over at validation NLL {nll:.3f}{measured}")
         return StopReason.OUT_OF_TIME
 
     def save(self) -> str:

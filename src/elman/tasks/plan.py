@@ -210,7 +210,7 @@ def _model_of(out: Path) -> Path | None:
 
 
 def _restore_recipe(out: Path) -> None:
-    """Write recipe.toml anew by what the checkpoint and data.json hold of it.
+    """Write recipe.toml again by what the checkpoint and data.json hold of it.
 
     Raises UserError where there is no checkpoint and no model, or one of the files is damaged.
     """

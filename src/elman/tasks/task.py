@@ -35,10 +35,12 @@ class Size(NamedTuple):
 class Task(ABC):
     """A recipe's data, and what is done with a model of it.
 
-    Raises UserError where the data cannot be used, or the recipe asks for what this kind of data lacks.
+    Raises UserError where the data cannot be used, or the recipe asks for what this kind of data lacks. `used_by`: the
+    command that uses a trained run, which follows it.
     """
 
     kind: ClassVar[str]
+    used_by: ClassVar[tuple[str, ...]] = ()
     run: ClassVar[type[Run]]
     recipe: Recipe
     corpus: Any

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from elman.data.trees.brackets import bracketed, read_trees
+from elman.data.trees.brackets import bracketed, linear, read_trees, to_pair, to_tree
 from elman.data.trees.nodes import side_by_side
 from elman.data.trees.shape import NONE, shape_of, tree_of
+from elman.evaluation.measures import brackets
+from elman.kinds.tags.bank import chunks
+from elman.kinds.trees.drawing import constituents
 from support.tree_networks import random_trees
 
 WORDS = "(ROOT (S (NP-SBJ (DT the) (JJ old) (NN cat)) (VP (VBZ sits) (ADVP (RB here))) (. .)))"
@@ -78,3 +81,31 @@ def test_words_alone_have_no_nodes_above():
     trees, _ = side_by_side([shape_of(tree("(ROOT (NP (NN a)))"), "right")])
     assert trees.of_height == ()
     assert trees.children.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(S " * 20_000 + "(NN dog)" + ")" * 20_000, 1),
+        ("(S (DT a) " * 4_000 + "(NN dog)" + ")" * 4_000, 4_001),
+        ("(S " + "(NN w) " * 20_000 + ")", 20_000),
+    ],
+    ids=["chain", "deep", "wide"],
+)
+def test_trees_of_any_depth_and_width(text, words):
+    """Everything that is done with a tree is done without recursion, and in linear time."""
+    (tree,) = read_trees(text, "text")
+    assert bracketed(tree) == f"(ROOT {' '.join(text.split()).replace(' )', ')')})"
+    symbols = linear(tree)
+    spoken, written = to_pair(tree, True, False)
+    assert written.split() == symbols
+    assert len(spoken.split()) == words
+    again = to_tree(symbols, spoken.split())
+    assert again.repairs == 0
+    assert linear(again.tree) == symbols
+    assert sum(brackets(tree).values()) == text.count("(S")
+    assert len(constituents(tree)) == text.count("(S")
+    assert len(chunks(tree)) == words
+    for binary in ("right", "left", "none"):
+        shape = shape_of(tree, binary)
+        assert linear(tree_of(shape, spoken.split())) == symbols

@@ -9,7 +9,7 @@ from sacrebleu.metrics.chrf import CHRF
 from scipy import stats
 
 from elman.data.trees.brackets import bracketed, linear, read_trees, to_tree
-from elman.errors import UserError, notice
+from elman.errors import UserError, said
 from elman.evaluation.measures import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
 from elman.kinds.pairs.corpus import open_pairs
@@ -40,13 +40,13 @@ def test_rouge_of_japanese_needs_words_at_spaces(capsys):
     lines = ["猫 が 鳴く"], ["猫 は 鳴く"]
     assert values(rouge(*lines, words="spaces"))["ROUGE-1"] == pytest.approx(f1(2, 3, 3))
     assert capsys.readouterr().err == ""
-    notice.cache_clear()
+    said.cache_clear()
     assert values(rouge(*lines))["ROUGE-1"] == 0
     assert "1 of 1 reference without a word of a-z and 0-9, for which ROUGE is 0" in capsys.readouterr().err
 
 
 def test_bleu_of_japanese_without_spaces_is_reported(capsys):
-    notice.cache_clear()
+    said.cache_clear()
     lines = ["猫が鳴くのを聞きました。", "犬が走る"], ["猫が鳴くのを見ました。", "犬が走る"]
     assert values(bleu(*lines, tokens="char"))["BLEU"] > 0
     bleu(["犬 が 走る"] * 2, ["犬 が 走る"] * 2)

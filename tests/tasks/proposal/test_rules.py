@@ -344,7 +344,7 @@ def test_epochs_and_layers_of_the_user_stay():
     assert (recipe.model.core.sizes, recipe.training.epochs) == ((500, 100), 1)
     assert set(timed) == {(500, 100)}
     assert recipe.training.optimiser.lr == text_model.SIZES[3].brief_rate
-    assert found.reasons[0].startswith("1 epoch of 0 seconds; 12 would be enough")
+    assert found.reasons[0].startswith("1 epoch of 0.06 seconds; 12 would be enough")
     assert not any("layers" in reason for reason in found.reasons)
     longer = Proposal("text/prose.toml").under(["training.epochs=40"])
     assert text_model.sized(longer, Extent(250_000, 4_000, words=True), 10, lambda _: 5.0).load().training.epochs == 40

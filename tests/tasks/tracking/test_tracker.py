@@ -7,7 +7,7 @@ import pytest
 
 from elman import config
 from elman.cli import main
-from elman.errors import UserError, notice
+from elman.errors import UserError, said
 from elman.learning.progress import Progress
 from elman.tasks.experiment import Experiment
 from elman.tasks.tracking import tracker
@@ -65,7 +65,7 @@ def fakes(monkeypatch):
     for kind in (Fake, Missing, Failing):
         monkeypatch.setitem(TRACKERS, kind.name, kind)
     monkeypatch.delenv("ELMAN_TRACK", raising=False)
-    notice.cache_clear()
+    said.cache_clear()
     CALLS.clear()
 
 

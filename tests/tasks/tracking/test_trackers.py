@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from elman.cli import main
-from elman.errors import notice
+from elman.errors import said
 from elman.tasks.experiment import Experiment
 from elman.tasks.tracking.tracker import STATE
 from elman.tasks.tracking.trackers import TRACKERS, tracked
@@ -20,7 +20,7 @@ STEP, LAST = 7, 20
 @pytest.fixture(autouse=True)
 def apart(tmp_path, monkeypatch):
     """Everything that a tracker keeps for itself lies in this test's folder, and nothing is sent."""
-    notice.cache_clear()
+    said.cache_clear()
     monkeypatch.chdir(tmp_path)
     for name, value in {
         "WANDB_MODE": "offline",

@@ -9,11 +9,13 @@ bracket with its label, and every part of speech as `XX`::
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 from elman.data.sentences import PARENTHESES
 from elman.errors import UserError
+
+Value = TypeVar("Value")
 
 XX = "XX"
 ROOT = "ROOT"
@@ -93,21 +95,28 @@ def read_tree(text: str, name: str) -> Node:
     return first
 
 
-def walk(tree: Node | Leaf) -> Iterator[tuple[str, Node | Leaf]]:
-    """A tree depth first, however deep: `(` and a constituent where it begins, words with an empty string, `)` again.
-
-    Whatever reads whole trees reads them here, since a recursion ends at a depth that Python chooses.
-    """
-    waiting = [("(", tree)]
+def walk(tree: Node | Leaf) -> Iterator[tuple[Literal["(", "", ")"], Node | Leaf]]:
+    """The parts of a tree as brackets have them, at any depth: constituents before and after their parts, and words."""
+    waiting: list[tuple[Literal["(", "", ")"], Node | Leaf]] = [("(" if isinstance(tree, Node) else "", tree)]
     while waiting:
         side, one = waiting.pop()
-        if isinstance(one, Leaf):
-            yield "", one
-            continue
         yield side, one
-        if side == "(":
+        if side == "(" and isinstance(one, Node):
             waiting.append((")", one))
-            waiting += [("(", child) for child in reversed(one.children)]
+            waiting += [("(" if isinstance(child, Node) else "", child) for child in reversed(one.children)]
+
+
+def fold(tree: Node | Leaf, leaf: Callable[[Leaf], Value], node: Callable[[Node, list[Value]], Value]) -> Value:
+    """A value of every word and, by those of its children, of every constituent; that of the whole tree."""
+    found: list[list[Value]] = [[]]
+    for side, one in walk(tree):
+        if side == "(":
+            found.append([])
+        else:
+            below = found.pop() if side == ")" else []
+            value = node(one, below) if isinstance(one, Node) else leaf(one)
+            found[-1].append(value)
+    return found[0][0]
 
 
 def leaves(tree: Node | Leaf) -> Iterator[Leaf]:
@@ -122,13 +131,13 @@ def bare(label: str) -> str:
 
 def linear(tree: Node | Leaf, *, hide_tags: bool = True, functions: bool = False) -> list[str]:
     """The symbols of a tree, its root `ROOT` left out."""
-    symbols = []
+    found = list[str]()
     for side, one in walk(tree):
         if isinstance(one, Leaf):
-            symbols.append(XX if hide_tags else one.tag)
+            found.append(XX if hide_tags else one.tag)
         elif one.label != ROOT:
-            symbols.append(side + (one.label if functions else bare(one.label)))
-    return symbols
+            found.append(f"{side}{one.label if functions else bare(one.label)}")
+    return found
 
 
 def to_pair(tree: Node, hide_tags: bool, functions: bool) -> tuple[str, str]:
@@ -150,13 +159,13 @@ def linear_line(line: str, name: str) -> str:
 
 def bracketed(tree: Node | Leaf) -> str:
     """The usual written form, in one line; parentheses in words as `PARENTHESES`."""
-    parts = []
+    parts = list[str]()
     for side, one in walk(tree):
         if isinstance(one, Leaf):
             parts.append(f" ({one.tag} {one.word.translate(_WRITTEN)})")
         else:
-            parts.append(f" ({one.label}" if side == "(" else ")" if one.children else " )")
-    return "".join(parts)[1:]
+            parts.append(f" ({one.label}" if side == "(" else ")")
+    return "".join(parts).strip(" ")
 
 
 def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf:
@@ -174,19 +183,15 @@ def _close(opened: tuple[str, list[Node | Leaf], int], name: str) -> Node | Leaf
 
 def _pruned(tree: Node | Leaf, empty: str | None = None) -> Node | Leaf | None:
     """A tree without leaves of the tag `empty` and without constituents that have no word; None if nothing is left."""
-    open_: list[list[Node | Leaf]] = [[]]
-    for side, one in walk(tree):
-        if isinstance(one, Leaf):
-            if one.tag != empty:
-                open_[-1].append(one)
-        elif side == "(":
-            open_.append([])
-        elif children := open_.pop():
-            open_[-1].append(Node(one.label, tuple(children)))
-    return open_[0][0] if open_[0] else None
+
+    def node(one: Node, below: list[Node | Leaf | None]) -> Node | None:
+        children = tuple(child for child in below if child is not None)
+        return Node(one.label, children) if children else None
+
+    return fold(tree, lambda leaf: None if leaf.tag == empty else leaf, node)
 
 
-def _size(tree: Node) -> int:
+def _size(tree: Node | Leaf) -> int:
     """The number of constituents."""
     return sum(side == "(" for side, _ in walk(tree))
 
@@ -221,21 +226,21 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
     4. constituents without a word are dropped.
     """
     open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]
-    labels: Counter[str] = Counter()
+    known: Counter[str] = Counter()
     used = repairs = 0
 
     def close() -> str:
         label, children = open_.pop()
         open_[-1][1].append(Node(label, tuple(children)))
-        labels[label] -= 1
+        known[label] -= 1
         return label
 
     for symbol in symbols:
         side, label = bracket(symbol)
         if side == "(":
             open_.append((label, []))
-            labels[label] += 1
-        elif side == ")" and not labels[label]:
+            known[label] += 1
+        elif side == ")" and not known[label]:
             repairs += 1
         elif side == ")":
             while close() != label:

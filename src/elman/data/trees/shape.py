@@ -6,10 +6,11 @@ label `NONE`. Parts of speech are not kept.
 """
 
 import dataclasses
+from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
-from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare, walk
+from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare, fold
 
 NONE = "<none>"
 """The label of nodes that are no constituents."""
@@ -42,9 +43,9 @@ class Shape:
 
 @dataclasses.dataclass
 class _Open:
-    """A node while a tree is read; its number is that of the leaf, or is known later."""
+    """A node while a tree is read, and its labels, the innermost first; its number is the leaf's, or is known later."""
 
-    label: str
+    chain: list[str]
     start: int
     end: int
     height: int
@@ -58,22 +59,28 @@ def shape_of(tree: Node, binary: Binary = "right", *, functions: bool = True) ->
     or not (`none`). Without `functions` labels are bare (`NP`, not `NP-SBJ`).
     """
     words: list[_Open] = []
-    open_: list[list[_Open]] = [[]]
-    chains: list[list[str]] = [[]]
-    for side, one in walk(tree):
-        if isinstance(one, Leaf):
-            words.append(_Open(" ".join(chains.pop()) or NONE, len(words), len(words) + 1, 0, []))
-            open_[-1].append(words[-1])
-        elif side == "(":
-            if one.label != ROOT:
-                chains[-1].append(one.label if functions else bare(one.label))
-            if len(one.children) > 1:
-                open_.append([])
-                chains += [[] for _ in one.children]
-        elif len(one.children) > 1:
-            below = _put_together(open_.pop(), binary)
-            open_[-1].append(_above(" ".join(chains.pop()) or NONE, below))
-    ((top,),) = open_
+
+    def word(_: Leaf) -> _Open:
+        words.append(_Open([], len(words), len(words) + 1, 0, []))
+        return words[-1]
+
+    def node(one: Node, below: list[_Open]) -> _Open:
+        if len(below) == 1:
+            (found,) = below
+        else:
+            rest = deque(below)
+            while binary != "none" and len(rest) > 2:
+                if binary == "right":
+                    last = rest.pop()
+                    rest.append(_above([rest.pop(), last]))
+                else:
+                    rest.appendleft(_above([rest.popleft(), rest.popleft()]))
+            found = _above([*rest])
+        if one.label != ROOT:
+            found.chain.append(one.label if functions else bare(one.label))
+        return found
+
+    top = fold(tree, word, node)
     inner: list[_Open] = []
     waiting = [top] if top.below else []
     while waiting:
@@ -87,7 +94,7 @@ def shape_of(tree: Node, binary: Binary = "right", *, functions: bool = True) ->
         len(words),
         tuple(tuple(numbers[id(child)] for child in one.below) for one in inner),
         tuple(one.height for one in inner),
-        tuple(one.label for one in every),
+        tuple(" ".join(reversed(one.chain)) or NONE for one in every),
         tuple((one.start, one.end) for one in every),
     )
 
@@ -98,46 +105,24 @@ def tree_of(shape: Shape, words: Sequence[str], labels: Sequence[str] | None = N
     `labels`: others than those of the shape.
     """
     labels = shape.labels if labels is None else labels
-    built: list[tuple[Node | Leaf, ...]] = []
-    for number, label in enumerate(labels):
-        parts: tuple[Node | Leaf, ...] = ()
-        if number < shape.num_words:
-            parts = (Leaf(XX, words[number]),)
-        elif label != NONE or number == len(labels) - 1:
-            parts = tuple(part for child in _labelled_below(shape, labels, number) for part in built[child])
-        for name in reversed([] if label == NONE else label.split(" ")):
-            parts = (Node(name, parts),)
-        built.append(parts)
-    return Node(ROOT, built[-1])
-
-
-def _labelled_below(shape: Shape, labels: Sequence[str], number: int) -> list[int]:
-    """The children of a node where those that are labelled `NONE`, other than words, are left out."""
-    found, waiting = [], [number]
+    open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]
+    waiting: list[int | None] = [len(labels) - 1]  # None: what was opened last ends
     while waiting:
-        one = waiting.pop()
-        if one < shape.num_words or (labels[one] != NONE and one != number):
-            found.append(one)
+        number = waiting.pop()
+        if number is None:
+            name, parts = open_.pop()
+            open_[-1][1].append(Node(name, tuple(parts)))
+            continue
+        names = [] if labels[number] == NONE else labels[number].split(" ")
+        open_ += [(name, []) for name in names]
+        waiting += [None] * len(names)
+        if number < shape.num_words:
+            open_[-1][1].append(Leaf(XX, words[number]))
         else:
-            waiting += reversed(shape.children[one - shape.num_words])
-    return found
+            waiting += reversed(shape.children[number - shape.num_words])
+    return Node(ROOT, tuple(open_[0][1]))
 
 
-def _put_together(below: list[_Open], binary: Binary) -> list[_Open]:
-    """The children of a node, two of them unless more are allowed."""
-    if binary == "none" or len(below) == 2:
-        return below
-    if binary == "right":
-        first, *others, last = below
-        for one in reversed(others):
-            last = _above(NONE, [one, last])
-        return [first, last]
-    first, *others, last = below
-    for one in others:
-        first = _above(NONE, [first, one])
-    return [first, last]
-
-
-def _above(label: str, below: list[_Open]) -> _Open:
+def _above(below: list[_Open]) -> _Open:
     height = 1 + max(child.height for child in below)
-    return _Open(label, below[0].start, below[-1].end, height, below)
+    return _Open([], below[0].start, below[-1].end, height, below)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.data.kinds import Look
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.kinds.music.corpus import midi_files
 from elman.kinds.music.looks import MIDI_FILE, SCORE
 from elman.kinds.music.pitches import Pitches
@@ -48,7 +48,7 @@ def fitted(proposal: Proposal, facts: Mapping[str, Any]) -> Proposal:
     """The proposal with at most as many pieces in a batch as there are to train on."""
     pieces = int(facts["pieces"])
     batch = min(proposal.load().training.batch_size, pieces)
-    reason = f"{pieces:,} pieces to train on, {batch} of them side by side"
+    reason = f"{counted(pieces, 'piece')} to train on, {batch} of them side by side"
     return proposal.adding(changed(proposal.recipe, {"training.batch_size": batch})).because(
         reason, "training.batch_size"
     )

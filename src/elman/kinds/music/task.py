@@ -32,6 +32,7 @@ class MusicTask(SplitTask):
     """Piano rolls."""
 
     kind, run, opening = "music", MusicRun, open_music
+    used_by = ("compose",)
     inputs: Pitches
 
     def require(self) -> None:

@@ -37,6 +37,7 @@ class PairTask(WholeSequences):
     """A corpus of pairs."""
 
     kind, run, unit, opening, by_tokens = "pairs", PairRun, "pairs", open_pairs, True
+    used_by = ("translate",)
     inputs: PairSymbols
 
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:

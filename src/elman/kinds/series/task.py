@@ -40,6 +40,7 @@ class SeriesTask(SplitTask):
     """A series and its columns."""
 
     kind, run, opening = "series", SeriesRun, open_series
+    used_by = ("forecast",)
     inputs: Columns
 
     def require(self) -> None:

@@ -35,12 +35,12 @@ def chunks(tree: Node) -> list[str]:
     A chunk is a constituent whose children are all words, by its label without functions: its first word has the tag
     `B-LABEL`, the others `I-LABEL`. Words in none have `O`; the root is none.
     """
-    tags: list[str] = []
-    within: list[str] = []
+    found, within = list[str](), OUTSIDE
     for side, one in walk(tree):
         if isinstance(one, Leaf):
-            tags.append(within.pop() if within else OUTSIDE)
-        elif side == "(" and one.label != ROOT and all(isinstance(child, Leaf) for child in one.children):
-            label = bare(one.label)
-            within = [*[f"I-{label}"] * (len(one.children) - 1), f"B-{label}"]
-    return tags
+            found.append(within)
+            within = within.replace("B-", "I-", 1)
+        else:
+            is_chunk = side == "(" and one.label != ROOT and all(isinstance(child, Leaf) for child in one.children)
+            within = f"B-{bare(one.label)}" if is_chunk else OUTSIDE
+    return found

@@ -105,9 +105,11 @@ def epochs_that_fit(minutes: float, per_epoch: float, most: int) -> int:
 def in_time(minutes: float) -> str:
     """A time in seconds below two minutes, else in minutes.
 
-    >>> in_time(0.25), in_time(12.4)
-    ('15 seconds', '12 minutes')
+    >>> in_time(0.25), in_time(12.4), in_time(0.004)
+    ('15 seconds', '12 minutes', '0.24 seconds')
     """
+    if minutes < 0.1:
+        return f"{60 * minutes:.2g} seconds"
     return f"{60 * minutes:.0f} seconds" if minutes < 2 else f"{minutes:.0f} minutes"
 
 
