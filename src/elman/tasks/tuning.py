@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
