@@ -1,5 +1,6 @@
 """Files that are written completely, with the right permissions; one process at a time in a folder."""
 
+import contextlib
 import errno
 import json
 import math
@@ -16,6 +17,7 @@ import torch
 from elman import files
 from elman.errors import UserError
 from elman.files import explain, json_text, making, replacing, require_utf8, require_writable, write_atomic
+from elman.formats import read_json
 from elman.jobs import Kept
 from elman.jobs.locks import FolderLock, is_taken, waiting_for
 from elman.learning import checkpoint
@@ -251,3 +253,22 @@ def test_what_cannot_be_written_is_known_before(tmp_path, monkeypatch):
         with pytest.raises(UserError, match=r"cannot be written .Permission denied."):
             require_writable(path)
     require_writable(tmp_path / "pipe")
+
+
+def test_a_folder_in_the_place_of_one_that_was_moved_away_stays(tmp_path):
+    for number, block in enumerate((FolderLock(tmp_path / "0"), making(tmp_path / "1"))):
+        with contextlib.suppress(UserError), block:
+            (tmp_path / f"{number}").rename(tmp_path / f"moved-{number}")
+            (tmp_path / f"{number}").mkdir()
+            (tmp_path / f"{number}" / ".lock").touch()
+            raise UserError("too few")
+        assert [path.name for path in (tmp_path / f"{number}").iterdir()] == [".lock"]
+
+
+def test_a_file_of_records_has_an_end(tmp_path):
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    with pytest.raises(UserError, match=r"zero.json: damaged .more than .* bytes"):
+        read_json(tmp_path / "zero.json")
+    (tmp_path / "other.json").write_text('{"valid": true}')
+    with pytest.raises(UserError, match=r"other.json: damaged .Expected `array`"):
+        read_json(tmp_path / "other.json", list[int])

@@ -29,18 +29,19 @@ def expanded(path: Path | str) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - raises nothing
 
 
-def made_folders(folder: Path) -> list[Path]:
-    """Make a folder, with its parents; those that were missing, the deepest first. Raises OSError."""
+def made_folders(folder: Path) -> list[tuple[Path, int]]:
+    """Make a folder, with its parents; those that were missing with their inodes, deepest first. Raises OSError."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    return missing
+    return [(path, path.stat().st_ino) for path in missing]
 
 
-def remove_empty(folders: list[Path]) -> None:
-    """Remove those of some folders, the deepest first, that hold nothing."""
+def remove_empty(folders: list[tuple[Path, int]]) -> None:
+    """Remove those of some folders, the deepest first, that hold nothing and that no other has taken the place of."""
     with contextlib.suppress(OSError):
-        for folder in folders:
-            folder.rmdir()
+        for folder, number in folders:
+            if folder.stat().st_ino == number:
+                folder.rmdir()
 
 
 @contextlib.contextmanager

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from elman.errors import UserError
 
 DEEPEST = 64
@@ -19,6 +21,9 @@ DEEPEST = 64
 
 SCALE = ":scale"
 """In a model file, what follows the name of a matrix of eight bits in the name of its scales; no name has a colon."""
+
+MOST = 2**28
+"""Bytes of a file of records at most."""
 
 LARGEST = 2**63
 """Integers are less than this in size, as in TOML and in tensors."""
@@ -32,8 +37,10 @@ def parse_json(text: str | bytes) -> Any:
     return _within_limits(json.loads, text.decode() if isinstance(text, bytes) else text)
 
 
-def read_json(path: Path, advice: str = "restore or remove the file") -> Any:
-    """The value of a JSON file; raises UserError, which ends with `advice`, where it is missing, damaged or too large.
+def read_json(path: Path, kind: Any = Any, advice: str = "restore or remove the file") -> Any:
+    """The value of a JSON file, of a type that msgspec knows; every file that elman itself wrote is read back here.
+
+    Raises UserError, which ends with `advice`, where it is missing, damaged, too large or of another type.
 
     Example:
         >>> read_json(Path("nowhere.json"))
@@ -41,11 +48,20 @@ def read_json(path: Path, advice: str = "restore or remove the file") -> Any:
         elman.errors.UserError: nowhere.json: missing or damaged (No such file or directory); restore or remove the file
     """
     try:
-        return parse_json(path.read_bytes())
+        return msgspec.convert(parse_json(read_bytes(path)), kind)
     except OSError as error:
         raise UserError(f"{path}: missing or damaged ({error.strerror}); {advice}") from None
     except ValueError as error:
         raise UserError(f"{path}: damaged ({error}); {advice}") from None
+
+
+def read_bytes(path: Path, most: int = MOST) -> bytes:
+    """The bytes of a file; raises ValueError where there are more than `most`, as a device may have without end."""
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"more than {most:,} bytes")
+    return data
 
 
 def parse_toml(text: str) -> dict[str, Any]:

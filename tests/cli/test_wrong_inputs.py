@@ -288,12 +288,33 @@ def test_an_output_that_is_full(capsys, monkeypatch):
     assert line.count("\n") == 1
 
 
-def test_memory_that_cannot_be_had(capsys, run, monkeypatch):
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 800 bytes"),
+        RuntimeError("could not create a primitive"),
+        RuntimeError("std::bad_alloc"),
+        RuntimeError("can't start new thread"),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object"),
+    ],
+)
+def test_memory_that_cannot_be_had(capsys, run, monkeypatch, error):
     def evaluate(*_):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 800 bytes")
+        raise error
 
     monkeypatch.setattr("elman.tasks.text.run.TextRun.evaluate", evaluate)
     assert "out of memory" in refusal(capsys, "evaluate", run)
+
+
+@pytest.mark.parametrize("digest", [None, True, -1, 0.5, [], {}])
+@pytest.mark.parametrize("key", ["digest", "source"])
+def test_facts_of_data_of_another_type(capsys, run, tmp_path, key, digest):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    path = copy / "data.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: digest}))
+    for command in (["evaluate", copy], ["info", copy], ["compare", run, copy]):
+        assert f"{path}: damaged (Expected `str" in refusal(capsys, *command)
 
 
 def test_arrays_in_the_place_of_a_text(capsys, places, run, tmp_path):

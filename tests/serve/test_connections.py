@@ -269,3 +269,33 @@ def test_a_missing_package_names_the_extra(folder, capsys, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     assert main(["serve", str(folder)]) == 2
     assert "pip install 'elman[serve]'" in capsys.readouterr().err
+
+
+def test_a_client_that_sends_no_more_takes_its_answer(folder):
+    with serving(folder) as (port, _):
+        for body in (b"", b'{"text": "to be"}'):
+            head = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" if not body else POST % (b"score", len(body))
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                client.sendall(head + body)
+                client.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(lambda client=client: client.recv(4096), b""))
+            assert answer.startswith(b"HTTP/1.1 200")
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+            client.sendall(b"GET /hea")
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(100) == b""  # closed, though its head never came
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        *('a="\\777"; ', "a,b=c; ", "{}=[]; ", 'x="; ', "\xff=\xfe; ", ";;=; "),
+        *("elman-token=foreign; ", "Expires=1; $Path=/; "),
+    ],
+)
+def test_foreign_cookies_lock_nobody_out(folder, others):
+    with serving(folder, token="secret") as (port, _):
+        for cookie, status in ((f"{others}elman-token=secret", 200), (others, 401)):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            connection.request("GET", "/api/runs", headers={"Cookie": cookie.encode("latin-1")})
+            assert connection.getresponse().status == status

@@ -378,7 +378,7 @@ def test_damaged_tuning(capsys, run, content):
 def test_damaged_results(capsys, run):
     (run / "results.json").write_text("[1]")
     line = complaint(capsys, "evaluate", run, "--method", "cache")
-    assert line == f"{run}/results.json: damaged; restore or remove the file"
+    assert line == f"{run}/results.json: damaged (Expected `object`, got `int` - at `$[0]`); restore or remove the file"
 
 
 def test_a_loss_that_is_no_number_is_null_in_the_results(capsys, run):

@@ -249,11 +249,24 @@ def prepare(
         _encode(name if out is None else str(folder), recipe, settings, as_json=as_json)
         return
     record = folder / "corpus.json"
-    downloads = read_json(record)["downloads"] if record.exists() else []
+    downloads = read_json(record, _Prepared).downloads if record.exists() else []
     checks = {True: "as published", False: "computed; no published digest to check it against"}
-    notes = [f"{item['file']}: SHA-256 {item['sha256']} ({checks[item['verified']]})" for item in downloads]
-    facts = {"name": name, "folder": str(folder), "downloads": downloads}
+    notes = [f"{item.file}: SHA-256 {item.sha256} ({checks[item.verified]})" for item in downloads]
+    facts = {"name": name, "folder": str(folder), "downloads": msgspec.to_builtins(downloads)}
     show.print_result(as_json, facts, notes=[*notes, f"{name}: ready in {folder}"])
+
+
+class _Download(msgspec.Struct):
+    """What was downloaded for a known corpus, as its folder records it."""
+
+    file: str
+    urls: list[str]
+    sha256: str
+    verified: bool
+
+
+class _Prepared(msgspec.Struct):
+    downloads: list[_Download]
 
 
 def _encode(source: str, path: Path, settings: tuple[str, ...], *, as_json: bool) -> None:

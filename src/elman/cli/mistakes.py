@@ -42,6 +42,16 @@ _CURES = {
     errno.ENOSPC: "free some space",
 }
 
+_NO_MEMORY = (
+    "allocate memory",
+    "DefaultCPUAllocator",
+    "could not create a primitive",
+    "std::bad_alloc",
+    "can't start new thread",
+    "failed to map segment from shared object",
+)
+"""What torch, oneDNN, Python and the loader say where there is no more memory."""
+
 _OPTIONS: dict[Any, dict[str, bool]] = {}
 
 _NO_FLOAT64 = "--device mps has no float64, in which this is computed; write --device cpu"
@@ -142,7 +152,11 @@ def explain(app: App, error: Exception) -> str | None:
     text = " ".join(str(error).split())
     if isinstance(error, TypeError):
         return _NO_FLOAT64 if "MPS" in text and "float64" in text else None
-    if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "allocate memory" in text:
+    if (
+        isinstance(error, MemoryError)
+        or "OutOfMemory" in type(error).__name__
+        or any(one in text for one in _NO_MEMORY)
+    ):
         return (
             f"out of memory ({text or 'no more can be allocated'}); choose smaller sizes, or fewer streams and samples"
         )

@@ -1,6 +1,7 @@
 """From TOML to a recipe and back, and the recipes that come with elman."""
 
 import copy
+import io
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from elman.config.recipe import Recipe
 from elman.config.remembered import needed, recorded, used
 from elman.errors import UserError, did_you_mean
 from elman.files import expanded, shipped_folder
-from elman.formats import parse_toml, require_modest
+from elman.formats import parse_toml, read_bytes, require_modest
 
 FOLDER = shipped_folder("recipes")
 """Of the recipes that come with elman."""
@@ -112,6 +113,10 @@ def find(name: str) -> Path:
     return path
 
 
+_MOST = 2**20
+"""Bytes of a recipe at most."""
+
+
 def resolve(path: Path) -> Path:
     """The path itself, or the shipped recipe that `elman recipes` lists under it where no such file exists."""
     path = expanded(path)
@@ -125,7 +130,8 @@ def read_tables(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
     Raises UserError as `load_recipe`, which parses them.
     """
     try:
-        raw = parse_toml(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
+        text = io.TextIOWrapper(io.BytesIO(read_bytes(path, _MOST)), encoding="utf-8-sig").read()
+        raw = parse_toml(text)  # some editors begin a file with a mark
     except FileNotFoundError:
         near = did_you_mean(str(path), (f"recipes/{one.relative_to(FOLDER)}" for one in FOLDER.rglob("*.toml")))
         raise UserError(f"{path}: no such recipe{near}; `elman recipes` lists those that come with elman") from None

@@ -1,6 +1,7 @@
 """A constituency tree as SVG: its words at the bottom, what each node was taken for, and where that is wrong."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Annotated
 
 import msgspec
@@ -62,19 +63,19 @@ class TreeDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tree"):
         `title` is for screen readers.
         """
         widths = [max(text_width(word, _LETTER), 3 * _LETTER) + _GAP for word in self.words]
-        edges = [sum(widths[:place]) for place in range(len(widths) + 1)]
+        edges = [0, *accumulate(widths)]
         top = max((node.height for node in self.nodes), default=0)
         bottom = (top + 1) * _ROW
 
         def centre(start: int, end: int) -> float:
             return (edges[start] + edges[end]) / 2
 
-        lines, labels = list[str](), list[str]()
+        lines, labels, lowest = list[str](), list[str](), self._lowest()
         for word, text in enumerate(self.words):
-            x, above = centre(word, word + 1), [node for node in self.nodes if node.start <= word < node.end]
+            x, above = centre(word, word + 1), lowest[word]
             labels.append(f'<text x="{x:.1f}" y="{bottom}" class="leaf">{escape(text)}</text>')
-            if above:
-                lines.append(_line(x, bottom - _TEXT, centre(above[-1].start, above[-1].end), _y(above[-1], top)))
+            if above is not None:
+                lines.append(_line(x, bottom - _TEXT, centre(above.start, above.end), _y(above, top)))
         for node, parent in zip(self.nodes, _parents(self.nodes), strict=True):
             x, y = centre(node.start, node.end), _y(node, top)
             if parent is not None:
@@ -93,6 +94,21 @@ class TreeDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tree"):
             f' text-anchor="middle"><title>{escape(title)}{escape(self.caption)}</title>'
             f"{''.join(lines)}{''.join(labels)}</svg>"
         )
+
+    def _lowest(self) -> list[Constituent | None]:
+        """Of every word the lowest node above it."""
+        found: list[Constituent | None] = []
+        open_: list[Constituent] = []
+        nodes = iter([*self.nodes, None])
+        node = next(nodes)
+        for word in range(len(self.words)):
+            while node is not None and node.start <= word:
+                open_.append(node)
+                node = next(nodes)
+            while open_ and open_[-1].end <= word:
+                open_.pop()
+            found.append(open_[-1] if open_ else None)
+        return found
 
 
 def _y(node: Constituent, top: int) -> float:

@@ -33,7 +33,7 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = filelock.FileLock(folder / ".lock", thread_local=False)
-        self._made: list[Path] = []
+        self._made: list[tuple[Path, int]] = []
 
     def __enter__(self) -> Self:
         """Take the lock; raises UserError where another process holds it or the folder cannot be written."""
@@ -59,7 +59,8 @@ class FolderLock:
         self._lock.release()
         if last and kind is not None and self._made:
             with contextlib.suppress(OSError):
-                if [path.name for path in self.folder.iterdir()] == [".lock"]:
+                own = self.folder.stat().st_ino == self._made[0][1]
+                if own and [path.name for path in self.folder.iterdir()] == [".lock"]:
                     (self.folder / ".lock").unlink()
             remove_empty(self._made)
 

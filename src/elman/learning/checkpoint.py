@@ -82,6 +82,7 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise UserError(f"{path}: altered since it was written (its digest does not match); restore it or train again")
     try:
         facts = msgspec.convert(parse_json(header["facts"]), dict[str, Any])
+        msgspec.convert(facts, _Digests)
     except ValueError as error:
         raise UserError(f"{path}: its header is not as elman writes it ({error}); restore it or train again") from None
     if missing := [name for name in needed if facts.get(name) is None]:
@@ -90,6 +91,14 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
             " of the run"
         )
     return (_unpacked(path, tensors, facts[UNPACKED]) if UNPACKED in facts else tensors), facts
+
+
+class _Digests(msgspec.Struct):
+    """The facts of a model by which it is compared with other files."""
+
+    data: str | None = None
+    vocabulary: str | None = None
+    unpacked: str | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name=UNPACKED)
 
 
 def _unpacked(path: Path, tensors: Mapping[str, Tensor], digest: str) -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result, rows_of
-from elman.formats import SCALE, parse_json, parse_toml
+from elman.formats import SCALE, parse_json, parse_toml, read_json
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 from elman.tasks.hub import fetched
 from elman.tasks.samples import Passage, Sample
@@ -194,8 +194,8 @@ def read_folder(path: Path) -> RunFolder:
 def _read(path: Path, kind: Any, missing: T) -> T:
     if not path.is_file():
         return missing
-    with _damaged(path):
-        return msgspec.convert(parse_json(path.read_bytes()), kind)
+    found: T = read_json(path, kind)
+    return found
 
 
 def _read_results(path: Path) -> list[Result]:

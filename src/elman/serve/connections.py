@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from elman.serve.limits import Limits
 
 _LINGER = 0.5
-"""Seconds within which a client that is refused can read why."""
+"""Seconds within which a client that is refused can read why, and its next request is awaited after its last byte."""
 
 _LINE = b'{"error":"too many connections; try again in 1 s"}'
 TOO_MANY = (
@@ -51,6 +51,7 @@ class Connections:
             await self.app(scope, receive, send)
         finally:
             connection.requests -= 1
+            connection.end_if_asked()
 
 
 class Bounded(asyncio.Protocol):
@@ -59,7 +60,7 @@ class Bounded(asyncio.Protocol):
     def __init__(self, all_open: Connections, inner: asyncio.Protocol) -> None:
         self.requests = 0
         self._all, self._inner = all_open, inner
-        self._refused = False
+        self._refused = self._ended = False
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -89,8 +90,18 @@ class Bounded(asyncio.Protocol):
             self._expect_head()
 
     def eof_received(self) -> bool | None:
-        """Pass it on."""
-        return None if self._refused else self._inner.eof_received()
+        """Pass it on; a client that asked and sends no more still takes its answers, then the connection is closed."""
+        if self._refused:
+            return None
+        self._inner.eof_received()
+        self._ended = True
+        self.end_if_asked()
+        return True
+
+    def end_if_asked(self) -> None:
+        """Close the connection, where the client sends no more and no request follows the last one."""
+        if self._ended and not self.requests:
+            self._loop.call_later(_LINGER, lambda: None if self.requests else self._transport.close())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget it."""

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from elman.config.inference import Sampling, Temperature, TopK, TopP
 
-TabName = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{8,64}$", description="a random name, for what is kept")]
+TabName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$(?!\n)", description="a random name, for what is kept")]
 Chord = list[Annotated[int, Meta(ge=0, le=127)]]
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 import elman
@@ -114,11 +115,17 @@ def kept_measurement(planned: Planned, measure: ClaimMeasure) -> Kept[Measuremen
     return Kept(path, json.loads(json.dumps(constants)), partial(_load, measure.metrics), _save)
 
 
+class _Measured(msgspec.Struct):
+    figures: dict[str, Any]
+    curves: dict[str, Any]
+    constants: Any = msgspec.field(default_factory=dict)
+
+
 def _load(metrics: Iterable[str], path: Path) -> tuple[Measurement, Any]:
-    found = read_json(path)
-    if missing := set(metrics) - found["figures"].keys():
+    found: _Measured = read_json(path, _Measured)
+    if missing := set(metrics) - found.figures.keys():
         raise KeyError(*missing)
-    return Measurement(found["figures"], found["curves"]), found.get("constants", {})
+    return Measurement(found.figures, found.curves), found.constants
 
 
 def _save(path: Path, measurement: Measurement, constants: Any) -> None:

@@ -142,9 +142,9 @@ def record(
     claim, measure = planned.claim, planned.claim.measure
     trained = {label: [one for one in each if isinstance(one, PlannedRun)] for label, each in planned.runs.items()}
     files = [run.folder / "environment.json" for each in trained.values() for run in each]
-    environments = [dict(read_json(path)) for path in files if path.is_file()]
+    environments = [read_json(path, dict[str, Any]) for path in files if path.is_file()]
     versions = {
-        ", commit ".join(found[key] for key in ("elman", "commit") if key in found)
+        ", commit ".join(str(found[key]) for key in ("elman", "commit") if key in found)
         for found in environments
         if "elman" in found
     }

@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from elman.config.recipe import Recipe
@@ -57,10 +58,20 @@ TRIED = "tried.json"
 """What a trial of a grid leaves in the place of results: the lowest validation loss of its training."""
 
 
+class _Tried(msgspec.Struct):
+    valid: float | None
+
+
+class _Row(msgspec.Struct):
+    split: str
+    nll: float | None = None
+
+
 def rows_by_split(folder: Path) -> dict[str, dict[str, Any]]:
     """The rows of results.json that are not of an adapting model, by their split; a loss that is null is infinite."""
-    rows = [row for row in read_json(folder / RESULTS) if row.get("method", "static") == "static"]
-    return {row["split"]: with_infinite(row) for row in rows}
+    rows: list[dict[str, Any]] = read_json(folder / RESULTS, list[dict[str, Any]])
+    read_json(folder / RESULTS, list[_Row])
+    return {row["split"]: with_infinite(row) for row in rows if row.get("method", "static") == "static"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,8 @@ class PlannedRun:
         if self.status is Status.DIVERGED:
             return math.inf
         if self.trial and (self.folder / TRIED).is_file():
-            return float(read_json(self.folder / TRIED)["valid"])
+            found: _Tried = read_json(self.folder / TRIED, _Tried)
+            return math.inf if found.valid is None else found.valid
         return float(rows_by_split(self.folder)["valid"]["nll"])
 
     @property
@@ -121,7 +133,7 @@ class PlannedRun:
             record = parse_json((self.folder / "metrics.jsonl").read_bytes().splitlines()[-1])
             place = f"epoch {sum(phases[: record['phase']]) + record['epoch']:.2f} of {sum(phases)}"
             nll = record.get("nll", record.get("loss"))
-        except (OSError, ValueError, IndexError, KeyError):
+        except (OSError, ValueError, IndexError, KeyError, TypeError, AttributeError):
             return f"{self.name} begins"
         loss = ""
         if isinstance(nll, float):

@@ -32,7 +32,7 @@ from elman.evaluation.monte_carlo import dropout_log_probs
 from elman.evaluation.perplexity import in_places, score_of, sum_scores
 from elman.evaluation.result import RESULTS, Result
 from elman.files import json_text, write_atomic
-from elman.formats import parse_json
+from elman.formats import read_json
 from elman.jobs import Advance
 from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
@@ -192,12 +192,9 @@ def record(run: Run, row: Result) -> None:
 def _add(path: Path, row: Result) -> None:
     new = msgspec.structs.replace(row, model="best").as_dict()
     key = ("split", "method", "model")
-    try:
-        rows = parse_json(path.read_bytes()) if path.is_file() else []
-        others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
-        counted = [old.get("tokens") for old in others if old.get("split") == row.split]
-    except (ValueError, TypeError, AttributeError):
-        raise UserError(f"{path}: damaged; restore or remove the file") from None
+    rows = read_json(path, list[dict[str, Any]]) if path.is_file() else []
+    others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
+    counted = [old.get("tokens") for old in others if old.get("split") == row.split]
     if counted and row.tokens not in counted:
         notice(
             f"not kept in {path}, whose rows of the {row.split} split count {counted[0]:,} tokens, and this one"

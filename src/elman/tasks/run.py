@@ -20,7 +20,7 @@ from elman.data.text.sources import one_text
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.files import expanded, json_text
-from elman.formats import parse_json
+from elman.formats import read_json
 from elman.jobs import Advance
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, MODEL
@@ -213,13 +213,17 @@ def recipe_of(folder: Path) -> Recipe:
     return load_recipe(folder / "recipe.toml")
 
 
+class _Source(msgspec.Struct):
+    """What every data.json holds, whatever the kind of data."""
+
+    source: str
+    digest: str
+
+
 def data_facts(folder: Path) -> dict[str, Any]:
     """data.json of a run folder (source, counts, digest); raises UserError where it is missing or damaged."""
     path = folder / "data.json"
-    try:
-        facts = parse_json(path.read_bytes())
-    except (OSError, ValueError):
-        facts = None
-    if not isinstance(facts, dict) or not {"source", "digest"} <= facts.keys():
-        raise UserError(f"{path}: missing or damaged; restore the file of the run, or train again")
+    advice = "restore the file of the run, or train again"
+    read_json(path, _Source, advice)
+    facts: dict[str, Any] = read_json(path, dict[str, Any], advice)
     return facts

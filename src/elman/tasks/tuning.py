@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
@@ -18,7 +19,7 @@ from elman.config.inference import CacheRule, Rule
 from elman.errors import UserError
 from elman.evaluation.dynamic import NeuralCache, Statistics
 from elman.files import write_atomic
-from elman.formats import parse_json
+from elman.formats import read_json
 from elman.jobs import processes
 from elman.jobs.locks import waiting_for
 from elman.learning.checkpoint import digest_of, model_tensors
@@ -196,9 +197,9 @@ def _nll_elsewhere(
 def _kept(path: Path) -> dict[str, float]:
     """NLL by point, as the file holds them; raises UserError for a file of another form."""
     try:
-        rows = parse_json(path.read_bytes()) if path.is_file() else []
+        rows = read_json(path, list[dict[str, Any]]) if path.is_file() else []
         nlls = [float("inf" if row["nll"] == "diverged" else row["nll"]) for row in rows]
         points = [{name: value for name, value in row.items() if name != "nll"} for row in rows]
         return {json.dumps(point, sort_keys=True): nll for point, nll in zip(points, nlls, strict=True)}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (UserError, ValueError, KeyError, TypeError):
         raise UserError(f"{path}: damaged; remove it to tune again") from None

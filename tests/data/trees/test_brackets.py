@@ -2,7 +2,7 @@
 
 import pytest
 
-from elman.data.trees.brackets import Leaf, Node, bare, bracketed, leaves, linear, linear_line, read_trees
+from elman.data.trees.brackets import Leaf, Node, bare, bracketed, leaves, linear, linear_line, read_trees, to_tree
 from elman.errors import UserError
 from elman.kinds.pairs.corpus import open_pairs
 from elman.kinds.pairs.record import PairOptions
@@ -83,3 +83,11 @@ def test_a_line_with_two_trees_is_refused():
     assert linear_line("(S (X a))", "out:1") == "(S XX )S"
     with pytest.raises(UserError, match="out:1: 2 trees; give one"):
         linear_line("(S (X a)) (S (X b))", "out:1")
+
+
+def test_closing_brackets_find_theirs_at_any_depth():
+    """A label that is open is closed with what is open within it; one that is not open is dropped; in linear time."""
+    deep = 20_000
+    found = to_tree(["(A", *["(S"] * deep, "XX", *[")B"] * deep, ")A", "XX"], ["a", "b"])
+    assert found.repairs == 2 * deep
+    assert linear(found.tree) == ["(A", *["(S"] * deep, "XX", *[")S"] * deep, ")A", "XX"]

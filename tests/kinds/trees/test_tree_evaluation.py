@@ -7,11 +7,20 @@ import pytest
 import torch
 
 from elman.data.trees.shape import NONE
+from elman.errors import UserError
 from elman.evaluation.labelling import Labelling
 from elman.kinds.trees import evaluation as trees
 from elman.kinds.trees.baselines import _Bags, bag_of_words, majority
 from elman.kinds.trees.corpus import open_trees
-from elman.kinds.trees.evaluation import choose, label_accuracy, label_constituents, linear_trees, parse, training_loss
+from elman.kinds.trees.evaluation import (
+    choose,
+    label_accuracy,
+    label_constituents,
+    linear_trees,
+    parse,
+    require_short,
+    training_loss,
+)
 from elman.kinds.trees.record import TreeOptions
 from support import treebank
 from support.tree_networks import tree_model
@@ -116,3 +125,12 @@ def test_the_training_loss_leaves_the_model_as_it_was(corpus, model):
     first = training_loss(model, corpus, corpus.split("valid"), None, batch_size=2).nll
     assert model.training
     assert first == pytest.approx(training_loss(model.eval(), corpus, corpus.split("valid"), None).nll, rel=1e-5)
+
+
+def test_sentences_that_are_too_long_for_a_search_are_refused():
+    require_short(np.array([1_000, 3]))
+    require_short(np.array([10_000]), "greedy")
+    with pytest.raises(UserError, match=r"1,001 words is too long to be parsed: --search chart allows 1,000.*greedily"):
+        require_short(np.array([3, 1_001]))
+    with pytest.raises(UserError, match=r"10,001 words .* allows 10,000 .its time grows with the square"):
+        require_short(np.array([10_001]), "greedy")

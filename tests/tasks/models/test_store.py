@@ -284,3 +284,38 @@ class TestShakespeare:
 
     def test_a_name_that_is_nearly_one(self):
         assert "did you mean shakespeare?" in message(fetched, "shakespear")
+
+
+REGISTRY = """[small]
+title = "t"
+kind = "text"
+parameters = 5
+licence = "x"
+data = "d"
+[small.archive]
+urls = ["a.zip"]
+bytes = 10
+sha256 = "{digest}"
+[small.files]
+"{file}" = "{digest}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "digest", "message"),
+    [
+        ("model.json", "0" * 64, "the name of its entry here"),
+        ("Model.JSON", "0" * 64, "the name of its entry here"),
+        ("evil\\n", "0" * 64, "not a registry"),
+        ("a.txt", "0" * 64 + "\\n", "not a registry"),
+    ],
+)
+def test_names_that_no_file_can_have(file, digest, message):
+    registry.parse(REGISTRY.format(file="model.safetensors", digest="0" * 64), "here")
+    with pytest.raises(UserError, match=message):
+        registry.parse(REGISTRY.format(file=file, digest=digest), "here")
+
+
+def test_a_registry_without_end_is_refused():
+    with pytest.raises(UserError, match="has more than 1,048,576 bytes"):
+        registry.text_of("/dev/zero")

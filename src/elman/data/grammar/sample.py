@@ -216,5 +216,10 @@ def grammar_folder(options: GrammarOptions, cache: Path | None = None) -> Path:
     return folder
 
 
+class _Record(msgspec.Struct):
+    stage_tokens: list[int]
+
+
 def stage_tokens(folder: Path) -> list[int]:
-    return list(read_json(folder / "grammar.json")["stage_tokens"])
+    found: _Record = read_json(folder / "grammar.json", _Record)
+    return found.stage_tokens

@@ -8,6 +8,7 @@ bracket with its label, and every part of speech as `XX`::
 
 import dataclasses
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
@@ -225,21 +226,25 @@ def to_tree(symbols: Iterable[str], words: Sequence[str]) -> Repaired:
     4. constituents without a word are dropped.
     """
     open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]
+    known: Counter[str] = Counter()
     used = repairs = 0
 
-    def close() -> None:
+    def close() -> str:
         label, children = open_.pop()
         open_[-1][1].append(Node(label, tuple(children)))
+        known[label] -= 1
+        return label
 
     for symbol in symbols:
         side, label = bracket(symbol)
         if side == "(":
             open_.append((label, []))
+            known[label] += 1
+        elif side == ")" and not known[label]:
+            repairs += 1
         elif side == ")":
-            depth = next((n for n, (name, _) in enumerate(reversed(open_[1:]), 1) if name == label), 0)
-            repairs += depth - 1 if depth else 1
-            for _ in range(depth):
-                close()
+            while close() != label:
+                repairs += 1
         elif used < len(words):
             open_[-1][1].append(Leaf(symbol, words[used]))
             used += 1

@@ -36,14 +36,16 @@ def drawing_of(found: Node, right: Node, words: Sequence[str], *, given: bool = 
     A node is right where the right tree has one with its label over the same words; of several in a chain with one
     label as many as that tree has.
     """
-    truth = constituents(right)
+    truth, names = constituents(right), dict[tuple[int, int], list[str]]()
+    for label, start, end, _ in truth:
+        names.setdefault((start, end), []).append(label)
     left = Counter((label, start, end) for label, start, end, _ in truth)
     nodes = []
     for label, start, end, height in constituents(found):
         is_right = left[label, start, end] > 0
         left[label, start, end] -= is_right
-        over = " ".join(name for name, first, after, _ in truth if (first, after) == (start, end))
-        nodes.append(Constituent(label, start, end, height, is_right, "" if is_right else over))
+        over = "" if is_right else " ".join(names.get((start, end), ()))
+        nodes.append(Constituent(label, start, end, height, is_right, over))
     kept = left.elements() if not given else ()
     missed = [f"{label} over {_shown(words[start:end])}" for label, start, end in kept]
     return TreeDrawing(list(words), nodes, missed, given)

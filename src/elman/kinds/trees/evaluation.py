@@ -13,6 +13,7 @@ from elman.data.sentences import Ids
 from elman.data.trees.brackets import linear
 from elman.data.trees.shape import tree_of
 from elman.decoding.parsing import Bracketing, chart_search, greedy_search
+from elman.errors import UserError
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.statistics import Measure
@@ -28,6 +29,9 @@ BATCH = 32
 
 CELLS = 50_000
 """Spans, twice counted, of the charts that are filled side by side at most, which bounds their memory."""
+
+LONGEST = {"chart": 1_000, "greedy": 10_000}
+"""Words of a sentence over which trees are searched for: a chart takes time by the cube of the length."""
 
 _ACCURACY = "constituents labelled right, their trees given, chains of single children as one label"
 
@@ -78,6 +82,7 @@ def parse(
     """The trees that a parser in evaluation mode finds over sentences of one word or more."""
     reader, ids = reading(model, symbols, sentences)
     lengths = np.array([len(words) for words in sentences], np.int64)
+    require_short(lengths, search)
     found: list[Bracketing | None] = [None] * len(sentences)
     for indices in progressing(_small(by_length(lengths, batch_size=batch_size), lengths), len(sentences), advance):
         words = torch.nn.utils.rnn.pad_sequence([torch.from_numpy(ids[index].astype(np.int64)) for index in indices])
@@ -115,6 +120,16 @@ def training_loss(
             total += float(loss.nll_sum)
             count += int(loss.num_counted)
     return Score(total, max(1, count))
+
+
+def require_short(lengths: Ids, search: Search = "chart") -> None:
+    """Raise UserError where one of some sentences is too long for a search."""
+    if (longest := int(lengths.max(initial=0))) > LONGEST[search]:
+        cure = f", or search greedily, which allows {LONGEST['greedy']:,}" if search == "chart" else ""
+        raise UserError(
+            f"a sentence of {longest:,} words is too long to be parsed: --search {search} allows {LONGEST[search]:,}"
+            f" (its time grows with the {'cube' if search == 'chart' else 'square'} of the length); divide it{cure}"
+        )
 
 
 def _small(batches: list[list[int]], lengths: Ids) -> list[list[int]]:

@@ -12,7 +12,7 @@ from elman.evaluation.result import Result
 from elman.kinds.trees.baselines import bag_of_words, majority
 from elman.kinds.trees.corpus import TreeSymbols, open_trees
 from elman.kinds.trees.drawing import drawing_of
-from elman.kinds.trees.evaluation import label_accuracy, training_loss
+from elman.kinds.trees.evaluation import label_accuracy, require_short, training_loss
 from elman.kinds.trees.run import TreeRun
 from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
@@ -41,6 +41,8 @@ class TreeTask(WholeSequences):
 
     def windows(self, max_extra: int | None) -> WholeWindows:
         """The training trees, in another order each epoch; all nodes of a parser have labels."""
+        if self.recipe.training.margin is not None:  # so that validation, which fills charts, does not end training
+            require_short(self.corpus.split("valid").lengths)
         windows = super().windows(max_extra)
         all_nodes = self.recipe.training.margin is not None
         windows.gather = functools.partial(self.corpus.gather, self.corpus.split("train"), all_nodes=all_nodes)

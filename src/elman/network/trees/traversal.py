@@ -11,9 +11,13 @@ def by_height(composition: Composition, leaves: NodeState, trees: Trees) -> Node
 
     The nodes of one height depend on lower ones alone, so that they are composed at once, over all trees.
     """
-    states, at = leaves, 0
+    # Without gradients each node is written into its place, so that a tree as high as it has words takes linear time.
+    learning = torch.is_grad_enabled()
+    others = 0 if learning else len(trees.children)
+    states, at = tuple(torch.cat([leaf, leaf.new_empty(others, *leaf.shape[1:])]) for leaf in leaves), 0
     for count in trees.of_height:
         children = trees.children[at : at + count]
+        end = len(leaves[0]) + at
         at += count
         there = children >= 0
         width = int(there.sum(1).max())
@@ -21,23 +25,19 @@ def by_height(composition: Composition, leaves: NodeState, trees: Trees) -> Node
         rows = children[:, :width].clamp_min(0)
         below = tuple(leaf[rows.flatten()].unflatten(0, rows.shape) for leaf in states)
         above = composition.compose(below, None if whole else there[:, :width])
-        states = tuple(torch.cat(parts) for parts in zip(states, above, strict=True))
+        if learning:
+            states = tuple(torch.cat(parts) for parts in zip(states, above, strict=True))
+        else:
+            for leaf, new in zip(states, above, strict=True):
+                leaf[end : end + count] = new
     return states
 
 
 def one_by_one(composition: Composition, leaves: NodeState, trees: Trees) -> NodeState:
-    """As `by_height`, by a recursion that composes a single node at a time: its reference."""
-    num_leaves = len(leaves[0])
-    found: dict[int, NodeState] = {}
-
-    def state(row: int) -> NodeState:
-        if row < num_leaves:
-            return tuple(leaf[row] for leaf in leaves)
-        if row not in found:
-            below = [state(child) for child in trees.children[row - num_leaves].tolist() if child >= 0]
-            children = tuple(torch.stack(parts).unsqueeze(0) for parts in zip(*below, strict=True))
-            found[row] = tuple(part.squeeze(0) for part in composition.compose(children))
-        return found[row]
-
-    rows = [state(row) for row in range(num_leaves + len(trees.children))]
+    """As `by_height`, composing a single node at a time: its reference."""
+    rows = list(zip(*(leaf.unbind() for leaf in leaves), strict=True))
+    for below in trees.children.tolist():
+        children = zip(*(rows[child] for child in below if child >= 0), strict=True)
+        above = composition.compose(tuple(torch.stack(parts).unsqueeze(0) for parts in children))
+        rows.append(tuple(part.squeeze(0) for part in above))
     return tuple(torch.stack(parts) for parts in zip(*rows, strict=True))

@@ -89,15 +89,16 @@ def open_sweep(out: Path, recipe: Path, question: Question) -> Sweep:
     return sweep
 
 
+class _Asked(msgspec.Struct):
+    question: Question
+
+
 def reopen_sweep(out: Path) -> Sweep:
     """The sweep that a folder holds; raises UserError where it holds none, or its record is damaged."""
     if not (out / RECORD).is_file() or not (out / BASE).is_file():
         raise UserError(f"{out} holds no sweep: it has no {RECORD} and {BASE}; give the RECIPE and --set to begin one")
-    try:
-        question = msgspec.convert(read_json(out / RECORD)["question"], Question)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{out / RECORD}: damaged ({error}); restore it, or choose another --out") from None
-    return Sweep(out, read_tables(out / BASE), question, str(out / BASE))
+    record: _Asked = read_json(out / RECORD, _Asked, "restore it, or choose another --out")
+    return Sweep(out, read_tables(out / BASE), record.question, str(out / BASE))
 
 
 def write_question(sweep: Sweep, found: dict[str, Any]) -> None:

@@ -41,6 +41,9 @@ HERE = Path(__file__).parent
 OWN = HERE / "registry.toml"
 """The registry of the models that come with elman, whose files are in folders beside it."""
 
+ENTRY = "model.json"
+"""The file of a model's folder with its entry of the registry."""
+
 LARGEST = 1 << 20
 """A registry has so many bytes at most."""
 
@@ -50,8 +53,8 @@ RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
-Digest: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-FileName: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$", max_length=100)]
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+FileName: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*\Z", max_length=100)]
 
 
 class Archive(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,8 +119,10 @@ def parse(text: str, source: str) -> dict[str, Model]:
         models = msgspec.convert(parse_toml(text), dict[str, Model])
     except (ValueError, msgspec.ValidationError) as error:
         raise UserError(f"{source}: not a registry of models ({error})") from None
-    for name in models:
+    for name, model in models.items():
         require_name(name, source)
+        if any(file.lower() == ENTRY for file in model.files):
+            raise UserError(f"{source}: {name} has a file {ENTRY}, the name of its entry here; rename the file")
     return models
 
 
@@ -139,7 +144,8 @@ def text_of(source: str) -> str:
     """The text of a registry; raises UserError where it cannot be read."""
     try:
         if not is_address(source):
-            data = expanded(source).read_bytes()
+            with expanded(source).open("rb") as file:
+                data = file.read(LARGEST + 1)
         else:
             require_address(source, VARIABLE)
             with urllib.request.urlopen(source, timeout=30.0) as response:

@@ -15,10 +15,7 @@ from elman.files import cache_folder, explain, sha256_file, temporary_folder, wr
 from elman.formats import parse_json
 from elman.jobs.locks import waiting_for
 from elman.tasks.models import registry
-from elman.tasks.models.registry import Model
-
-ENTRY = "model.json"
-"""The file of a model's folder with its entry of the registry."""
+from elman.tasks.models.registry import ENTRY, Model
 
 
 def place(name: str) -> Path:
