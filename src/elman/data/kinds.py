@@ -17,7 +17,7 @@ from elman.config.parts import members
 from elman.data.lines import lines_of
 from elman.data.text.encodings import encoding_of
 from elman.data.text.files import is_compressed, plain_name
-from elman.data.text.sources import several_files, training_files
+from elman.data.text.sources import training_files
 
 HEAD = 1 << 16
 """Bytes that are looked at."""
@@ -123,10 +123,6 @@ def look(source: Path) -> Look | None:
     if train := next(named, None):
         found = look_at_file(train)
         return found._replace(what=f"a folder whose training file looks like {found.what}")
-    several = several_files(source)
-    found = look_at_file(several[0]) if several else None
-    if found is not None and found.kind in ("trees", "tags", "pairs"):  # of which one file after the other is read
-        return found._replace(what=f"{len(several)} files, the first of which looks like {found.what}")
     files = training_files(source)
     return looks("text", f"a text in {len(files)} files") if files else None
 

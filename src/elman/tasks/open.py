@@ -14,7 +14,7 @@ from elman.config.toml import set_keys
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import look, name_of
 from elman.data.text.block_reading import Progress
-from elman.errors import UserError, command, notice
+from elman.errors import UserError, command
 from elman.tasks.hub import fetched
 from elman.tasks.run import Run, present, recipe_of
 from elman.tasks.task import Task
@@ -83,10 +83,7 @@ def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
 
 
 def _require_kind(recipe: Recipe, source: str) -> None:
-    """A notice where the data look like another kind than the recipe's, which is believed.
-
-    Raises UserError where they are in a format that no kind reads; bytes can be of any file.
-    """
+    """Raise UserError where the data certainly belong to another kind than the recipe; bytes can be of any file."""
     data = recipe.data
     if plugins.name_of(data) is not None:  # a plug-in reads what it knows
         return
@@ -96,4 +93,4 @@ def _require_kind(recipe: Recipe, source: str) -> None:
     start = f"{source}: the recipe is for {recipe.kind} ({data.needs}), but this looks like {found.what}"
     if found.kind is None:
         raise UserError(f"{start}; convert it first")
-    notice(f"{start}; it is read as the recipe says; {command('train', source)} chooses a recipe for {found.kind}")
+    raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: {command('train', source)}")

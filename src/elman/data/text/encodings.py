@@ -65,7 +65,7 @@ def encoding_of(head: bytes) -> str:
 
 
 def needs_encoding(data: bytes, *, whole: bool = True) -> bool:
-    """Whether bytes are no UTF-8: they break its rules, have many control characters, or are ASCII that shifts."""
+    """Whether bytes are certainly no UTF-8: they break its rules, have many control characters, or are ASCII that shifts."""
     return _is_wide(data) or _shifted(data) is not None or not _is_utf8(data, whole=whole)
 
 

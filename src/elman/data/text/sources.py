@@ -13,7 +13,7 @@ import msgspec
 
 from elman.config.text import TextOptions
 from elman.data.text.files import COMPRESSED, Files, plain_name
-from elman.errors import UserError, notice
+from elman.errors import UserError
 
 SPLITS = ("train", "valid", "test")
 Options = TypeVar("Options")
@@ -102,8 +102,7 @@ def find_sections(
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
         if any(found.values()):
-            sections = {split: Section(read(paths)) for split, paths in found.items() if paths}
-            return _with_third(sections, options, source) if len(sections) == 2 and "train" in sections else sections
+            return {split: Section(read(paths)) for split, paths in found.items() if paths}
     if paths := one_text(source):
         return cut(read(paths), options)
     if source.is_dir():
@@ -112,18 +111,6 @@ def find_sections(
         f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
         "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
     )
-
-
-def _with_third(sections: dict[str, Section], options: TextOptions, source: Path) -> dict[str, Section]:
-    """Train and another split, and the third one held out: the end of the training text, which a notice reports."""
-    (missing,) = {*SPLITS} - {*sections}
-    files, share = sections["train"].files, _shares(options)[missing]
-    start = next_unit(files, round(files.size * (1 - share)), options.eos) if share else files.size
-    if not 0 < start < files.size:
-        return sections
-    notice(f"{source}: there is no {missing} split; the last {share:.3g} of the training text is held out for it")
-    held = {"train": Section(files, 0, start), missing: Section(files, start, files.size)}
-    return {split: (sections | held)[split] for split in SPLITS}
 
 
 def one_text(source: Path) -> list[Path]:
@@ -135,16 +122,6 @@ def one_text(source: Path) -> list[Path]:
         return shards if len(shards) > 1 and _are_shards(shards) else []
     found = glob.iglob(str(source), recursive=True) if glob.has_magic(str(source)) else ()  # noqa: PTH207 - any path
     return sorted(path for path in map(Path, found) if path.is_file())
-
-
-def several_files(source: Path) -> list[Path]:
-    """The files of a folder, if no name of a split stands in theirs and all end alike, or those of a pattern."""
-    if glob.has_magic(str(source)):
-        return one_text(source)
-    found = _files_of(source)
-    parts = {part for path in found for part in re.split("[._-]", path.name)}
-    alike = len({path.suffix for path in found}) == 1 and not parts & {*SPLITS, "validation", "dev"}
-    return found if alike and not any((source / split).exists() for split in SPLITS) else []
 
 
 def training_files(source: Path) -> list[Path]:

@@ -2,19 +2,18 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 from elman.data.lines import lines_of
 from elman.data.tables import rows_of
-from elman.data.text.sources import SPLITS, several_files
+from elman.data.text.sources import SPLITS
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, notice
 from elman.kinds.pairs.record import PairOptions
 
-HELD_OUT = ("valid", "test")
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
 
 
@@ -29,32 +28,17 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
     """The files of each split, or of `all` where one file (or one pair of files) has to be cut.
 
     A split's file lies in the folder `source`, or begins like `source`, and has the split's name between points,
-    hyphens and underscores: `train.tsv`, `corpus.dev.ja` (`valid`, `validation` and `dev` are one). Beside a training
-    file one of the other two splits may be missing: `divided` holds it out. The files of a folder without names of
-    splits, and those that a pattern finds, are read one after the other and cut.
+    hyphens and underscores: `train.tsv`, `corpus.dev.ja` (`valid`, `validation` and `dev` are one).
 
     Raises UserError where there is no file for a split, or more than one.
     """
     if source.is_file() and options.form != "parallel":
         return {"all": (source,)}
-    if options.form != "parallel" and (several := several_files(source)):
-        return {"all": tuple(several)}
     endings = {"tsv": ("tsv",), "trees": ("",), "parallel": options.languages or ()}[options.form]
     whole = tuple(Path(f"{source}.{ending}") for ending in endings)
     if options.form == "parallel" and all(path.is_file() for path in whole):
         return {"all": whole}
-    found = dict[str, tuple[Path, ...]]()
-    for split in SPLITS:
-        try:
-            found[split] = tuple(_find(source, split, ending) for ending in endings)
-        except MissingSplit:
-            if split == "train" or len(found) < SPLITS.index(split):
-                raise
-    return found
-
-
-class MissingSplit(UserError):  # noqa: N818 - what is the matter
-    """A folder has no file for a split."""
+    return {split: tuple(_find(source, split, ending) for ending in endings) for split in SPLITS}
 
 
 def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawPair], int]:
@@ -65,11 +49,11 @@ def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawP
     """
     match options.form:
         case "tsv":
-            pairs = [pair for path in paths for pair in _columns(path)]
+            pairs = _columns(paths[0])
         case "parallel":
             pairs = _side_by_side(*paths)
         case "trees":
-            trees = [tree for path in paths for tree in read_trees(read_text(path), str(path))]
+            trees = read_trees(read_text(paths[0]), str(paths[0]))
             pairs = [RawPair(*to_pair(tree, options.tags == "XX", options.functions)) for tree in trees]
     kept = []
     for number, pair in enumerate(pairs, start=1):
@@ -98,10 +82,8 @@ class HasSource(Protocol):
 OneT = TypeVar("OneT", bound=HasSource)
 
 
-def cut(
-    pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs", held_out: Collection[str] = HELD_OUT
-) -> dict[str, list[OneT]]:
-    """Pairs of one file as train and the splits that are held out; messages call them `what`.
+def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs") -> dict[str, list[OneT]]:
+    """Pairs of one file as train, valid and test; messages call them `what`.
 
     `hash`: pairs are put in the order of the SHA-256 of their source (then of their place); the first `test` of them
     are the test split, the next `valid` the validation split. `last`: the last `test`, and the `valid` before them.
@@ -109,25 +91,23 @@ def cut(
 
     Raises UserError where there are too few pairs, or too few different sources.
     """
-    counts = {split: getattr(options, split) if split in held_out else 0 for split in HELD_OUT}
-    held = sum(counts.values())
+    held = options.valid + options.test
     if len(pairs) <= held:
-        which = " and ".join(f"data.{split} = {count:,}" for split, count in counts.items() if count)
         raise UserError(
-            f"{name}: {len(pairs):,} {what}, too few to hold out {which}; lower {'them' if ' and ' in which else 'it'}"
+            f"{name}: {len(pairs):,} {what}, too few to hold out data.valid = {options.valid:,} and"
+            f" data.test = {options.test:,}; lower them"
         )
     order = list(range(len(pairs)))
     if options.split == "hash":
         order.sort(key=lambda index: (hashlib.sha256(pairs[index].source.encode()).digest(), index))
     else:
         order.reverse()
-    test, valid = sorted(order[: counts["test"]]), sorted(order[counts["test"] : held])
+    test, valid = sorted(order[: options.test]), sorted(order[options.test : held])
     seen = {pairs[index].source for index in order[:held]}
     train = [pair for pair in pairs if pair.source not in seen]
     if not train:
         raise UserError(f"{name}: every training source is also held out; give {what} with more different sources")
-    splits = {"train": train, "valid": [pairs[index] for index in valid], "test": [pairs[index] for index in test]}
-    return {split: found for split, found in splits.items() if split == "train" or counts[split]}
+    return {"train": train, "valid": [pairs[index] for index in valid], "test": [pairs[index] for index in test]}
 
 
 def divided(
@@ -135,22 +115,12 @@ def divided(
 ) -> tuple[dict[str, list[OneT]], int]:
     """Splits as they are, or of one file (`all`) those of `cut`, and how many training pairs that leaves out.
 
-    A split that is missing is held out of the training ones in the same way, which a notice reports. Raises UserError
-    as `cut` does.
+    Raises UserError as `cut` does.
     """
-    missing = [split for split in HELD_OUT if split not in raw]
-    if "all" not in raw and not missing:
+    if "all" not in raw:
         return raw, 0
-    if "all" in raw:
-        whole = raw["all"]
-        splits = cut(whole, options, name, what)
-    else:
-        whole = raw["train"]
-        splits = raw | cut(whole, options, name, what, missing)
-        held = ", ".join(f"{len(splits[split]):,} {what} for {split}" for split in missing)
-        notice(f"{name}: there is no {' and no '.join(missing)} split; held out of the training one: {held}")
-    new = [splits[split] for split in ("train", *missing)]
-    return {split: splits[split] for split in SPLITS}, len(whole) - sum(map(len, new))
+    splits = cut(raw["all"], options, name, what)
+    return splits, len(raw["all"]) - sum(map(len, splits.values()))
 
 
 def say_left_out(source: str, what: str, reasons: Mapping[str, int]) -> None:
@@ -212,7 +182,7 @@ def _find(source: Path, split: str, ending: str) -> Path:
     shown = f"{split}.{ending}" if ending else f"{split}.txt"
     if not found:
         has = ", ".join(path.name for path in names[:8]) or "nothing"
-        raise MissingSplit(
+        raise UserError(
             f"{source}: no {split} split; looked for {shown}, or a file with {' or '.join(ALIASES[split])} as a part of"
             f" its name{f' and the ending .{ending}' if ending else ''}; there is {has}"
         )

@@ -1,25 +1,16 @@
 """What pairs look like: lines with a tab, and parallel files."""
 
-import re
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks, parts_of
 
 ORDER = 2
 
-DICTIONARY = (
-    "a pronunciation dictionary (a word, two blanks, its phonemes), from which recipes/phonemes/small-cmudict.toml"
-    " learns once each line is the letters with a blank between, a tab and the phonemes"
-)
-_PRONOUNCED = re.compile(r"\S+ {2,}\S+( \S+)*")
 _NO_LANGUAGES = {".txt", ".tokens", ".raw", ".csv", ".tsv", ".npy", ".npz", ".json", ".jsonl", ".toml", ".md"}
 
 
 def claim(seen: Seen) -> Look | None:
-    """Lines of two columns, of many lines all but a few; a pronunciation dictionary is named."""
-    rows = [row for row in seen.rows if not row.startswith(";;;")]
-    if len(rows) >= 5 and sum(_PRONOUNCED.fullmatch(row) is not None for row in rows) > 0.95 * len(rows):
-        return Look(None, DICTIONARY, frozenset(("text",)))
+    """Lines of two columns, of many lines all but a few."""
     one_tab = sum(row.count("\t") == 1 for row in seen.rows)
     if seen.in_two_columns or (len(seen.rows) >= 20 and one_tab > 0.95 * len(seen.rows)):
         return looks("pairs", "lines of two columns with a tab between", "text", form="tsv")

@@ -42,7 +42,7 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
     options = PairOptions(form=form, languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)
     pairs, _ = read_pairs(files.get("all") or files["train"], options)
-    return [of_pairs(pair_facts(pairs), found, cut=len(files) < 3)]
+    return [of_pairs(pair_facts(pairs), found, cut="all" in files)]
 
 
 def of_pairs(facts: PairFacts, found: Look, *, cut: bool) -> Proposal:

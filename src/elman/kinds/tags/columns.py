@@ -95,26 +95,6 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
     return sentences
 
 
-JOINED = ("_", "/")
-"""Marks between a word and its tag."""
-
-
-def read_joined(path: Path) -> list[TaggedSentence]:
-    """The sentences of a file with one per line, words as WORD_TAG; raises UserError, with the line, without a tag."""
-    rows = [(number, line.split()) for number, line in enumerate(lines_of(read_text(path)), start=1) if line.strip()]
-    if not rows:
-        raise UserError(f"{path}: there is no sentence; give one per line, each word as WORD_TAG or WORD/TAG")
-    first = rows[0][1]
-    mark = max(JOINED, key=lambda mark: sum(mark in one for one in first))
-    found = list[TaggedSentence]()
-    for number, words in rows:
-        parts = [one.rpartition(mark) for one in words]
-        if lacking := next((one for one, (word, _, tag) in zip(words, parts, strict=True) if not (word and tag)), None):
-            raise UserError(f"{path}:{number}: {lacking!r} has no {mark} with a word before it and a tag after it")
-        found.append(TaggedSentence([word for word, _, _ in parts], [tag for _, _, tag in parts]))
-    return found
-
-
 def _no_sentence(name: str) -> str:
     return f"{name}: there is no sentence; give a word and its tag per line, a blank line between sentences"
 

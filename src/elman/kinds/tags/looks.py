@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
-from elman.kinds.tags.columns import CONLLU_COLUMNS, DOCUMENT, JOINED, cells_of
+from elman.kinds.tags.columns import CONLLU_COLUMNS, DOCUMENT, cells_of
 
 ORDER = 0
 
@@ -14,11 +14,7 @@ ORDER = 0
 def claim(seen: Seen) -> Look | None:
     """Words and tags in columns, sentences divided by blank lines."""
     form = recognised(seen.lines)
-    what = {
-        "columns": "words and tags in columns",
-        "conllu": "words and tags in the form CoNLL-U",
-        "joined": "words with their tags, as WORD_TAG",
-    }
+    what = {"columns": "words and tags in columns", "conllu": "words and tags in the form CoNLL-U"}
     return looks("tags", what[form], "text", "pairs", form=form) if form else None
 
 
@@ -36,8 +32,6 @@ def recognised(lines: Sequence[str]) -> str | None:
     rows = _rows(lines)
     if rows and all(_is_conllu(row) for row in rows):
         return "conllu"
-    if _are_joined(rows):
-        return "joined"
     table = _in_columns(rows)
     if not table:
         return None
@@ -47,18 +41,6 @@ def recognised(lines: Sequence[str]) -> str | None:
         re.search(r"\s|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
     )
     return "columns" if divided and closed else None
-
-
-def _are_joined(rows: Sequence[str]) -> bool:
-    """Whether all words but one in fifty have a tag, two or more to a line, and tags are few."""
-    words = [word for row in rows for word in row.split()]
-    if len(words) < 2 * len(rows) or len(words) < 4:
-        return False
-    for mark in JOINED:
-        tags = [tag for word, _, tag in (one.rpartition(mark) for one in words) if word and tag]
-        if len(tags) > 0.98 * len(words) and len({*tags}) <= max(2, len(words) // 4):
-            return True
-    return False
 
 
 def in_columns(lines: Sequence[str]) -> bool:

@@ -11,7 +11,6 @@ import torch
 
 from elman.data.batches import Batch
 from elman.data.sentences import LabelledCorpus, LabelledSymbols
-from elman.data.text.sources import several_files
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.trees.brackets import linear, to_tree
 from elman.data.trees.nodes import side_by_side
@@ -94,7 +93,7 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
     trees, words or labels.
     """
     path = Path(source)
-    if not path.exists() and not several_files(path):
+    if not path.exists():
         raise UserError(
             f"{source}: no such file or folder; give trees in brackets, or a folder with train, valid, test"
         )

@@ -16,7 +16,7 @@ def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - tree
     options = PairOptions(form="trees", skip_empty=True)
     files = find_files(path, options)
     trees, _ = read_pairs(files.get("all") or files["train"], options)
-    return [of_trees(len(trees), cut=len(files) < 3)]
+    return [of_trees(len(trees), cut="all" in files)]
 
 
 def of_trees(trees: int, *, cut: bool) -> Proposal:
