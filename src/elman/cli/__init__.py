@@ -88,8 +88,7 @@ def application() -> App:
         help="Recurrent models of words, characters, pairs of texts, trees, tags, music and series: train, evaluate,"
         " sample, score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND"
         " --help` describes a command; `elman --install-completion` lets the shell complete commands and options."
-        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file;"
-        " `--encoding NAME` states the encoding of files that are not UTF-8.",
+        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file.",
         version=lambda: f"elman {elman.__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         config=paths.expand,
@@ -131,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr = LastingLog(sys.stderr)
         os.environ.setdefault("ELMAN_JOBS", "auto")  # processes that read a large text: all cores
     try:
-        tokens = _use_encoding(_use_plugins(tokens))
+        tokens = _use_plugins(tokens)
         if (line := mistakes.unknown_option(app, tokens)) is not None:
             raise UserError(line)
         status = app(tokens)
@@ -155,36 +154,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _taken(tokens: list[str], option: str, what: str) -> tuple[list[str], list[str]]:
-    """The command line without an option that may stand anywhere, and its values; raises UserError without one."""
-    kept, values = [], []
+def _use_plugins(tokens: list[str]) -> list[str]:
+    """The command line without `--plugin FILE`, which may stand anywhere, after the files have been loaded."""
+    kept, files = [], []
     rest = iter(tokens)
     for token in rest:
         name, equals, value = token.partition("=")
-        if name != option:
+        if name != "--plugin":
             kept.append(token)
             continue
-        found = value if equals else next(rest, None)
-        if not found or found.startswith("-"):
-            raise UserError(f"{option} needs {what}")
-        values.append(found)
-    return kept, values
-
-
-def _use_encoding(tokens: list[str]) -> list[str]:
-    """The command line without `--encoding NAME`, in which files that are not UTF-8 are read from now on."""
-    from elman.data.text.encodings import OPTION, choose
-
-    kept, names = _taken(tokens, OPTION, "the name of an encoding, such as cp1251")
-    for name in names:
-        choose(name)
-    return kept
-
-
-def _use_plugins(tokens: list[str]) -> list[str]:
-    """The command line without `--plugin FILE`, which may stand anywhere, after the files have been loaded."""
-    kept, names = _taken(tokens, "--plugin", "the name of a file")
-    files = [str(expanded(name).absolute()) for name in names]
+        file = value if equals else next(rest, None)
+        if not file or file.startswith("-"):
+            raise UserError("--plugin needs the name of a file")
+        files.append(str(expanded(file).absolute()))
     if files:
         from elman.config import plugins
 

@@ -1,13 +1,11 @@
 """elman train without a recipe: choose one for the data and the minutes, and print the choice as a command."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elman.cli import progress
 from elman.cli.groups import Common
-from elman.data.text.encodings import VARIABLE
 from elman.errors import UserError, command
 
 if TYPE_CHECKING:
@@ -43,7 +41,6 @@ def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[st
     """The options of the command line that an equivalent command needs too."""
     words = [] if common.device == "auto" else ["--device", common.device]
     words += [] if common.threads is None else ["--threads", str(common.threads)]
-    words += ["--encoding", os.environ[VARIABLE]] if os.environ.get(VARIABLE) else []
     words += [] if init is None else ["--init", str(init)]
     return [*words, *(["--baselines"] if baselines else [])]
 

@@ -1,7 +1,6 @@
 """The texts that commands read, from files or standard input, what is reported of them, and text on standard output."""
 
 import io
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from elman.cli.options import group
 from elman.config.parts import tag_of
 from elman.config.text import TextOptions
 from elman.data.lines import with_breaks
-from elman.data.text.encodings import STANDARD_INPUT, VARIABLE, marked, unread
+from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
 from elman.data.text.files import Files
 from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
 from elman.data.text.vocabulary import UNK
@@ -156,8 +155,9 @@ def stream_lines(name: str, text: TextOptions | None = None) -> Iterator[str]:
 def _standard_input(text: TextOptions) -> Iterator[str]:
     offset, found = 0, False
     while data := sys.stdin.buffer.readline():
-        wide = marked(data) or unread(data) or os.environ.get(VARIABLE)
-        if not offset and not _any_bytes(text) and wide:  # its lines cannot be found before it is decoded
+        if (
+            not offset and not _any_bytes(text) and (marked(data) or unmarked(data))
+        ):  # its lines cannot be found before it is decoded
             data += sys.stdin.buffer.read()
         line = _decoded(data, "-", text, offset)
         found, offset = found or bool(line.strip()), offset + len(data)

@@ -131,8 +131,7 @@ def blame(error: BaseException) -> str | None:
 def resuming(name: str, out: Path, options: Sequence[str] = ()) -> str:
     """The command that continues a training or a sweep in a folder, with options and the files of loaded plug-ins."""
     files = [one.name for one in loaded if Path(one.name).is_absolute()]
-    plugins = [word for file in files for word in ("--plugin", file)]
-    return command(name, "--resume", "--out", out, *options, *plugins)
+    return command(name, "--resume", "--out", out, *options, *(word for file in files for word in ("--plugin", file)))
 
 
 def load() -> None:

@@ -1,13 +1,13 @@
-"""The encoding of texts that are not UTF-8: stated by a byte order mark, or by who reads them, and never guessed.
+"""The encoding of texts that are not UTF-8: known by a mark, or proposed with the command that converts the file.
 
-A byte order mark states UTF-16 or UTF-32. Another text that is not UTF-8 is decoded as `--encoding` says; without it
-the text is refused, and the message shows how a telling line reads in the likeliest encodings, in the order of the
-detector `chardet`, so that a person sees which one is right.
+A byte order mark states UTF-16 or UTF-32, and such a text is decoded. Everything else that is not UTF-8 is refused;
+what `charset-normalizer` finds in the lines that are not ASCII is proposed, if it decodes the whole text.
 """
 
 import codecs
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 
 from elman.errors import UserError, counted, notice
@@ -17,56 +17,32 @@ Blocks = Callable[[], Iterable[bytes]]
 
 STANDARD_INPUT = "standard input"
 
-OPTION, VARIABLE = "--encoding", "ELMAN_ENCODING"
-"""The option that states the encoding of files that are not UTF-8, and the variable that keeps it for processes."""
-
-STATED = f"{OPTION} states"
-
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # before the mark of UTF-16, which it begins with
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_SHOWN, _WIDE, _BEFORE = 3, 32, 8
-"""Encodings that a message shows, the characters of each, and of these the ones before the first that differs."""
+_CANDIDATES = {
+    **{"cp932": "CP932 (Shift_JIS)", "euc_jp": "EUC-JP", "gb18030": "GB18030", "big5": "BIG5"},
+    **{"cp949": "CP949 (EUC-KR)", "cp1252": "CP1252 (Windows-1252)", "cp1250": "CP1250 (Windows-1250)"},
+    **{"cp1251": "CP1251 (Windows-1251)", "koi8_r": "KOI8-R", "mac_roman": "MACINTOSH (Mac OS Roman)"},
+    **{"cp850": "CP850", "iso8859_2": "ISO-8859-2", "koi8_u": "KOI8-U", "cp866": "CP866"},
+    **{f"cp{page}": f"CP{page} (Windows-{page})" for page in range(1253, 1259)},
+    **{"cp874": "CP874 (Thai)", "cp437": "CP437", "utf_16_le": "UTF-16LE", "utf_16_be": "UTF-16BE"},
+}
+"""The encodings that are looked for, by the names of Python, common ones first: the name of iconv and a usual one."""
 
-_SAMPLE = 1 << 16
-_SHIFTS = re.compile(rb"\x1b\$|~\{[!-~]{2}")
-"""What an ASCII text has that stands for other letters: escapes of ISO-2022, shifts of HZ."""
+_NAMED = 4
+"""Encodings that a message names at most."""
 
-_CONTROLS = bytes({*range(9), *range(14, 32)} - {0x1B})
+_FEW = 10
+"""Fewer characters beyond ASCII than this are reported: they hardly distinguish encodings."""
+
+_UNPACKED_BY = {".gz": "gzip", ".zst": "zstd"}
+_SAMPLE = 1 << 15
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
-
-
-def choose(name: str) -> None:
-    """Read files that are not UTF-8 in this encoding from now on; raises UserError where there is none of the name."""
-    try:
-        found = codecs.lookup(name)
-    except LookupError:
-        found = None
-    if found is None or not found._is_text_encoding:
-        raise UserError(
-            f"{OPTION} {name}: no such encoding; give a name of Python's, such as cp1251, euc_jp or mac_roman"
-        )
-    os.environ[VARIABLE] = found.name
-
-
-def chosen(blocks: Blocks) -> str | None:
-    """The encoding in which a text is read since it was chosen and the text needs one; None for UTF-8."""
-    name = os.environ.get(VARIABLE)
-    return name if name and any(needs_encoding(data) for data in _joined(blocks)) else None
-
-
-def encoding_of(head: bytes) -> str:
-    """In which encoding the beginning of a text is read, which may end within a character."""
-    name = os.environ.get(VARIABLE)
-    return marked(head) or (name if name and needs_encoding(head, whole=False) else None) or "utf-8-sig"
-
-
-def needs_encoding(data: bytes, *, whole: bool = True) -> bool:
-    """Whether bytes are certainly no UTF-8: they break its rules, have many control characters, or are ASCII that shifts."""
-    return _is_wide(data) or _shifted(data) is not None or not _is_utf8(data, whole=whole)
 
 
 def marked(head: bytes) -> str | None:
@@ -74,21 +50,21 @@ def marked(head: bytes) -> str | None:
     return next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), None)
 
 
-def unread(head: bytes) -> str | None:
-    """Why the beginning of a text that may be valid UTF-8 is certainly something else, in words; None: it is not."""
-    if _is_wide(head):
-        return "not UTF-8 (it has many control characters, as UTF-16 and UTF-32)"
-    codec = _shifted(head)
-    return None if codec is None else f"not UTF-8 but {codec}, by its escapes"
+def unmarked(head: bytes) -> str | None:
+    """UTF-16 without a mark, known by NULs at every second byte of the beginning; None where it is something else."""
+    half = len(head) // 2
+    even, odd = (head[place : 2 * half : 2].count(0) for place in (0, 1))
+    if half >= 2 and max(even, odd) > 0.4 * half and min(even, odd) < 0.05 * half:
+        return "utf_16_le" if odd > even else "utf_16_be"
+    return None
 
 
-def decoded(blocks: Blocks, codec: str, name: str, stated: str = "its byte order mark states") -> Iterator[str]:
-    """A text whose encoding is `stated`, without a byte order mark; a notice names the encoding.
+def decoded(blocks: Blocks, codec: str, name: str) -> Iterator[str]:
+    """A text whose mark states its encoding, without the mark; a notice names the encoding.
 
     Raises UserError where the text breaks the rules of that encoding.
     """
     decoder, done = codecs.getincrementaldecoder(codec)(), 0
-    shown = codec.replace("_", "-").upper()
     try:
         for block in blocks():
             yield decoder.decode(block)
@@ -96,149 +72,96 @@ def decoded(blocks: Blocks, codec: str, name: str, stated: str = "its byte order
         yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{name}: read as {shown}, which {stated}, but it breaks its rules near byte {done + error.start}"
-            f" ({error.reason}); give another {OPTION}, or save the file again as UTF-8"
+            f"{name}: begins with the mark of {codec.upper()}, but is damaged near byte {done + error.start}"
+            f" ({error.reason}); save the file again, as UTF-8"
         ) from None
-    notice(f"{name}: read as {shown}, which {stated}")
+    notice(f"{name}: read as {codec.upper()}, which its byte order mark states")
 
 
 def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
-    """The error for a text that is not UTF-8: the reason, and how it reads in the likeliest encodings."""
-    likely = candidates(blocks)[:_SHOWN]
+    """The error for a text that is not UTF-8: the reason, the likely encodings, and the command that converts it."""
+    sample = _sample(blocks)
+    likely = propose(blocks, sample)
     if not likely:
         return UserError(f"{name}: {reason}, nor in any encoding that is known here; give a text file in UTF-8")
-    shown = telling(_sample(blocks), likely)
-    options = "; ".join(f"{OPTION} {codec} reads “{text}”" for codec, text in zip(likely, shown, strict=True))
-    return UserError(
-        f"{name}: {reason}; {'choose what is right' if len(likely) > 1 else 'the likely encoding'}: {options}"
-    )
+    *others, last = (_CANDIDATES[codec] for codec in likely)
+    looks = f"it looks like {', '.join(others)} or {last}" if others else f"it looks like {last}"
+    beyond = sum(ord(character) > 127 for character in sample.decode(likely[0], "ignore"))
+    few = f", judged by only {counted(beyond, 'character')} beyond ASCII" if 0 < beyond < _FEW else ""
+    convert = f"iconv -f {_CANDIDATES[likely[0]].partition(' ')[0]} -t UTF-8"
+    if name != STANDARD_INPUT:
+        plain, end = os.path.splitext(name)  # noqa: PTH122 - messages have names, not paths
+        unpack, file = _UNPACKED_BY.get(end), shlex.quote(name)
+        target = shlex.quote(f"{plain if unpack else name}.utf8")
+        convert = f"{unpack} -dc {file} | {convert} > {target}" if unpack else f"{convert} {file} > {target}"
+    first = "if it is the first, " if others else ""
+    return UserError(f"{name}: {reason}; {looks}{few}; {first}convert it with: {convert}")
 
 
-def candidates(blocks: Blocks) -> list[str]:
-    """The encodings, by Python's names, that decode a whole text, in the order of the detector.
+def propose(blocks: Blocks, sample: bytes) -> list[str]:
+    """The most likely encodings of those that decode the whole text without control characters, the likeliest first.
 
-    Of several that give the same text the first is kept.
+    They are ordered by the detector's measures, disorder and the resemblance to a language, in tenths, then common ones
+    first; of several that give the same characters the first is kept.
     """
-    from chardet import detect_all
+    from charset_normalizer import from_bytes
 
-    sample, found = _sample(blocks), dict[str, str]()
-    for one in detect_all(sample):
-        try:
-            codec = codecs.lookup(one["encoding"] or "").name
-        except LookupError:
-            continue
+    if (plain := unmarked(next(iter(blocks()), b""))) is not None:
+        return [plain]
+    order = list(_CANDIDATES)
+    ranked = sorted(
+        (int(10 * match.chaos), -round(match.coherence, 1), order.index(codec), codec)
+        for match in from_bytes(sample, cp_isolation=order)
+        for codec in match.could_be_from_charset
+        if codec in _CANDIDATES
+    )
+    found = dict[str, str]()
+    for *_, codec in ranked:
         text = sample.decode(codec, "replace")
-        if codec not in ("ascii", "utf-8") and text not in found and _decodes(blocks, codec):
+        if len(found) < _NAMED and text not in found and _decodes(blocks, codec):
             found[text] = codec
     return list(found.values())
 
 
-def telling(sample: bytes, likely: list[str]) -> list[str]:
-    """How the line in which some encodings differ most reads in each, from a little before the first difference."""
-    texts = [sample.decode(codec, "replace").splitlines() for codec in likely]
-    best, most = [lines[0].strip() if lines else "" for lines in texts], 0
-    for lines in zip(*texts, strict=False):
-        first, *others = lines
-        differ = sum(one != first for one in others) * sum(ord(mark) > 127 for mark in first[: 4 * _WIDE])
-        if not others:
-            differ = sum(ord(mark) > 127 for mark in first[: 4 * _WIDE])
-        if differ > most:
-            best, most = list(lines), differ
-    first, *others = best
-    at = min(
-        (
-            place
-            for other in others or [""]
-            for place, pair in enumerate(zip(first, other, strict=False))
-            if len({*pair}) > 1
-        ),
-        default=next((place for place, mark in enumerate(first) if ord(mark) > 127), 0),
-    )
-    begin = max(0, at - _BEFORE)
-    return [line[begin : begin + _WIDE].strip() for line in best]
-
-
-def _is_wide(data: bytes) -> bool:
-    """Whether more than a tenth of the bytes are control characters, as in UTF-16 and UTF-32."""
-    return len(data) >= 4 and len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 10
-
-
-def _is_utf8(data: bytes, *, whole: bool = True) -> bool:
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _shifted(data: bytes) -> str | None:
-    """The encoding of an ASCII text with shifts, where the detector knows it and letters come of it."""
-    if _SHIFTS.search(data) is None:
-        return None
-    from chardet import detect
-
-    name = detect(data[:_SAMPLE])["encoding"] or ""
-    return name if name.lower().startswith(("iso-2022", "iso2022", "hz")) else None
-
-
-def _joined(blocks: Blocks) -> Iterator[bytes]:
-    """Blocks that end at line feeds, so that no character is cut; what is wide comes as it is."""
-    rest = b""
-    for block in blocks():
-        if _is_wide(block):
-            yield block
-            return
-        head, end, rest = (rest + block).rpartition(b"\n")
-        yield head + end
-    yield rest
-
-
 def _sample(blocks: Blocks) -> bytes:
-    """The beginning of a text, or of a longer one the first lines with bytes beyond ASCII or with shifts."""
-    found, head = bytearray(), b""
-    for lines in _joined(blocks):
-        head = head or lines[:_SAMPLE]
-        if _is_wide(lines):
-            return lines[: _SAMPLE - _SAMPLE % 4]
-        for line in lines.splitlines(keepends=True):
-            if not line.isascii() or _SHIFTS.search(line):
-                found += line[:_SAMPLE]
-        if len(found) > _SAMPLE:
+    """The first lines with bytes beyond ASCII; line feeds are no part of a character in most encodings."""
+    sample, rest = bytearray(), b""
+    for block in blocks():
+        *lines, rest = (rest + block).split(b"\n")
+        for line in (*lines, *([rest] if len(rest) > _SAMPLE else [])):
+            if not line.isascii() and len(sample) <= _SAMPLE:
+                sample += line[:_SAMPLE] + b"\n"
+        rest = b"" if len(rest) > _SAMPLE else rest
+        if len(sample) > _SAMPLE:
             break
-    return bytes(found[: 2 * _SAMPLE]) or head
+    return bytes(sample) if sample and rest.isascii() else bytes(sample + rest[:_SAMPLE])
 
 
-def _decodes(blocks: Blocks, codec: str) -> bool:
-    """Whether a whole text can be decoded."""
+def _decodes(blocks: Blocks, codec: str, *, controls: bool = False) -> bool:
+    """Whether a text can be decoded, and, unless `controls`, has no control characters then."""
     decoder = codecs.getincrementaldecoder(codec)()
     try:
-        for block in blocks():
-            decoder.decode(block)
-        decoder.decode(b"", final=True)
+        texts = (decoder.decode(block) for block in blocks())
+        unusual = any(_CONTROL.search(text) and not controls for text in texts)
+        return not unusual and not decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
-    return True
 
 
-def inspect(blocks: Blocks, name: str) -> None:
-    """A notice about NUL and the control characters U+0080 to U+009F of a text in UTF-8, which was decoded wrongly.
-
-    Raises UserError where it is certainly no UTF-8, although it follows its rules (`unread`).
-    """
+def report_misread(blocks: Blocks, name: str) -> None:
+    """A notice about NUL and the control characters U+0080 to U+009F of a text in UTF-8, which was decoded wrongly."""
     total, lines, first, example, last, converted = 0, 1, 0, b"", b"", False
     for block in blocks():
         data = last + block
         last = data[-1:] if data.endswith(b"\xc2") else b""
         data = data.removesuffix(b"\xc2") if last else data
-        if (reason := unread(data)) is not None:
-            raise refusal(blocks, name, reason)
         if b"\xc2" in data or b"\0" in data:
             for match in _MISREAD.finditer(data):
                 if not total:
                     first, example = lines + data.count(b"\n", 0, match.start()), match[0]
                 total, converted = total + 1, converted or match[0] != b"\0"
         lines += data.count(b"\n")
-    if not total or not _decodes(blocks, "utf-8"):
+    if not total or not _decodes(blocks, "utf-8", controls=True):
         return  # in other encodings these bytes are parts of characters
     cause = "it is not text, or was UTF-16 once; look at the original file"
     if converted:

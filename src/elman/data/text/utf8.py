@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 from elman.config.text import TextOptions
 from elman.data.lines import lines_of
-from elman.data.text.encodings import STATED, Blocks, chosen, decoded, inspect, marked, refusal
+from elman.data.text.encodings import Blocks, decoded, marked, refusal, report_misread, unmarked
 from elman.data.text.files import Files
 from elman.errors import UserError
 from elman.files import replacing, sha256_file
@@ -26,6 +26,8 @@ MARK = "\ufeff"
 LONGEST = 1 << 16
 """Bytes of a line beyond which it is read in parts."""
 
+_UTF16 = "not UTF-8 (every second byte is NUL)"
+
 
 def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
     """The content of a file; where it cannot be read, raises UserError, whose message ends with `advice`."""
@@ -36,18 +38,19 @@ def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text of a user's file in UTF-8, marked as UTF-16 or UTF-32, or in the encoding that was chosen for others.
+    """The text of a user's file, UTF-8 or marked as UTF-16 or UTF-32; a byte order mark of UTF-8 is included.
 
-    A byte order mark of UTF-8 is included. A notice reports another encoding than UTF-8, and control characters of a
-    text that was decoded wrongly earlier. Raises UserError where it has another encoding, with those that it looks
-    like.
+    A notice reports another encoding than UTF-8, and control characters of a text that was decoded wrongly earlier.
+
+    Raises UserError where it has another encoding, with those that it looks like.
     """
     if codec := marked(data):
         return "".join(decoded(lambda: [data], codec, name))
-    if codec := chosen(lambda: [data]):
-        return "".join(decoded(lambda: [data], codec, name, STATED))
     text = strict(data, name)
-    inspect(lambda: [data], name)
+    if unmarked(data[:LONGEST]):
+        raise refusal(lambda: [data], name, _UTF16)
+    if not text.isascii() or "\0" in text:
+        report_misread(lambda: [data], name)
     return text
 
 
@@ -73,21 +76,20 @@ def read_file_lines(path: Path, advice: str = "give a text file") -> list[str]:
 
 
 def as_utf8(path: Path, folder: Path) -> Path:
-    """The file itself, or where `decode` decodes it from another encoding a copy in UTF-8, which `folder` keeps.
+    """The file itself, or where it is marked as UTF-16 or UTF-32 a copy in UTF-8, which `folder` keeps.
 
-    Notices are as for `decode`. Raises UserError where it is certainly not UTF-8, or cannot be read.
+    Notices are as for `decode`. Raises UserError where it is UTF-16 without a mark, or cannot be read.
     """
     blocks = Files.of(path, exact=True).blocks
-    if codec := marked(next(iter(blocks()), b"")):
-        texts = decoded(blocks, codec, str(path))
-    elif codec := chosen(blocks):
-        texts = decoded(blocks, codec, str(path), STATED)
-    else:
-        inspect(blocks, str(path))
+    head = next(iter(blocks()), b"")
+    if (codec := marked(head)) is None:
+        if unmarked(head[:LONGEST]):
+            raise refusal(blocks, str(path), _UTF16)
+        report_misread(blocks, str(path))
         return path
-    copy = folder / f"{sha256_file(path)}.{codec}.txt"
+    copy = folder / f"{sha256_file(path)}.txt"
     with replacing(copy) as temporary, temporary.open("wb") as file:
-        for text in texts:
+        for text in decoded(blocks, codec, str(path)):
             file.write(text.encode())
     return copy
 
@@ -113,13 +115,8 @@ def checked(path: Path, folder: Path, options: TextOptions) -> Files:
 
 def _not_utf8(blocks: Blocks, name: str, error: UnicodeDecodeError, offset: int) -> UserError:
     """The error for bytes, from `offset` of a text on, that are not UTF-8."""
-    place = offset + error.start
-    if error.reason == "unexpected end of data" and any(byte > 127 for byte in error.object[: error.start]):
-        return UserError(
-            f"{name}: UTF-8 that is cut within its last character, at byte {place}; restore the file, or keep what is"
-            f" whole: head -c {place}"
-        )
-    return refusal(blocks, name, f"not UTF-8 at byte {place} (0x{error.object[error.start]:02x})")
+    place = f"byte {offset + error.start} (0x{error.object[error.start]:02x})"
+    return refusal(blocks, name, f"not UTF-8 at {place}")
 
 
 class Line(NamedTuple):
