@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.evaluation.mixture import Mixture, best_weights
+from elman.evaluation.ngram import alignment
 from elman.evaluation.ngram.alignment import AlignedNGram, Mass
 from elman.evaluation.ngram.model import train
 from elman.evaluation.ngram.table import NOTHING
@@ -55,6 +56,15 @@ def test_sums_to_one_over_the_vocabulary_of_a_network(words, order, stream):
         assert np.exp(found).sum() == pytest.approx(1, abs=1e-9)
         each = [model.log_prob(np.array([word]), list(history))[0] for word in range(len(words))]
         np.testing.assert_allclose(each, found, atol=1e-9)
+
+
+@pytest.mark.parametrize("part", [1, 2, 7])
+@pytest.mark.parametrize("words", ["fewer words", "fewer words, no <unk>"])
+def test_masses_are_the_same_in_parts_of_any_size(part, words, monkeypatch):
+    text = np.random.default_rng(0).integers(len(VOCABULARIES[words]), size=60)
+    whole = AlignedNGram(ngram(4), vocabulary_of(VOCABULARIES[words])).log_prob(text)
+    monkeypatch.setattr(alignment, "PART", part)
+    np.testing.assert_array_equal(AlignedNGram(ngram(4), vocabulary_of(VOCABULARIES[words])).log_prob(text), whole)
 
 
 def test_a_model_that_knows_other_words_forgets_those_of_before():
