@@ -63,7 +63,7 @@ class Columns(msgspec.Struct, frozen=True, omit_defaults=True):
 class Series:
     """One split: float64 [n, P] in the units of the data, NaN where a value is masked.
 
-    `known`: covariates [n, C]; `before`: all columns of the splits before, [m, P + C]; `dates` [n], where there are some.
+    `known`: covariates [n, C]; `before`: all columns of the splits before, [m, P + C]; `dates` [n], if it has some.
     """
 
     name: str
@@ -231,7 +231,7 @@ def _rest(rest: Residuals) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _read(values: Array, first: Array) -> tuple[Tensor, Tensor, Tensor | None]:
-    """What is read, float64 [n + 1, P], with the value before in the place of a missing one; again; the steps with gaps.
+    """What is read, float64 [n + 1, P], with the value before in the place of a missing one, twice; steps with gaps.
 
     The steps are bool [n + 1], None where there is none.
     """
@@ -247,8 +247,8 @@ class SeriesTrainingWindows(TrainingWindows):
     """A series cut into B columns that are read side by side, as a text is; the remainder is dropped.
 
     The first step of `values`, float64 [n, P], is predicted from `first` [P], the others from the step before. The
-    stream is 0 to n, where 0 stands for `first` and t for the t-th step; `rules` are those of `TrainingWindows`. `rest`: what
-    is read and predicted in place of the values, where there is a linear part.
+    stream is 0 to n, where 0 stands for `first` and t for the t-th step; `rules` are as for `TrainingWindows`. `rest`:
+    what is read and predicted in place of the values, where there is a linear part.
     """
 
     def __init__(

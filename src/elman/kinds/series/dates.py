@@ -22,7 +22,7 @@ _TIME = re.compile(r"[T ,]*(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?: ?([AP]M
 
 
 def dates_of(cells: Sequence[str]) -> Dates | None:
-    """The dates in the cells of a column, where each has one and they rise; years are dates where they follow each other.
+    """The dates in the cells of a column, where each has one and they rise.
 
     Of `1/2/2020` the first number is the day where it stands before points or some first number is above 12, and the
     month otherwise. Dates with names of months, weeks and times alone are not read.

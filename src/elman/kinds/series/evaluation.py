@@ -70,8 +70,8 @@ def prediction_result(
 ) -> Result:
     """The result of predictions: nats per step, and NRMSE over all columns and per column.
 
-    With a linear part also the MASE (Hyndman & Koehler 2006), the mean over columns of the mean absolute error over that
-    of the seasonal or else the persistent prediction in training; and the share of values within the range of 80 %.
+    With a linear part also the MASE (Hyndman & Koehler 2006), the mean over columns of the mean absolute error over the
+    one in training of the value a season, or else a step, before; and the share of values within the range of 80 %.
     """
     score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
     each = nrmse(prediction.mean, split.counted)

@@ -2,11 +2,11 @@
 
 A network with a linear part models what is left, r_t = v_t - m_t. The prediction m_t of row v_t is
 
-    m_t = b_t + s * (c + sum_l A_l (d_{t-l} - d) / s + B x_t + B' x_{t-1}) + d
+    m_t = b_t + d + s (c + sum_l A_l (d_{t-l} - d) / s + B x_t + B' x_{t-1})
 
-where b_t = v_{t-1} and d_t = v_t - v_{t-1} where differences are taken, else b_t = 0 and d_t = v_t; d and s are mean and
-deviation of d_t in the training split, x_t the standardised covariates. All coefficients minimise the squared error of
-the training split plus `penalty` times its rows times their squares (Hoerl & Kennard 1970).
+where b_t = v_{t-1} and d_t = v_t - v_{t-1} where differences are taken, else b_t = 0 and d_t = v_t; d and s are the
+mean and deviation of d_t in the training split, x_t the standardised covariates. All coefficients minimise the squared
+error of the training split plus `penalty` times its rows times their squares (Hoerl & Kennard 1970).
 
 Whether differences are taken, the lags (1 to an order, and around multiples of seasons), the penalty, and whether a
 column reads the others are those with the least squared error, as a geometric mean over columns and three parts of the
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from elman.data.numbers import in_ranges
 from elman.kinds.series.table import Array, carried
@@ -33,19 +34,23 @@ CLOSE = 0.002
 """Logarithms of squared errors nearer than this count as equal: then the fewest coefficients are taken."""
 
 
+Places = npt.NDArray[np.intp]
+Bools = npt.NDArray[np.bool_]
+
+
 class Residuals(NamedTuple):
     """What a network reads [n, F] and predicts [n, P] at the steps of a series; `gaps` [n]: steps that do not count."""
 
     inputs: Array
     targets: Array
-    gaps: Array
+    gaps: Bools
 
 
 class Linear(msgspec.Struct, frozen=True):
     """A fitted linear part; `weights` has for each of the `groups` of columns a matrix [1 + L G + 2 C, G].
 
-    `mean` and `deviation` [P + C] are of d_t and the covariates. `read_mean`, `read_deviation`, `low` and `high` [F] are
-    of what the network reads: r_{t-1}, v_{t-1}, m_t - v_{t-1} and x_t, kept within its range in the training split.
+    `mean` and `deviation` [P + C] are of d_t and the covariates; `read_mean`, `read_deviation`, `low` and `high` [F] of
+    what the network reads: r_{t-1}, v_{t-1}, m_t - v_{t-1} and x_t, kept within its range in the training split.
     `scale` [P] is the mean absolute error there of the value one `season` before (one step, where there is none).
     `share` [P]: of the network's mean, what is added to m_t.
     """
@@ -77,7 +82,7 @@ class Linear(msgspec.Struct, frozen=True):
         return max(self.lags, default=0) + 1
 
     def ahead(self, past: Array, known: Array) -> Array:
-        """M [N, P] of the step after each past [N, >= reach, P], with covariates [N, 2, C] of the step before and it."""
+        """Predictions m [N, P] after each past [N, > reach, P]; covariates [N, 2, C] are of the last and the next step."""
         number = past.shape[2]
         changes = np.diff(past, axis=1) if self.difference else past
         lagged = changes[:, [-lag for lag in self.lags]]
@@ -124,12 +129,11 @@ class Linear(msgspec.Struct, frozen=True):
         left = filled - found
         inputs = np.zeros((len(whole), 3 * number + covariates.shape[1]))
         inputs[:-1] = self.read(left[:-1], filled[:-1], found[1:], covariates[1:])
-        gaps = np.isnan(whole[:, :number]).any(axis=1)
-        gaps[: past + skipped] = True
+        gaps: Bools = np.isnan(whole[:, :number]).any(axis=1) | (np.arange(len(whole)) < past + skipped)
         return Residuals(inputs, left, gaps)
 
     def means(self, values: Array, known: Array, before: Array, first: Array) -> Array:
-        """m [n, P] of the steps of a series that follows `before`; arguments are as for `residuals`."""
+        """Predictions m [n, P] of a series that follows `before`; arguments are as for `residuals`."""
         whole, past = _whole(values, known, before, first, self.reach + WARM_UP)
         return self.predict(whole[:, : len(first)], self._there(whole[:, len(first) :]))[1][past:]
 
@@ -144,7 +148,7 @@ class Linear(msgspec.Struct, frozen=True):
         return tuple(map(str, range(len(self.read_mean))))
 
     def read(self, left: Array, values: Array, found: Array, known: Array) -> Array:
-        """What the network reads, [N, F]: residuals, values [N, P], predictions and covariates of the steps that follow."""
+        """What the network reads, [N, F]: residuals, values, predictions and covariates of the steps that follow."""
         inputs = np.concatenate([left, values, found - values, known], axis=1)
         return np.clip(inputs, self.low, self.high) if self.low else inputs
 
@@ -157,7 +161,7 @@ def _whole(values: Array, known: Array, before: Array, first: Array, most: int) 
     return np.concatenate([past, np.concatenate([values, known], axis=1)]), len(past)
 
 
-def _places(rows: Array, lags: Sequence[int]) -> Array:
+def _places(rows: Places, lags: Sequence[int]) -> Places:
     """The places [N, L] of the rows that precede some by these lags."""
     return np.maximum(rows[:, None] - np.array(lags, np.int64), 0)
 
@@ -202,17 +206,18 @@ class _Squares(NamedTuple):
     def __add__(self, other: "_Squares") -> "_Squares":  # type: ignore[override]
         return _Squares(self.sums + other.sums, self.rows + other.rows)
 
-    def solve(self, chosen: Array, targets: int, penalty: float) -> Array:
+    def solve(self, chosen: Places, targets: int, penalty: float) -> Array:
         """W [F, G] of ridge regression on the chosen features."""
         squares = self.sums[np.ix_(chosen, chosen)] + penalty * self.rows * np.eye(len(chosen))
         return np.linalg.solve(squares, self.sums[chosen, -targets:])
 
-    def errors(self, chosen: Array, weights: Array) -> Array:
+    def errors(self, chosen: Places, weights: Array) -> Array:
         """Mean squared errors [G] of weights."""
         targets = weights.shape[1]
         both = self.sums[chosen, -targets:]
         explained = 2 * (weights * both).sum(0) - (weights * (self.sums[np.ix_(chosen, chosen)] @ weights)).sum(0)
-        return np.maximum(np.diag(self.sums)[-targets:] - explained, 1e-12 * np.diag(self.sums)[-targets:]) / self.rows
+        squares: Array = np.diag(self.sums)[-targets:]
+        return np.maximum(squares - explained, 1e-12 * squares) / self.rows
 
 
 def fit(values: Array, known: Array, usual: Sequence[int] = ()) -> Linear:
@@ -226,13 +231,12 @@ def fit(values: Array, known: Array, usual: Sequence[int] = ()) -> Linear:
     found = min(_candidates(values, known, seasons), key=lambda one: one[:2])[2]
     naive = {one: np.nanmean(np.abs(values[one:] - values[:-one]), axis=0) for one in (1, *seasons)}
     season = min(naive, key=lambda one: float(np.log(naive[one] + 1e-300).mean()))
-    used = [one for one in seasons if one in found.lags and one > max(ORDERS)] or [season]
-    season = season if season > 1 else used[0]
+    season = season if season > 1 else found.season or 1
     for penalty in (one for one in PENALTIES if one >= found.penalty):
         found = msgspec.structs.replace(found, penalty=penalty)
         for _ in range(2 if np.isnan(values).any() else 1):  # the second time with gaps as predicted
             found = _fitted(found, values, known)
-        if _is_steady(found, *_end(found, values, known)):
+        if _is_steady(found, found.predict(values, known)[0], known):
             break
     left, read = (
         part[found.reach :] if len(values) > 2 * found.reach else part for part in _seen(found, values, known)
@@ -245,11 +249,10 @@ def fit(values: Array, known: Array, usual: Sequence[int] = ()) -> Linear:
     )
     mean = np.where(np.arange(read.shape[1]) < number, 0.0, read.mean(axis=0))
     bounds = {name: tuple(one.tolist()) for name, one in (("low", read.min(axis=0)), ("high", read.max(axis=0)))}
-    scale = naive[season] if season in naive else naive[1]
     return msgspec.structs.replace(
         found,
         season=season if season > 1 else None,
-        scale=tuple(np.maximum(scale, 1e-300).tolist()),
+        scale=tuple(np.maximum(naive[season], 1e-300).tolist()),
         read_mean=tuple(mean.tolist()),
         read_deviation=tuple(deviation.tolist()),
         share=(1.0,) * number,
@@ -264,15 +267,11 @@ def _seen(found: Linear, values: Array, known: Array) -> tuple[Array, Array]:
     return np.where(np.isnan(values), np.nan, left)[1:], found.read(left[:-1], filled[:-1], means[1:], known[1:])
 
 
-def _end(found: Linear, values: Array, known: Array) -> tuple[Array, Array]:
-    return found.predict(values, known)[0], known
-
-
 def _is_steady(found: Linear, values: Array, known: Array) -> bool:
     """Whether the linear part, continued by itself from the end, stays within four times the range of the series."""
     low, high = values.min(axis=0), values.max(axis=0)
     reach, past = found.reach, values[None, -found.reach - 1 :]
-    for _ in range(max(100, 2 * reach)):
+    for _ in range(min(len(values), max(100, 2 * reach))):
         past = np.concatenate([past[:, -reach:], found.ahead(past, known[None, -2:])[:, None]], axis=1)
     return bool((np.abs(past[0] - (low + high) / 2) <= 2 * (high - low)).all())
 
@@ -289,13 +288,14 @@ def _candidates(values: Array, known: Array, seasons: Sequence[int]) -> Iterator
         for order, some in itertools.product(ORDERS, sets)
         if order < reach
     }
-    every = tuple(sorted(set().union(*lags.values())))
-    joint = [tuple((one,) for one in range(number))]
+    season = {found: some[0] if some else None for (_, some), found in reversed(lags.items())}
+    every = tuple(sorted(set().union(*season)))
+    joint: list[tuple[tuple[int, ...], ...]] = [tuple((one,) for one in range(number))]
     joint += [(tuple(range(number)),)] if 1 < number <= MOST_JOINT else []
     for difference, groups in itertools.product((False, True), joint):
         found = _begun(values, known, difference, groups, every)
         sums = [list(_sums(found, values, known, group, BLOCKS)) for group in groups]
-        for some in dict.fromkeys(lags.values()):
+        for some in season:
             width = len(groups[0])
             if 1 + len(some) * width > min(MOST_FEATURES, max(3, size // 3)):
                 continue
@@ -307,7 +307,11 @@ def _candidates(values: Array, known: Array, seasons: Sequence[int]) -> Iterator
                     [_error(blocks, chosen, len(group), penalty) for blocks, group in zip(sums, groups, strict=True)]
                 )
                 error += 2 * np.mean(np.log(found.deviation[:number]))
-                yield round(error / CLOSE), len(chosen), msgspec.structs.replace(found, lags=some, penalty=penalty)
+                yield (
+                    round(error / CLOSE),
+                    len(chosen),
+                    msgspec.structs.replace(found, lags=some, season=season[some], penalty=penalty),
+                )
 
 
 def _around(seasons: Sequence[int], reach: int) -> list[int]:
@@ -315,7 +319,7 @@ def _around(seasons: Sequence[int], reach: int) -> list[int]:
     return [one for one in near if 0 < one <= reach]
 
 
-def _error(blocks: Sequence[_Squares], chosen: Array, targets: int, penalty: float) -> float:
+def _error(blocks: Sequence[_Squares], chosen: Places, targets: int, penalty: float) -> float:
     """The mean logarithm of the squared errors of the last blocks, each predicted from those before it."""
     errors = []
     for end in range(len(blocks) - TESTED, len(blocks)):

@@ -77,8 +77,12 @@ class SeriesRun(SplitRun):
         self._require_columns(corpus.names, corpus.source)
         return corpus
 
-    def table(self, path: Path | str, missing: Missing | None = None) -> Series:
-        """A whole file as a series; `missing` and errors are as for `corpus`."""
+    def table(self, path: Path | str, missing: Missing | None = None) -> Array:
+        """A whole file as values, float64 [n, P]; `missing` and errors are as for `corpus`."""
+        return self.series(path, missing).values
+
+    def series(self, path: Path | str, missing: Missing | None = None) -> Series:
+        """A whole file as a series, with its covariates and dates; `missing` and errors are as for `corpus`."""
         if not Path(path).is_file():
             raise UserError(f"{path}: no such file; give a CSV, TSV, .npy or .npz file")
         covariates = self.options.covariates
@@ -215,6 +219,22 @@ class SeriesRun(SplitRun):
                 step = step.to(self.device)
         return torch.stack(drawn, dim=1).numpy() if drawn else np.zeros((samples, 0, len(self.inputs)))
 
+    def linear_path(self, history: Series, steps: int, known: Array | None = None) -> Array:
+        """The linear part continued by itself, [steps, P]; arguments are as for `forecast`."""
+        path = Continuation(self.inputs, history, steps, 1, known)
+        still = torch.zeros(1, len(self.inputs), dtype=torch.float64)
+        return np.concatenate([path.add(still)[0].numpy() for _ in range(steps)])
+
+    def covariates(self, path: Path, steps: int) -> Array:
+        """The columns known ahead, [steps, C], from a table; raises UserError where it has not as many rows."""
+        names = self.options.covariates
+        if not names:
+            raise UserError(f"--covariates {path}: the run reads none; leave it out")
+        found = read_table(path, names)
+        if len(found.values) < steps:
+            raise UserError(f"{path}: {len(found.values)} rows, too few for --steps {steps}; give a row per step")
+        return found.values[:steps]
+
     def _require_columns(self, names: tuple[str, ...], source: str) -> None:
         """Demand the columns of the training; of a file without a header, whose names are numbers, as many."""
         known = self.inputs.names
@@ -242,16 +262,13 @@ class _First:
 
 
 class Continuation:
-    """Continuations of a series with a linear part, side by side; `read` [n, F] is what the network reads before them."""
+    """Continuations of a series with a linear part, side by side; `read` [n, F]: what the network reads before them."""
 
     def __init__(self, inputs: Columns, split: Series, steps: int, samples: int, known: Array | None) -> None:
         assert inputs.linear is not None
         self.linear, number = inputs.linear, len(inputs)
-        whole = (
-            np.concatenate([split.before, np.concatenate([split.values, split.known], axis=1)])
-            if len(split.before)
-            else np.concatenate([split.values, split.known], axis=1)
-        )
+        whole = np.concatenate([split.values, split.known], axis=1)
+        whole = np.concatenate([split.before, whole]) if len(split.before) else whole
         whole = whole[-self.linear.reach - 500 :]
         if not len(whole):
             whole = np.array([[*inputs.mean, *self.linear.mean[number:]]])

@@ -21,7 +21,7 @@ Columns = Sequence[str | int] | None
 
 
 class Table(NamedTuple):
-    """The columns of a file that are read: names, values float64 [n, P], NaN only where masked, dates [n] if it has some."""
+    """The columns of a file that are read: names, values float64 [n, P], NaN only where masked, dates [n] if any."""
 
     names: tuple[str, ...]
     values: Array

@@ -38,6 +38,9 @@ from elman.tasks.task import Size, copy_weights, write_json
 ORDERS = (1, 2, 4, 8, 16, 32)
 """Orders of the linear autoregression; the one with the lowest validation NRMSE is taken."""
 
+CLOSE = 1.005
+"""Times the error of a baseline, the error from which a model is said not to beat it."""
+
 SHOWN_STEPS, FORECAST_STEPS, FORECAST_SAMPLES = 200, 100, 50
 """Steps of the test split that the report shows, how many of them are forecast freely, and from how many samples."""
 
@@ -162,12 +165,12 @@ class SeriesTask(SplitTask):
         (own,) = (one.nrmse for one in results if one.split == "test")
         found = [(one.nrmse, one.name) for one in baselines if one.split == "test" and one.nrmse is not None]
         best, name = min(found, default=(math.inf, ""))
-        if own is None or own <= best:
+        if own is None or own <= CLOSE * best:
             return None
         linear = "" if self.data.linear else ", --set data.linear=true"
         return (
-            f"the model does not beat {name}: NRMSE {own:.4f}, {best:.4f} without it; try more --minutes{linear}, columns"
-            " that are known ahead (--set 'data.covariates=[\"NAME\"]'), or more data"
+            f"the model does not beat {name}: NRMSE {own:.4f}, {best:.4f} without it; try more --minutes{linear},"
+            " columns that are known ahead (--set 'data.covariates=[\"NAME\"]'), or more data"
         )
 
     def samples(self, run: SeriesRun, count: int) -> list[Sample]:  # noqa: ARG002 - one for each column

@@ -29,8 +29,10 @@ class Density(Drawn):
 class Units(Protocol):
     """What has the mean and the deviation [P] of values, in double precision."""
 
-    mean: Tensor
-    deviation: Tensor
+    @property
+    def mean(self) -> Tensor: ...
+    @property
+    def deviation(self) -> Tensor: ...
 
 
 @final
