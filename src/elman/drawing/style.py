@@ -66,9 +66,9 @@ def scale_across(axes: Axes, values: Collection[float], bins: int) -> None:
 
 
 def dated(axes: Axes, steps: Sequence[int], dates: Sequence[str], most: int = 5) -> None:
-    """Dates in place of some steps on the horizontal axis."""
+    """Dates in place of some steps on the horizontal axis, times below them."""
     places = range(0, len(steps), -(-len(steps) // most))
-    axes.set_xticks([steps[place] for place in places], [dates[place] for place in places])
+    axes.set_xticks([steps[place] for place in places], [dates[place].replace(" ", "\n") for place in places])
 
 
 def label(axes: Axes, x: str, y: str) -> None:

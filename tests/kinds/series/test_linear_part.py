@@ -13,7 +13,8 @@ from elman.config.toml import find, load_recipe
 from elman.kinds.series.corpus import open_series
 from elman.kinds.series.dates import dates_of, following, frequency, usual_seasons, written
 from elman.kinds.series.evaluation import seasonal, share_of
-from elman.kinds.series.linear import Linear, fit, seasons_of
+from elman.kinds.series.fitting import fit, seasons_of
+from elman.kinds.series.linear import Linear
 from elman.kinds.series.record import SeriesOptions
 from elman.kinds.series.run import SeriesRun
 from elman.network.output.density import Rescaled

@@ -98,7 +98,7 @@ def forecast(
 
 
 def _draw(plot: Path, read: "Series", drawn: "Array", names: Sequence[str], dates: list[str] | None) -> list[str]:
-    """Write a drawing of each column, after the first with its name in the file's; the lines that say so."""
+    """Write a drawing of each column, after the first with its name in the file's; a line for each."""
     import numpy as np
 
     from elman.drawing.forecast import Forecast

@@ -20,7 +20,8 @@ from elman.data.windows import EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
 from elman.kinds.series.dates import Dates, usual_seasons
-from elman.kinds.series.linear import Linear, Residuals, fit
+from elman.kinds.series.fitting import fit
+from elman.kinds.series.linear import Linear, Residuals
 from elman.kinds.series.record import SeriesOptions
 from elman.kinds.series.table import SUFFIXES, Array, Table, carried, read_table
 
