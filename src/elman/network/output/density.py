@@ -67,9 +67,11 @@ class Rescaled(Density):
         """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         standardised = ((target - self.shift) / self.scale).to(context.dtype)
         if self.share is None:
-            return self.choice.log_prob(context, standardised) - self.scale.log().sum().to(context.dtype)
-        each = [self.choice.log_prob(one, standardised - self._moved(one[:, 0])) for one in context.split(1, dim=1)]
-        return torch.cat(each, dim=1) - self.scale.log().sum().to(context.dtype)
+            each = self.choice.log_prob(context, standardised)
+        else:
+            parts = context.split(1, dim=1)
+            each = torch.cat([self.choice.log_prob(one, standardised - self._moved(one[:, 0])) for one in parts], dim=1)
+        return each - self.scale.log().sum().to(context.dtype)
 
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Values [N, P] given contexts [N, D], in double precision."""
