@@ -49,7 +49,7 @@ LAYERS = (
     (
         (
             *(f"kinds.*.{name}" for name in ("run", "task", "evaluation", "measures", "baselines", "chunks")),
-            *(f"kinds.*.{name}" for name in ("constraint", "drawing", "proposal")),
+            *(f"kinds.*.{name}" for name in ("constraint", "drawing", "proposal", "backtest")),
         ),
         "what is done with a kind of data: train, evaluate, sample, adapt, report",
     ),

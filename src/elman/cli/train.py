@@ -246,7 +246,7 @@ def _train_and_report(
         with progress.counting("evaluating") as advance:
             results = experiment.finish(progress=advance)
         compared: list[Result] = []
-        if BASELINES in experiment.extras:
+        if BASELINES in experiment.extras or recipe.data.compared:
             console.print("computing baselines")
             compared = experiment.baselines()
         page = write_report([out])
@@ -257,6 +257,8 @@ def _train_and_report(
         return 0
     named = [(row.name or "this model", row) for row in [*compared, *results]]
     show.print_figures(recipe.title, "model", named, recipe.data.reporting)
+    if remark := experiment.task.remark(results, compared):
+        print(remark)
     print(f"report: {page}")
     _show_sample(out)
     if experiment.task.used_by:

@@ -1,9 +1,12 @@
 """A forecast beside the series it predicts: the truth, one-step predictions, and the range of free continuations."""
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
@@ -15,6 +18,7 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
         truth: [n]; None where a value is missing.
         one_step: the mean of each step given all steps before it, [n]; None where a value is missing.
         low, middle, high: the .1, .5 and .9 quantiles of free continuations, [m].
+        dates: of the steps, [n], in ISO 8601; None: they have none.
     """
 
     column: str
@@ -24,10 +28,13 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
     low: list[float]
     middle: list[float]
     high: list[float]
+    dates: list[str] | None = None
 
     def __post_init__(self) -> None:
         if not 0 < len(self.truth) == len(self.one_step):
             raise ValueError("truth and one_step have different lengths")
+        if self.dates is not None and len(self.dates) != len(self.truth):
+            raise ValueError("truth and dates have different lengths")
         if not len(self.low) == len(self.middle) == len(self.high) <= len(self.truth):
             raise ValueError("low, middle and high have different lengths")
 
@@ -35,19 +42,40 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
 
     def draw(self, name: str, title: str) -> Markup:
         """An `<svg>`; `name` must be unique within the page."""
+        from elman.drawing.style import svg  # matplotlib, for pages alone
+
+        return svg(self.figure(), name, f"Forecast of {self.column}", title)
+
+    def figure(self) -> "Figure":
+        """The drawing, whose legend is above the curves."""
         import numpy as np
 
-        from elman.drawing.style import INK, MUTED, SERIES, canvas, label, svg  # matplotlib, for pages alone
+        from elman.drawing.style import INK, MUTED, SERIES, canvas, dated, label
 
         figure, axes = canvas("wide")
-        end = self.first + len(self.truth)
-        steps, free = range(self.first, end), range(end - len(self.middle), end)
+        steps = range(self.first, self.first + len(self.truth))
+        free = steps[len(steps) - len(self.middle) :]
         truth, one_step = (np.array(part, np.float64) for part in (self.truth, self.one_step))
         axes.plot(steps, truth, color=INK, linewidth=1.2, label="series")
-        axes.plot(steps, one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
-        axes.fill_between(free, self.low, self.high, color=SERIES[1], alpha=0.25, linewidth=0)
-        axes.plot(free, self.middle, color=SERIES[1], linewidth=1.2, label="free forecast, median and 80 %")
-        label(axes, "step", "")
-        axes.margins(y=0.25)
-        axes.legend(frameon=False, fontsize=8.5, labelcolor=MUTED, loc="upper left", ncols=3)
-        return svg(figure, name, f"Forecast of {self.column}", title)
+        if not np.isnan(one_step).all():
+            axes.plot(steps, one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
+        axes.fill_between(free, self.low, self.high, color=SERIES[1], alpha=0.25, linewidth=0, label="80 %")
+        axes.plot(free, self.middle, color=SERIES[1], linewidth=1.2, label="free forecast")
+        label(axes, "" if self.dates else "step", "")
+        if self.dates:
+            dated(axes, steps, self.dates)
+        axes.tick_params(labelsize=8)
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high + 0.16 * (high - low))  # for the legend
+        axes.legend(
+            frameon=False,
+            fontsize=7.5,
+            labelcolor=MUTED,
+            loc="upper left",
+            ncols=4,
+            columnspacing=1.2,
+            handlelength=1.6,
+            handletextpad=0.5,
+            borderaxespad=0.1,
+        )
+        return figure

@@ -4,7 +4,7 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import matplotlib as mpl
@@ -63,6 +63,12 @@ def scale_across(axes: Axes, values: Collection[float], bins: int) -> None:
     else:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=bins))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+
+
+def dated(axes: Axes, steps: Sequence[int], dates: Sequence[str], most: int = 5) -> None:
+    """Dates in place of some steps on the horizontal axis, times below them."""
+    places = range(0, len(steps), -(-len(steps) // most))
+    axes.set_xticks([steps[place] for place in places], [dates[place].replace(" ", "\n") for place in places])
 
 
 def label(axes: Axes, x: str, y: str) -> None:

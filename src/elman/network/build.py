@@ -42,7 +42,8 @@ def build_model(
     of each word, falling, for outputs that treat frequent words differently (by default Zipf's law is assumed), `words`
     the vocabulary for encoders that read spelling (by default words are spelled as their numbers). A source's
     vocabulary has `num_source` symbols, by default as many as the target's. A network over trees or a tagger chooses
-    from `num_labels` labels, by default as many as there are words, and `counts` are theirs.
+    from `num_labels` labels, by default as many as there are words, and `counts` are theirs; a network over sequences
+    predicts as many values, where it reads others too.
 
     A network that does not fit into the memory of the machine is refused before it is allocated.
     """
@@ -64,7 +65,7 @@ def _build(
     core = build_core(recipe.core, encoder.size, num_words, locked=locked, memory_size=memory)
     contexts = build_contexts(recipe.output, core.dims)
     contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
-    num_outputs = (num_labels or num_words) if core.reads != "sequences" else num_words
+    num_outputs = num_labels or num_words
     output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
     if isinstance(core, JordanCore) and core.feedback == "output" and not isinstance(output.choice, Choice):
         raise UserError(

@@ -111,6 +111,10 @@ class Task(ABC):
         """Unigram and Kneser-Ney n-gram figures; raises UserError where they are not defined."""
         raise UserError(f"n-gram baselines are for text, not for {self.kind}; leave out --baselines")
 
+    def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:  # noqa: ARG002
+        """What is said where the model is no better than its baselines, and what to try; None: it is, or unknown."""
+        return None
+
     @abstractmethod
     def summary(self) -> list[str]: ...
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ from elman.errors import UserError
 from elman.kinds.series.record import Missing
 
 if TYPE_CHECKING:
+    from elman.kinds.series.corpus import Series
     from elman.kinds.series.table import Array
 
 
@@ -30,14 +32,18 @@ def forecast(
     quantiles: Reals = (0.1, 0.5, 0.9),
     every_sample: bool = False,
     history: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
+    covariates: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     missing: Missing | None = None,
+    backtest: Annotated[int, number(int, Meta(ge=0))] = 0,
+    plot: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:
     """Continue a series freely: every step is drawn given the steps drawn before it.
 
-    The table has a row per step: for each column the mean and the quantiles over the samples, or with --every-sample
-    the samples themselves.
+    The table has a row per step, with its date where the series has dates: for each column the mean and the quantiles
+    over the samples, or with --every-sample the samples themselves. With --backtest the forecast is compared with what
+    came: from so many origins within the test split, beside simple predictions.
 
     Args:
         run: a run on series
@@ -48,28 +54,74 @@ def forecast(
         quantiles: over the samples, each between 0 and 1
         every_sample: write the samples instead of means and quantiles
         history: a series to continue, read as the data of the run was (default: the run's own data, to its end)
+        covariates: a table with the columns that are known ahead, a row per step to come (default: as they were a
+            season before, or at the last step)
+        backtest: from so many origins of the test split, forecast --steps of it and print the errors by the side of
+            persistence, the season before and the linear part; nothing is written
+        plot: draw the end of the series and the forecast into an .svg or .png file
         missing: what becomes of missing values of the series: interpolate, previous (the value before), drop (the row)
             or mask (read as the value before; default: as the run's recipe says)
         out: the CSV file to write (default: standard output)
     """
     from elman.files import write_atomic
+    from elman.kinds.series.backtest import MEASURES, backtested
+    from elman.kinds.series.dates import following, written
     from elman.kinds.series.run import SeriesRun
 
     if not all(0 <= one <= 1 for one in quantiles):
         raise UserError(f"--quantiles {' '.join(f'{one:g}' for one in quantiles)}: each must be between 0 and 1")
     loaded = common.open_as(SeriesRun, run)
-    read = None
-    if history is not None:
-        read = loaded.table(history, missing)
-    elif missing is not None:
-        read = loaded.corpus(missing=missing).split("test").values
-    drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature)
-    table = _samples(drawn, loaded.inputs.names) if every_sample else _summary(drawn, loaded.inputs.names, quantiles)
+    if plot is not None and plot.suffix not in (".svg", ".png"):
+        raise UserError(f"--plot {plot}: give a name that ends in .svg or .png")
+    known = None if covariates is None else loaded.covariates(covariates, steps)
+    if backtest:
+        rows = backtested(loaded, loaded.corpus(missing=missing).split("test"), backtest, steps, samples, seed)
+        cells = [[row["model"], *(f"{row[one]:.4f}" if one in row else "" for one in MEASURES)] for row in rows]
+        title = f"{run}: {steps} steps from {backtest} origins of the test split"
+        show.print_result(
+            common.as_json, {"run": str(run), "backtest": rows}, (title, ["model", *MEASURES.values()], cells)
+        )
+        return
+    read = loaded.corpus(missing=missing).split("test") if history is None else loaded.series(history, missing)
+    drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature, known=known)
+    dates = written(following(read.dates, steps)) if read.dates is not None and len(read.dates) > 1 else None
+    names = loaded.inputs.names
+    table = _samples(drawn, names) if every_sample else _summary(drawn, names, quantiles)
+    text = _csv(table, dates, min(loaded.inputs.deviation))
+    notes = [text.rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"]
     if out is not None:
-        write_atomic(out, _csv(table))
+        write_atomic(out, text)
+    if plot is not None:
+        notes += _draw(plot, read, drawn, names, dates)
     facts = {"run": str(run), "samples": samples, "seed": seed, "forecast": table}
-    note = _csv(table).rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"
-    show.print_result(common.as_json, facts, notes=[note])
+    show.print_result(common.as_json, facts | ({} if dates is None else {"dates": dates}), notes=notes)
+
+
+def _draw(plot: Path, read: "Series", drawn: "Array", names: Sequence[str], dates: list[str] | None) -> list[str]:
+    """Write a drawing of each column, after the first with its name in the file's; a line for each."""
+    import numpy as np
+
+    from elman.drawing.forecast import Forecast
+    from elman.drawing.style import svg_file
+    from elman.files import write_atomic
+    from elman.kinds.series.dates import written
+
+    past, steps, said = read.values[-max(30, 2 * drawn.shape[1]) :], drawn.shape[1], []
+    every = None if dates is None or read.dates is None else [*written(read.dates[-len(past) :]), *dates]
+    for index, name in enumerate(names):
+        low, middle, high = np.quantile(drawn[:, :, index], (0.1, 0.5, 0.9), axis=0).tolist()
+        truth = [None if np.isnan(one) else float(one) for one in past[:, index]] + [None] * steps
+        first = len(read.values) - len(past)
+        shown = Forecast(name, first, truth, [None] * len(truth), low, middle, high, every)
+        file = plot if not index else plot.with_stem(f"{plot.stem}-{name}")
+        if plot.suffix == ".png":
+            data = io.BytesIO()
+            shown.figure().savefig(data, format="png", dpi=200, facecolor="white")
+            write_atomic(file, data.getvalue())
+        else:
+            write_atomic(file, svg_file(shown.figure(), "forecast", f"Forecast of {name}", f"{steps} steps, 80 %"))
+        said.append(f"{file}: drawing of {name}")
+    return said
 
 
 def _summary(drawn: "Array", names: Sequence[str], quantiles: Sequence[float]) -> dict[str, list[float]]:
@@ -93,10 +145,13 @@ def _samples(drawn: "Array", names: Sequence[str]) -> dict[str, list[float]]:
     }
 
 
-def _csv(table: dict[str, list[float]]) -> str:
-    """A row per step, numbered from 1, under a header."""
+def _csv(table: dict[str, list[float]], dates: list[str] | None, deviation: float) -> str:
+    """A row per step, numbered from 1 and dated, under a header; digits to a ten-thousandth of the least deviation."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["step", *table])
-    writer.writerows([step, *row] for step, row in enumerate(zip(*table.values(), strict=True), start=1))
+    digits = min(12, max(0, 4 - math.floor(math.log10(deviation))))
+    writer.writerow(["step", *([] if dates is None else ["date"]), *table])
+    for step, row in enumerate(zip(*table.values(), strict=True), start=1):
+        cells = [f"{one:.{digits}f}" for one in row]
+        writer.writerow([step, *([] if dates is None else [dates[step - 1]]), *cells])
     return file.getvalue()

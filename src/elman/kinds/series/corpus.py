@@ -1,6 +1,7 @@
 """A series of real values with three splits, and the columns that a model reads."""
 
 import dataclasses
+import functools
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
@@ -18,19 +19,23 @@ from elman.data.text.sources import SPLITS, Corpus
 from elman.data.windows import EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
+from elman.kinds.series.dates import Dates, usual_seasons
+from elman.kinds.series.fitting import fit
+from elman.kinds.series.linear import Linear, Residuals
 from elman.kinds.series.record import SeriesOptions
 from elman.kinds.series.table import SUFFIXES, Array, Table, carried, read_table
 
 
-class Columns(msgspec.Struct, frozen=True):
+class Columns(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a model of series reads: columns, with the mean and standard deviation of each in the training split.
 
-    Where the series is not standardised they are 0 and 1.
+    Where the series is not standardised they are 0 and 1. `linear`: the linear part, whose rest the model predicts.
     """
 
     names: tuple[str, ...]
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
+    linear: Linear | None = None
 
     def __post_init__(self) -> None:
         if not 0 < len(self.names) == len(self.mean) == len(self.deviation):
@@ -41,23 +46,44 @@ class Columns(msgspec.Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.names)
 
+    def rest(self, split: "Series", skipped: int = 0) -> Residuals | None:
+        """What a network reads and predicts of a split where there is a linear part; `skipped` steps do not count."""
+        if self.linear is None:
+            return None
+        return self.linear.residuals(split.values, split.known, split.before, np.array(self.mean), skipped)
+
     @property
     def digest(self) -> str:
-        """SHA-256 over the names, means and deviations."""
-        return sha256_lines(canonical_json(self))
+        """SHA-256 over the names, means and deviations, and the form of the linear part."""
+        plain = canonical_json(msgspec.structs.replace(self, linear=None))
+        one = self.linear
+        return sha256_lines(plain, *([canonical_json([one.difference, one.lags, one.groups])] if one else []))
 
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """One split: float64 [n, P] in the units of the data, NaN where a value is masked."""
+    """One split: float64 [n, P] in the units of the data, NaN where a value is masked.
+
+    `known`: covariates [n, C]; `before`: all columns of the splits before, [m, P + C]; `dates` [n], if it has some.
+    """
 
     name: str
     values: Array
+    known: Array
+    before: Array
+    dates: Dates | None = None
 
     @property
     def sha256(self) -> str:
         """Digest of the values."""
         return hashlib.sha256(self.values.astype("<f8").tobytes()).hexdigest()
+
+    def part(self, begin: int, end: int | None) -> "Series":
+        """Some of its steps, that follow those before them."""
+        both = np.concatenate([self.values, self.known], axis=1)[:begin]
+        before = np.concatenate([self.before, both]) if len(self.before) else both
+        dates = None if self.dates is None else self.dates[begin:end]
+        return Series(self.name, self.values[begin:end], self.known[begin:end], before, dates)
 
     @property
     def counted(self) -> Array:
@@ -73,13 +99,14 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
     names: tuple[str, ...]
     cut: bool
 
-    @property
+    @functools.cached_property
     def symbols(self) -> Columns:
-        """The columns with their statistics in the training split.
+        """The columns with their statistics in the training split, and the linear part that is fitted to it.
 
         Raises UserError where a column that is to be standardised is constant, or has no variance in float64.
         """
-        values = self.split("train").counted
+        train = self.split("train")
+        values, linear = train.counted, None
         if not self.options.standardise:
             return Columns(self.names, (0.0,) * len(self.names), (1.0,) * len(self.names))
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -95,7 +122,9 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
                     f"{self.source}, column {name}: values such as {value:g}, of which no variance can be computed;"
                     " give it in other units"
                 )
-        return Columns(self.names, tuple(mean.tolist()), tuple(deviation.tolist()))
+        if self.options.linear:
+            linear = fit(train.values, train.known, () if train.dates is None else usual_seasons(train.dates))
+        return Columns(self.names, tuple(mean.tolist()), tuple(deviation.tolist()), linear)
 
     @property
     def digest(self) -> str:
@@ -103,6 +132,8 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
         splits = (f"{name} {split.sha256}" for name, split in self.splits.items())
         options = msgspec.structs.asdict(self.options)
         del options["missing"]
+        for later in ("covariates", "linear"):  # recorded digests are without them
+            options = {key: value for key, value in options.items() if key != later or value}
         return sha256_lines(canonical_json(options), *self.names, *splits)
 
     def facts(self) -> dict[str, Any]:
@@ -121,11 +152,11 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
     It is the name of a known series (`elman data list`); a table (`elman.kinds.series.table`), which is cut in order of
     time; or a folder with train, valid and test of them, such as train.csv.
     """
-    path = prepare.locate_data(source, "series", "series.csv")
+    path, columns = prepare.locate_data(source, "series", "series.csv"), options.all_columns
     if path.is_dir():
         tables: dict[str, Table] = {}
         for split in SPLITS:
-            tables[split] = read_table(_find(path, split), options.columns, options.missing, known)
+            tables[split] = read_table(_find(path, split), columns, options.missing, known)
             known = known or tables[split].names
         for split, table in tables.items():
             if table.names != tables["train"].names:
@@ -133,21 +164,38 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
                     f"{path}: the columns of {split} are {', '.join(table.names)}, those of train"
                     f" {', '.join(tables['train'].names)}; make them agree, or name them in data.columns"
                 )
-        names, parts = tables["train"].names, {split: table.values for split, table in tables.items()}
+        names, parts = tables["train"].names, tables
     elif path.is_file():
-        names, parts = _cut(read_table(path, options.columns, options.missing, known), options, path)
+        names, parts = _cut(read_table(path, columns, options.missing, known), options, path)
     else:
         raise UserError(
             f"{source}: no such file or folder, and no known corpus has this name; give a CSV, TSV, .npy or .npz file,"
             " a folder with train, valid and test of them, or a name that `elman data list` shows"
         )
-    splits = {split: Series(split, values) for split, values in parts.items()}
+    splits, before = dict[str, Series](), np.empty((0, len(names)))
+    if lacking := [one for one in options.covariates if one not in names]:
+        raise UserError(f"{path}: data.covariates: no column {lacking[0]!r}; the columns are {', '.join(names)}")
+    for split, table in parts.items():
+        splits[split] = one = series_of(split, table, options.covariates, before)
+        before = np.concatenate([before, np.concatenate([one.values, one.known], axis=1)])
+    names = tuple(one for one in names if one not in options.covariates)
+    if not names:
+        raise UserError(f"{path}: data.covariates: no column is left to be predicted")
     if empty := next((name for name, split in splits.items() if len(split.values) and not len(split.counted)), None):
         raise UserError(
             f"{source}: every row of the {empty} split has a missing value; use --missing interpolate, previous or drop"
         )
     name = str(source) if isinstance(source, str) and prepare.is_known(source) else path.resolve().stem
     return SeriesCorpus(name, str(source), options, splits, names, path.is_file())
+
+
+def series_of(name: str, table: Table, covariates: Sequence[str] = (), before: Array | None = None) -> Series:
+    """A table as a series, its columns that are known ahead by themselves."""
+    chosen = [index for index, one in enumerate(table.names) if one not in covariates]
+    others = [index for one in covariates for index, other in enumerate(table.names) if one == other]
+    values, known = (np.ascontiguousarray(table.values[:, one]) for one in (chosen, others))
+    before = np.empty((0, len(table.names))) if before is None else before
+    return Series(name, values, known, before, table.dates)
 
 
 def _find(folder: Path, split: str) -> Path:
@@ -158,61 +206,74 @@ def _find(folder: Path, split: str) -> Path:
     return found[0]
 
 
-def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, ...], dict[str, Array]]:
+def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, ...], dict[str, Table]]:
     size = len(table.values)
     train = round(size * (1 - options.valid_fraction - options.test_fraction))
     valid = round(size * (1 - options.test_fraction))
-    parts = dict(zip(SPLITS, np.split(table.values, [train, valid]), strict=True))
+    ends = {"train": (0, train), "valid": (train, valid), "test": (valid, size)}
     shares = {"train": 1.0, "valid": options.valid_fraction, "test": options.test_fraction}
-    parts = {split: part for split, part in parts.items() if shares[split]}
+    parts = {
+        split: Table(table.names, table.values[begin:end], None if table.dates is None else table.dates[begin:end])
+        for split, (begin, end) in ends.items()
+        if shares[split]
+    }
     for split, part in parts.items():
-        if len(part) < 2:
+        if len(part.values) < 2:
             raise UserError(
-                f"{path}: {size} rows, too few: the {split} split would have {len(part)}; give at least"
+                f"{path}: {size} rows, too few: the {split} split would have {len(part.values)}; give at least"
                 f" 2 rows per split, or change data.valid_fraction and data.test_fraction"
             )
     return table.names, parts
 
 
-def _read(values: Array, first: Array) -> tuple[Tensor, Tensor | None]:
-    """What is read, float64 [n + 1, P], with the value before in the place of a missing one; and the steps with gaps.
+def _rest(rest: Residuals) -> tuple[Tensor, Tensor, Tensor]:
+    inputs, targets, gaps = map(torch.from_numpy, rest)
+    return inputs, targets, gaps
+
+
+def _read(values: Array, first: Array) -> tuple[Tensor, Tensor, Tensor | None]:
+    """What is read, float64 [n + 1, P], with the value before in the place of a missing one, twice; steps with gaps.
 
     The steps are bool [n + 1], None where there is none.
     """
     table = np.concatenate([first[None], values])
     gaps = np.isnan(table).any(axis=1)
     if not gaps.any():
-        return torch.from_numpy(table), None
-    return torch.from_numpy(carried(table)), torch.from_numpy(gaps)
+        return torch.from_numpy(table), torch.from_numpy(table), None
+    read = torch.from_numpy(carried(table))
+    return read, read, torch.from_numpy(gaps)
 
 
 class SeriesTrainingWindows(TrainingWindows):
     """A series cut into B columns that are read side by side, as a text is; the remainder is dropped.
 
     The first step of `values`, float64 [n, P], is predicted from `first` [P], the others from the step before. The
-    stream is 0 to n, where 0 stands for `first` and t for the t-th step; `rules` are those of `TrainingWindows`.
+    stream is 0 to n, where 0 stands for `first` and t for the t-th step; `rules` are as for `TrainingWindows`. `rest`:
+    what is read and predicted in place of the values, where there is a linear part.
     """
 
-    def __init__(self, values: Array, first: Array, batch_size: int, length: int, **rules: Any) -> None:
-        super().__init__(np.arange(len(values) + 1), batch_size, length, **rules)
-        self.table, self.gaps = _read(values, first)
+    def __init__(
+        self, values: Array, first: Array, batch_size: int, length: int, rest: Residuals | None = None, **rules: Any
+    ) -> None:
+        self.given, self.table, self.gaps = _read(values, first) if rest is None else _rest(rest)
+        super().__init__(np.arange(len(self.table)), batch_size, length, **rules)
 
     def batch(self, span: Span) -> Batch:
         """The window of a span: values before and at each step, float64 [T, B, P]."""
         batch = super().batch(span)
         mask = None if self.gaps is None else ~self.gaps[batch.targets]
-        return batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets], mask=mask)
+        return batch._replace(inputs=self.given[batch.inputs], targets=self.table[batch.targets], mask=mask)
 
 
 class SeriesWindows(EvaluationWindows):
     """A series, float64 [n, P], read so that every step is a target exactly once; `first` [P] is read before.
 
-    `streams`, `length` and `warm_up` are as for `EvaluationWindows`.
+    `rules` are those of `EvaluationWindows`; `rest` is as for `SeriesTrainingWindows`.
     """
 
-    def __init__(self, values: Array, first: Array, *, streams: int = 1, length: int = 100, warm_up: int = 0) -> None:
-        super().__init__(np.arange(1, len(values) + 1), 0, streams=streams, length=length, warm_up=warm_up)
-        self.table, self.gaps = _read(values, first)
+    def __init__(self, values: Array, first: Array, rest: Residuals | None = None, **rules: Any) -> None:
+        self.given, self.table, self.gaps = _read(values, first) if rest is None else _rest(rest)
+        super().__init__(np.arange(1, len(self.table)), 0, **rules)
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
         """Windows, each with the position in the series of every target, [T, B] (-1: not counted)."""
@@ -220,4 +281,4 @@ class SeriesWindows(EvaluationWindows):
             if self.gaps is not None:
                 where = where.masked_fill(self.gaps[batch.targets], -1)
                 batch = batch._replace(mask=where >= 0)
-            yield batch._replace(inputs=self.table[batch.inputs], targets=self.table[batch.targets]), where
+            yield batch._replace(inputs=self.given[batch.inputs], targets=self.table[batch.targets]), where

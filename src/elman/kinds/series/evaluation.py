@@ -17,31 +17,45 @@ from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.jobs import Advance, advancing
 from elman.kinds.series.corpus import Series, SeriesWindows
+from elman.kinds.series.linear import Linear
 from elman.kinds.series.table import Array, carried
 from elman.network.model import LanguageModel
 from elman.network.output.density import Density
 
 
 class Prediction(msgspec.Struct, frozen=True):
-    """One-step predictions of the n steps that count: means, float64 [n, P], and log-densities (nats), float64 [n]."""
+    """One-step predictions of the n steps that count: means, float64 [n, P], and log-densities (nats), float64 [n].
+
+    `low` and `high`, [n, P]: between them a value is with a probability of 80 %.
+    """
 
     mean: Array
     log_density: Array
+    low: Array | None = None
+    high: Array | None = None
 
 
 @torch.inference_mode()
-def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = None) -> Prediction:
-    """The mean and the log-density of every step of a series that counts, given all steps before it."""
-    choice, parts = model.output.choice, []
+def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = None, draws: int = 0) -> Prediction:
+    """The mean and the log-density of every step of a series that counts, given all steps before it.
+
+    With so many draws of every step also its .1 and .9 quantiles.
+    """
+    choice, parts, drawn = model.output.choice, [], list[torch.Tensor]()
+    generator = torch.Generator(model.device).manual_seed(0)
     assert isinstance(choice, Density)
     for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):
         vectors, log_prior = model.output.contexts(trace)
         mean = (log_prior.exp().unsqueeze(-1) * choice.mean(vectors)).sum(-2)[batch.mask]
         log_density = model.output.log_prob(trace, batch.targets)[batch.mask]
         parts.append((positions[positions >= 0], mean.cpu().double(), log_density.cpu().double()))
+        if draws and len(mean):
+            some = torch.stack([model.output.sample(trace, 1.0, generator)[batch.mask] for _ in range(draws)])
+            drawn.append(torch.quantile(some.cpu().double(), torch.tensor([0.1, 0.9]).double(), dim=0))
     order, means, log_densities = (torch.cat(part) for part in zip(*parts, strict=True))
     index = order.argsort()
-    return Prediction(means[index].numpy(), log_densities[index].numpy())
+    bounds = [each[index].numpy() for each in torch.cat(drawn, dim=1)] if draws else []
+    return Prediction(means[index].numpy(), log_densities[index].numpy(), *bounds)
 
 
 def nrmse(mean: Array, values: Array) -> Array:
@@ -51,17 +65,39 @@ def nrmse(mean: Array, values: Array) -> Array:
     return np.divide(error, deviation, out=np.full(len(error), np.nan), where=np.ptp(values, axis=0) > 0)
 
 
-def prediction_result(prediction: Prediction, split: Series, names: tuple[str, ...]) -> Result:
-    """The result of predictions: nats per step, and NRMSE over all columns and per column."""
+def prediction_result(
+    prediction: Prediction, split: Series, names: tuple[str, ...], linear: Linear | None = None
+) -> Result:
+    """The result of predictions: nats per step, and NRMSE over all columns and per column.
+
+    With a linear part also the MASE (Hyndman & Koehler 2006), the mean over columns of the mean absolute error over the
+    one in training of the value a season, or else a step, before; and the share of values within the range of 80 %.
+    """
     score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
     each = nrmse(prediction.mean, split.counted)
-    known = each[~np.isnan(each)]
+    known, more = each[~np.isnan(each)], dict[str, float]()
+    if linear is not None:
+        values = split.counted
+        more["mase"] = float(np.mean(np.abs(prediction.mean - values).mean(axis=0) / linear.scale))
+        if prediction.low is not None and prediction.high is not None:
+            more["coverage_80"] = float(np.mean((prediction.low <= values) & (values <= prediction.high)))
     return score.result(
         split.name,
         context="carried",
         nrmse=float(np.sqrt(np.square(known).mean())) if len(known) else None,
         nrmse_by_column={name: float(one) for name, one in zip(names, each, strict=True) if not np.isnan(one)},
+        **more,
     )
+
+
+def share_of(means: Array, left: Array) -> Array:
+    """The share of a network's means [n, P] by which the squared error of residuals [n, P] is the least, 0 to 1, [P].
+
+    It is 0 where the errors without it are not greater by one standard error of their mean difference.
+    """
+    share = np.clip((left * means).sum(axis=0) / np.maximum(np.square(means).sum(axis=0), 1e-300), 0, 1)
+    gain = np.square(left) - np.square(left - share * means)
+    return np.where(gain.mean(axis=0) > gain.std(axis=0) / max(1, len(left)) ** 0.5, share, 0.0)
 
 
 Baseline: TypeAlias = Callable[[Array, Array], Array]
@@ -71,6 +107,11 @@ Baseline: TypeAlias = Callable[[Array, Array], Array]
 def persistence(values: Array, before: Array) -> Array:
     """Every step is predicted to be as the one before it, [n, P]."""
     return np.concatenate([before[-1:], values[:-1]])
+
+
+def seasonal(season: int) -> Baseline:
+    """Every step is predicted to be as the one a season before it, [n, P]."""
+    return lambda values, before: np.concatenate([before[-season:], values])[: len(values)]
 
 
 def mean_of(train: Array) -> Baseline:
@@ -116,4 +157,5 @@ def baseline_prediction(baseline: Baseline, train: Array, order: int, values: Ar
     variance = np.maximum(np.square(found - truth).mean(axis=0), np.finfo(np.float64).tiny)
     mean, values = predicted(values, before)
     each = -0.5 * (np.square(values - mean) / variance + np.log(2 * np.pi * variance))
-    return Prediction(mean, each.sum(axis=1))
+    reach = 1.2815515655446004 * np.sqrt(variance)
+    return Prediction(mean, each.sum(axis=1), mean - reach, mean + reach)

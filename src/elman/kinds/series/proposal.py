@@ -7,13 +7,15 @@ from typing import Any
 from elman.data.kinds import Look
 from elman.tasks.proposal.proposal import Proposal, changed
 
-USUAL = 10_000, 20
+USUAL = 10_000, 60
 """Steps of the series that the recipe is for, and epochs that are enough for it."""
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - all numeric columns
-    """One for all numeric columns."""
-    return [Proposal("series/table.toml", (), ("a series: all columns of numbers are predicted",))]
+    """One for all numeric columns; where values are missing, with their rows read as the value predicted for them."""
+    plain = Proposal("series/table.toml", (), ("a series: all columns of numbers are predicted",))
+    masked = "values are missing: they count nowhere, and a prediction is read in their place (--missing mask)"
+    return [plain, plain.adding(["data.missing=mask"], masked)]
 
 
 def fitted(proposal: Proposal, facts: Mapping[str, Any]) -> Proposal:

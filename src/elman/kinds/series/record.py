@@ -19,6 +19,8 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
     becomes of cells without a value, before a file is cut: `interpolate` puts them on the line between their neighbours
     (before the first and after the last as these), `previous` takes the value before, `drop` leaves their rows out,
     `mask` reads the value before and counts their rows neither in the loss nor in figures; None: they are refused.
+    `covariates`: names of columns that are known ahead, such as holidays, and read but not predicted. `linear`: the
+    network models what a linear autoregression leaves (`elman.kinds.series.linear`).
     """
 
     columns: Annotated[tuple[str | int, ...], Meta(min_length=1)] | None = None
@@ -26,6 +28,8 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
     test_fraction: Rate = 0.1
     standardise: bool = True
     missing: Missing | None = None
+    covariates: tuple[str, ...] = ()
+    linear: bool = False
 
     def __post_init__(self) -> None:
         if self.valid_fraction + self.test_fraction >= 1:
@@ -36,6 +40,13 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
         for column in self.columns or ():
             if isinstance(column, int) and column < 0:
                 raise ValueError(f"columns: {column}; the first column is 0")
+        if self.covariates and not self.linear:
+            raise ValueError("covariates are read by the linear part; set linear = true")
+
+    @property
+    def all_columns(self) -> tuple[str | int, ...] | None:
+        """Those that are read from a file, where they are named."""
+        return None if self.columns is None else (*self.columns, *self.covariates)
 
 
 class SeriesEvaluation(Record, frozen=True, kw_only=True):
@@ -58,6 +69,7 @@ class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind
 
     encoders = ("values",)
     command = "forecast"
+    compared = True
     looks = "elman.kinds.series.looks"
     proposal = "elman.kinds.series.proposal"
     suffixes = (".csv", ".tsv", ".npy", ".npz")
@@ -71,7 +83,13 @@ class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind
         " NRMSE is the root mean squared error of the one-step mean over the standard deviation of the split.",
         ("nrmse", "NRMSE"),
         (),
-        (("nll", "nats/step", ".4f"), ("nrmse", "NRMSE", ".4f"), ("tokens", "steps", ",")),
+        (
+            ("nll", "nats/step", ".4f"),
+            ("nrmse", "NRMSE", ".4f"),
+            ("mase", "MASE", ".4f"),
+            ("coverage_80", "in 80 %", ".3f"),
+            ("tokens", "steps", ","),
+        ),
     )
 
     corpus: str | None = None

@@ -12,6 +12,7 @@ from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_mis
 from elman.data.tables import first_row, rows_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
+from elman.kinds.series.dates import Dates, dates_of
 from elman.kinds.series.record import Missing
 
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
@@ -20,10 +21,11 @@ Columns = Sequence[str | int] | None
 
 
 class Table(NamedTuple):
-    """The columns of a file that are read: their names, and their values float64 [n, P], NaN only where masked."""
+    """The columns of a file that are read: names, values float64 [n, P], NaN only where masked, dates [n] if any."""
 
     names: tuple[str, ...]
     values: Array
+    dates: Dates | None = None
 
 
 def read_table(
@@ -42,10 +44,12 @@ def read_table(
     """
     read = _read_array if path.suffix in (".npy", ".npz") else _read_text_table
     found = read(path, columns, known)
-    values = _without_gaps(found, missing, path)
+    values, dates = _without_gaps(found, missing, path), found.dates
+    if dates is not None and len(dates) != len(values):
+        dates = dates[~np.isnan(found.values).any(axis=1)]
     for note in found.notes:
         notice(one_line(f"{path}: {note}"))
-    return Table(found.names, values)
+    return Table(found.names, values, dates)
 
 
 class _Read(NamedTuple):
@@ -56,6 +60,7 @@ class _Read(NamedTuple):
     place: str
     places: Sequence[int]
     notes: list[str]
+    dates: Dates | None = None
 
 
 def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:
@@ -92,7 +97,14 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         [_value(cell, mark, path, line, name) for line, cell in zip(lines, column, strict=True)]
         for name, mark, column in zip(found, marks, cells, strict=True)
     ]
-    return _Read(found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines, notes)
+    dates = _dates([row for _, row in body], [one for one in range(width) if one not in chosen])
+    return _Read(found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines, notes, dates)
+
+
+def _dates(rows: Sequence[Sequence[str]], left: Sequence[int]) -> Dates | None:
+    """The dates of the first column of some that has a rising date in every row; None: there is none."""
+    found = (dates_of([row[index] for row in rows]) for index in left)
+    return next((one for one in found if one is not None), None)
 
 
 def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:

@@ -29,8 +29,10 @@ class Density(Drawn):
 class Units(Protocol):
     """What has the mean and the deviation [P] of values, in double precision."""
 
-    mean: Tensor
-    deviation: Tensor
+    @property
+    def mean(self) -> Tensor: ...
+    @property
+    def deviation(self) -> Tensor: ...
 
 
 @final
@@ -39,11 +41,12 @@ class Rescaled(Density):
 
     log p(v) = log p_u((v - mean) / deviation) - sum_p log deviation_p, so that log-densities are in the units of v.
     Mean and deviation [P], doubles, are those of the encoder, which follows the model to its device and saves them.
+    `share` [P]: the density is moved so that its mean, in units of the deviation, is this share of what it was.
     """
 
-    def __init__(self, choice: Density, units: "Units") -> None:
+    def __init__(self, choice: Density, units: "Units", share: Tensor | None = None) -> None:
         super().__init__()
-        self.choice = choice
+        self.choice, self.share = choice, share
         self._units = (units,)  # in a tuple, so that it is not a part of this module too
 
     @property
@@ -58,16 +61,25 @@ class Rescaled(Density):
 
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
         """The mean [..., P] given contexts [..., D], in double precision."""
-        return self.shift + self.scale * self.choice.mean(context)
+        return self.shift + self.scale * (self.choice.mean(context) + self._moved(context))
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         standardised = ((target - self.shift) / self.scale).to(context.dtype)
-        return self.choice.log_prob(context, standardised) - self.scale.log().sum().to(context.dtype)
+        if self.share is None:
+            each = self.choice.log_prob(context, standardised)
+        else:
+            parts = context.split(1, dim=1)
+            each = torch.cat([self.choice.log_prob(one, standardised - self._moved(one[:, 0])) for one in parts], dim=1)
+        return each - self.scale.log().sum().to(context.dtype)
 
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Values [N, P] given contexts [N, D], in double precision."""
-        return self.shift + self.scale * self.choice.sample(context, temperature, generator)
+        return self.shift + self.scale * (self.choice.sample(context, temperature, generator) + self._moved(context))
+
+    def _moved(self, context: Tensor) -> Tensor | float:
+        """How far the mean is moved, [..., P] in units of the deviation."""
+        return 0.0 if self.share is None else (self.share.to(context) - 1) * self.choice.mean(context)
 
     def initialise(self, rules: config.Initialisation, tied: Collection[nn.Parameter] = ()) -> None:
         """Fill the choice."""

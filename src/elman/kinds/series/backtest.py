@@ -1,0 +1,54 @@
+"""Forecasts from several origins of a series beside what came, and beside simple predictions."""
+
+from typing import Any
+
+import numpy as np
+
+from elman.errors import UserError
+from elman.kinds.series.corpus import Series
+from elman.kinds.series.run import SeriesRun
+from elman.kinds.series.table import Array, carried
+
+MEASURES = {"nrmse": "NRMSE", "mase": "MASE", "coverage_80": "in 80 %"}
+
+
+def backtested(
+    run: SeriesRun, split: Series, origins: int, steps: int, samples: int, seed: int
+) -> list[dict[str, Any]]:
+    """The errors of forecasts of so many steps from evenly spaced origins of a split, a row per model.
+
+    NRMSE is as of one step; MASE the mean absolute error over that of persistence, or the season before, one step ahead
+    in the training split, in the split itself where there is no linear part. Steps without a value do not count.
+
+    Raises UserError where the split is shorter than a forecast.
+    """
+    values, linear = split.values, run.inputs.linear
+    if len(values) <= steps:
+        raise UserError(f"--steps {steps}: the test split has {len(values)} steps; give fewer")
+    begins = np.unique(np.linspace(0, len(values) - steps, origins).astype(int))
+    found: dict[str, list[Array]] = {}
+    inside, truth = [], []
+    for begin in begins:
+        past, to_come = split.part(0, int(begin)), split.part(int(begin), int(begin) + steps)
+        drawn = run.forecast(steps=steps, samples=samples, seed=seed, history=past, known=to_come.known)
+        low, high = np.quantile(drawn, (0.1, 0.9), axis=0)
+        inside.append((low <= to_come.values) & (to_come.values <= high))
+        truth.append(to_come.values)
+        before = carried(np.concatenate([past.before[:, : values.shape[1]], past.values]))
+        each = {"persistence": np.repeat(before[-1:], steps, axis=0)}
+        if linear is not None:
+            if linear.season is not None:
+                each[f"seasonal, {linear.season} steps"] = np.resize(before[-linear.season :], (steps, values.shape[1]))
+            each["linear part"] = run.linear_path(past, steps, to_come.known)
+        for name, one in {"this model": drawn.mean(axis=0), **each}.items():
+            found.setdefault(name, []).append(one)
+    there = np.concatenate(truth)
+    deviation = np.nanstd(values, axis=0)
+    scale = np.array(linear.scale) if linear else np.nanmean(np.abs(np.diff(values, axis=0)), axis=0)
+    rows = []
+    for name, parts in found.items():
+        error = np.concatenate(parts) - there
+        nrmse = float(np.sqrt(np.nanmean(np.square(error / deviation))))
+        rows.append({"model": name, "nrmse": nrmse, "mase": float(np.nanmean(np.abs(error) / scale))})
+    rows[0]["coverage_80"] = float(np.concatenate(inside)[~np.isnan(there)].mean())
+    return rows

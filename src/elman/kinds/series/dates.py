@@ -1,0 +1,125 @@
+"""Dates of a series: read from cells, continued by their frequency, and the seasons that go with it."""
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from elman.data.numbers import is_date
+
+Dates: TypeAlias = npt.NDArray[np.datetime64]
+"""Rising times [n] in seconds, without zones."""
+
+DAY = 86_400
+_ISO = re.compile(
+    r"(?P<y>\d{4})(?:[-/._]?(?P<m>\d{2}|(?<=[-/._])\d)(?:[-/._]?(?P<d>\d{2}|(?<=[-/._])\d))?)?(?P<rest>[T ,].*)?"
+)
+_QUARTER = re.compile(r"(?:(?P<y>\d{4})[ -]?Q(?P<q>[1-4])|Q(?P<r>[1-4])[ /-](?P<z>\d{4}))(?P<rest>)", re.IGNORECASE)
+_BY_DAY = re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4}|\d{2})(?P<rest>[T ,].*)?")
+_TIME = re.compile(r"[T ,]*(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?(?: ?([AP]M))?.*", re.IGNORECASE)
+
+
+def dates_of(cells: Sequence[str]) -> Dates | None:
+    """The dates in the cells of a column, where each has one and they rise.
+
+    Of `1/2/2020` the first number is the day where it stands before points or some first number is above 12, and the
+    month otherwise. Dates with names of months, weeks and times alone are not read.
+
+    >>> dates_of(["31.01.2020", "1.2.2020 18:00"]).astype(str).tolist()
+    ['2020-01-31T00:00:00', '2020-02-01T18:00:00']
+    """
+    day_first = any((found := _BY_DAY.match(cell)) and ("." in cell[:3] or int(found["a"]) > 12) for cell in cells)
+    try:
+        dates = np.array([_date(cell.strip(), day_first) for cell in cells], "datetime64[s]")
+    except (TypeError, ValueError):
+        return None
+    years = all(len(cell.strip()) == 4 for cell in cells)
+    if len(dates) < 2 or not (np.diff(dates) > np.timedelta64(0)).all():
+        return None
+    return dates if not years or 1500 < int(cells[0]) < int(cells[-1]) < 2300 else None
+
+
+def _date(cell: str, day_first: bool) -> str | None:
+    """A date as ISO 8601 writes it; None: there is none, or in an unknown form."""
+    if found := _QUARTER.fullmatch(cell):
+        year, month, day = found["y"] or found["z"], 3 * int(found["q"] or found["r"]) - 2, 1
+    elif found := _ISO.fullmatch(cell):
+        year, month, day = found["y"], int(found["m"] or 1), int(found["d"] or 1)
+    elif is_date(cell) and (found := _BY_DAY.fullmatch(cell)):
+        day, month = (int(found[name]) for name in ("ab" if day_first else "ba"))
+        year = found["y"] if len(found["y"]) == 4 else f"{19 + (int(found['y']) < 70)}{found['y']}"
+    else:
+        return None
+    time = ""
+    if found["rest"]:
+        hour, minute, second, half = ((match := _TIME.fullmatch(found["rest"])) and match.groups()) or (None,) * 4
+        if hour is None:
+            return None
+        hours = int(hour) % 12 + 12 * (half.upper() == "PM") if half else int(hour)
+        time = f"T{hours:02}:{minute}:{second or '00'}"
+    return f"{year}-{month:02}-{day:02}{time}"
+
+
+def frequency(dates: Dates) -> tuple[str, int]:
+    """How dates follow each other: so many "months", "business days" or "seconds"; the most frequent step.
+
+    >>> frequency(np.array(["2020-01-31", "2020-02-29", "2020-03-31"], "datetime64[s]"))
+    ('months', 1)
+    """
+    days, months = dates.astype("datetime64[D]"), dates.astype("datetime64[M]")
+    of_month = (days - months.astype("datetime64[D]")).astype(int)
+    ends = (days + 1 == (months + 1).astype("datetime64[D]")).all()
+    apart = np.diff(months).astype(int)
+    if (len(set(of_month.tolist())) == 1 or ends) and apart.min() > 0:
+        return "months", int(np.median(apart))
+    steps = np.diff(dates).astype(int)
+    if len(dates) > 5 and np.is_busday(days).all() and (np.median(steps) == DAY) and (steps % DAY == 0).all():
+        return "business days", 1
+    values, counts = np.unique(steps, return_counts=True)
+    return "seconds", int(values[counts.argmax()])
+
+
+def following(dates: Dates, steps: int) -> Dates:
+    """The dates [steps] that continue some by their frequency; the last day of a month stays the last.
+
+    >>> following(np.array(["2020-01-31", "2020-02-29", "2020-03-31"], "datetime64[s]"), 1).astype("M8[D]").tolist()
+    [datetime.date(2020, 4, 30)]
+    """
+    unit, size = frequency(dates)
+    ahead, last = size * np.arange(1, steps + 1), dates[-1]
+    if unit == "seconds":
+        return last + ahead.astype("timedelta64[s]")
+    day = last.astype("datetime64[D]")
+    if unit == "business days":
+        return np.busday_offset(day, ahead).astype("datetime64[s]") + (last - day)
+    month = last.astype("datetime64[M]")
+    within = (dates.astype("datetime64[D]") - dates.astype("datetime64[M]").astype("datetime64[D]")).max()
+    months = month + ahead.astype("timedelta64[M]")
+    longest = (months + 1).astype("datetime64[D]") - 1
+    return np.minimum(months.astype("datetime64[D]") + within, longest).astype("datetime64[s]") + (last - day)
+
+
+def usual_seasons(dates: Dates) -> list[int]:
+    """Steps in a day, a week and a year, where the frequency of dates divides them."""
+    unit, size = frequency(dates)
+    if unit == "months":
+        return [12 // size] if size < 12 and 12 % size == 0 else []
+    if unit == "business days":
+        return [5]
+    if size == 7 * DAY:
+        return [52]
+    return [one * DAY // size for one in (1, 7) if size < one * DAY and one * DAY % size == 0]
+
+
+def written(dates: Dates) -> list[str]:
+    """Dates in ISO 8601, without the time of the day where it is midnight in all.
+
+    >>> written(np.array(["2020-01-31", "2020-02-01"], "datetime64[s]"))
+    ['2020-01-31', '2020-02-01']
+    """
+    whole = (dates == dates.astype("datetime64[D]")).all()
+    return [
+        str(one).replace("T", " ").removesuffix(":00") for one in (dates.astype("datetime64[D]") if whole else dates)
+    ]

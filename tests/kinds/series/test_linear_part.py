@@ -1,0 +1,238 @@
+"""The linear part of series against numpy, its dates, shares, forecasts and backtests."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import elman
+from elman.cli import main
+from elman.config.toml import find, load_recipe
+from elman.kinds.series.corpus import open_series
+from elman.kinds.series.dates import dates_of, following, frequency, usual_seasons, written
+from elman.kinds.series.evaluation import seasonal, share_of
+from elman.kinds.series.fitting import fit, seasons_of
+from elman.kinds.series.linear import Linear
+from elman.kinds.series.record import SeriesOptions
+from elman.kinds.series.run import SeriesRun
+from elman.network.output.density import Rescaled
+from support.commands import refusal
+
+
+def linear(**changes):
+    one = {"difference": True, "season": None, "lags": (1, 3), "penalty": 0.0, "groups": ((0, 1),)}
+    rng = np.random.default_rng(0)
+    weights = tuple(map(tuple, rng.normal(size=(7, 2)).tolist()))
+    one |= {"weights": (weights,), "mean": (0.5, -1.0, 2.0), "deviation": (2.0, 3.0, 0.5)}
+    return Linear(**one | changes)
+
+
+@pytest.mark.parametrize("difference", [False, True])
+def test_the_prediction_is_the_equation(difference):
+    rng = np.random.default_rng(1)
+    values, known = rng.normal(size=(9, 2)), rng.normal(size=(9, 1))
+    part = linear(difference=difference)
+    _, found = part.predict(values, known)
+    mean, deviation, weights = (np.array(one) for one in (part.mean, part.deviation, part.weights[0]))
+    for t in range(4, 9):
+        d = {lag: values[t - lag] - difference * values[t - lag - 1] for lag in (1, 3)}
+        features = [1, *(d[1] - mean[:2]) / deviation[:2], *(d[3] - mean[:2]) / deviation[:2]]
+        features += [(known[t - 1, 0] - mean[2]) / deviation[2], (known[t, 0] - mean[2]) / deviation[2]]
+        expected = difference * values[t - 1] + mean[:2] + deviation[:2] * (np.array(features) @ weights)
+        np.testing.assert_allclose(found[t], expected)
+        ahead = part.ahead(values[None, t - 4 : t], known[None, t - 1 : t + 1])
+        np.testing.assert_allclose(ahead[0], expected)
+
+
+def test_missing_values_are_read_as_predicted():
+    values = np.random.default_rng(2).normal(size=(12, 2))
+    holed = values.copy()
+    holed[6:8, 1] = np.nan
+    filled, found = linear().predict(holed, np.zeros((12, 1)))
+    np.testing.assert_array_equal(filled[:6], values[:6])
+    np.testing.assert_array_equal(filled[:, 0], values[:, 0])
+    np.testing.assert_allclose(filled[6:8, 1], found[6:8, 1])
+
+
+def test_the_fit_is_ridge_regression_and_finds_a_recurrence():
+    rng = np.random.default_rng(3)
+    series, known = [0.0, 0.0], (rng.random((600, 1)) < 0.2).astype(float)
+    for t in range(2, 600):
+        series.append(1.3 * series[-1] - 0.6 * series[-2] + 2 * known[t, 0] + rng.normal(0, 0.3))
+    values = np.array(series)[:, None]
+    part = fit(values, known)
+    assert not part.difference
+    assert 2 in part.lags
+    d = (values - part.mean[0]) / part.deviation[0]
+    x = (known - part.mean[1]) / part.deviation[1]
+    rows = np.arange(max(part.lags) + 1, 600)
+    features = np.column_stack([np.ones(len(rows)), *(d[rows - lag] for lag in part.lags), x[rows - 1], x[rows]])
+    squares = features.T @ features + part.penalty * len(rows) * np.eye(features.shape[1])
+    expected = np.linalg.solve(squares, features.T @ d[rows])
+    np.testing.assert_allclose(part.weights[0], expected, atol=1e-8)
+    assert (values - part.predict(values, known)[1])[10:].std() == pytest.approx(0.3, abs=0.03)
+
+
+def test_seasons_differences_and_columns_are_found():
+    rng, time = np.random.default_rng(4), np.arange(400)
+    season = 0.3 * time + 9 * np.sin(time * 2 * np.pi / 12) + rng.normal(0, 1, 400)
+    assert 12 in seasons_of(season[:, None])
+    part = fit(season[:, None], np.empty((400, 0)))
+    assert part.season == 12
+    assert (season[50:] - part.predict(season[:, None], np.empty((400, 0)))[1][50:, 0]).std() < 1.5
+    walk = np.cumsum(rng.normal(size=(800, 1)), axis=0)
+    assert fit(walk, np.empty((800, 0))).predict(walk, np.empty((800, 0)))[1][1:] == pytest.approx(walk[:-1], abs=0.5)
+    cause = rng.normal(size=400)
+    both = np.stack([cause, np.concatenate([[0], cause[:-1]]) + 0.1 * rng.normal(size=400)], axis=1)
+    assert fit(both, np.empty((400, 0))).groups == ((0, 1),)
+    assert fit(rng.normal(size=(400, 2)), np.empty((400, 0))).groups == ((0,), (1,))
+
+
+def test_the_share_of_a_network_that_does_not_help_is_none():
+    rng = np.random.default_rng(5)
+    signal, noise = rng.normal(size=(2, 500, 1))
+    assert share_of(signal, 0.5 * signal + 0.1 * noise) == pytest.approx(0.5, abs=0.02)
+    assert share_of(signal, noise).tolist() == [0.0]
+    assert share_of(-signal, signal).tolist() == [0.0]
+
+
+def test_a_density_is_moved_to_a_share_of_its_mean():
+    from types import SimpleNamespace
+
+    from elman.network.output.choice import Surroundings
+    from elman.network.output.gaussian import Gaussian
+
+    torch.manual_seed(0)
+    choice = Gaussian().build(Surroundings(3, 2))
+    units = SimpleNamespace(mean=torch.tensor([1.0, 2.0]).double(), deviation=torch.tensor([2.0, 3.0]).double())
+    share, context, target = torch.tensor([0.0, 0.5]), torch.randn(4, 2, 3), torch.randn(4, 2).double()
+    moved, plain = Rescaled(choice, units, share), Rescaled(choice, units)
+    np.testing.assert_allclose(
+        moved.mean(context).detach(), (units.mean + units.deviation * share * choice.mean(context)).detach()
+    )
+    by = plain.mean(context) - moved.mean(context)
+    each = [plain.log_prob(context[:, k : k + 1], target + by[:, k]) for k in range(2)]
+    np.testing.assert_allclose(moved.log_prob(context, target).detach(), torch.cat(each, 1).detach(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["2020-01-31", "2020-02-29", "2020-03-31"], "2020-04-30"),
+        (["31.1.2020", "1.2.2020"], "2020-02-02"),
+        (["1/30/20", "1/31/20"], "2020-02-01"),
+        (["2020Q1", "2020Q2"], "2020-07-01"),
+        (["202001", "202002"], "2020-03-01"),
+        (["1999", "2000", "2001"], "2002-01-01"),
+        ([f"2020-05-{day:02}" for day in (4, 5, 6, 7, 8, 11, 12, 13, 14, 15)], "2020-05-18"),
+        (["2020-01-01 22:00", "2020-01-01 22:30", "2020-01-01 23:00"], "2020-01-01 23:30"),
+        (["1/1/2020 11:00 PM", "1/2/2020 12:00 AM"], "2020-01-02 01:00"),
+    ],
+)
+def test_dates_are_continued(cells, expected):
+    dates = dates_of(cells)
+    assert written(following(dates, 1)) == [expected]
+
+
+def test_what_are_no_dates():
+    assert dates_of(["2020-02-30", "2020-03-01"]) is None
+    assert dates_of(["2020-03-02", "2020-03-01"]) is None
+    assert dates_of(["1", "2", "3"]) is None
+    hours = dates_of([f"2020-01-01 {hour:02}:00" for hour in range(24)])
+    assert (frequency(hours), usual_seasons(hours)) == (("seconds", 3600), [24, 168])
+    assert usual_seasons(dates_of(["2020-01", "2020-02"])) == [12]
+
+
+def test_seasonal_prediction():
+    before, values = np.arange(5.0)[:, None], np.arange(10.0, 13)[:, None]
+    assert seasonal(2)(values, before).ravel().tolist() == [3, 4, 10]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dated") / "visits.csv"
+    rng, time = np.random.default_rng(6), np.arange(420)
+    holiday = rng.random(420) < 0.1
+    visits = 50 + 9 * np.sin(time * 2 * np.pi / 7) - 20 * holiday + rng.normal(size=420)
+    days = np.datetime64("2020-01-01") + time
+    rows = [
+        f"{day},{'' if n % 50 == 9 else value},{closed:d}"
+        for n, (day, value, closed) in enumerate(zip(days, visits, holiday, strict=True))
+    ]
+    path.write_text("\n".join(["day,visits,holiday", *rows]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(table):
+    out = table.parent / "run"
+    size = ["training.epochs=2", "model.core.sizes=[6]", "training.batch_size=2", "training.window.length=20"]
+    recipe = load_recipe(find("series/table.toml"), [*size, "data.missing=mask", 'data.covariates=["holiday"]'])
+    elman.train(recipe, out, data=table)
+    return out
+
+
+def test_a_model_is_never_worse_than_its_linear_part(run, table):
+    made = SeriesRun(run)
+    corpus = open_series(table, made.options)
+    for name in ("valid", "test"):
+        split = corpus.split(name)
+        still = made.inputs.linear.means(split.values, split.known, split.before, np.array(made.inputs.mean))
+        there = ~np.isnan(split.values[:, 0])
+        error = np.sqrt(np.square(split.values - still)[there].mean()) / split.values[there].std()
+        row = next(one for one in json.loads((run / "results.json").read_text()) if one["split"] == name)
+        assert row["nrmse"] <= error * (1 if name == "valid" else 1.02) + 1e-6
+        assert row["nrmse"] < 0.4
+        assert 0.5 < row["coverage_80"] <= 1
+        assert row["tokens"] == there.sum()
+
+
+def test_masked_values_do_not_change_the_training_loss(table):
+    """A missing value is no target, and what stands in its place is predicted from what precedes it."""
+    options = SeriesOptions(linear=True, missing="mask", covariates=("holiday",))
+    corpus = open_series(table, options)
+    split = corpus.split("train")
+    rest = corpus.symbols.rest(split)
+    assert rest.gaps[1:].tolist() == np.isnan(split.values[:, 0]).tolist()
+    assert np.abs(rest.targets[rest.gaps][1:]).max() < 1e-9
+
+
+def test_forecast_with_dates_a_drawing_and_a_backtest(run, tmp_path, capsys):
+    out, plot = tmp_path / "forecast.csv", tmp_path / "forecast.svg"
+    future = tmp_path / "future.csv"
+    future.write_text("holiday\n" + "1\n0\n0\n")
+    capsys.readouterr()
+    command = ["forecast", str(run), "--steps", "3", "--covariates", str(future)]
+    assert main([*command, "--plot", str(plot), "--out", str(out)]) == 0
+    rows = list(csv.DictReader(out.open()))
+    assert [row["date"] for row in rows] == ["2021-02-24", "2021-02-25", "2021-02-26"]
+    assert len(rows[0]["visits mean"].split(".")[1]) <= 4
+    assert float(rows[0]["visits mean"]) < float(rows[1]["visits mean"]) - 5
+    assert "80 %" in plot.read_text()
+    assert "2021-0" in plot.read_text()
+    capsys.readouterr()
+    assert main(["forecast", str(run), "--steps", "5", "--samples", "9", "--backtest", "3", "--json"]) == 0
+    rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)["backtest"]}
+    assert set(rows) == {"this model", "persistence", "seasonal, 7 steps", "linear part"}
+    assert rows["this model"]["nrmse"] < rows["persistence"]["nrmse"]
+    assert 0 <= rows["this model"]["coverage_80"] <= 1
+    assert "too few for --steps 4" in refusal(capsys, *command[:3], "4", *command[4:])
+    assert "ends in .svg or .png" in refusal(capsys, *command, "--plot", "forecast.gif")
+
+
+def test_a_forecast_in_pieces_continues_its_own_steps(run):
+    made = SeriesRun(run)
+    split = made.corpus().split("test")
+    still = made.linear_path(split.part(0, 20), 4, split.known[20:24])
+    again = made.inputs.linear.means(
+        np.concatenate([split.values[:20], still[:1]]), split.known[:21], split.before, np.array(made.inputs.mean)
+    )
+    np.testing.assert_allclose(still[0], again[20])
+
+
+def test_a_column_known_ahead_must_be_there(table, tmp_path, capsys):
+    arguments = ["train", "recipes/series/table.toml", "--data", str(table), "--out", str(tmp_path / "run")]
+    assert main([*arguments, "--missing", "mask", "--set", 'data.covariates=["rain"]']) == 2
+    assert "data.covariates: no column 'rain'" in capsys.readouterr().err
