@@ -55,8 +55,10 @@ def choose(
     options: Sequence[str],
     *,
     dry_run: bool = False,
-) -> "tuple[Recipe, float]":
-    """A recipe and the minutes after which it ends; prints the reasons and the equivalent command on standard error.
+) -> "tuple[Recipe, float | None]":
+    """A recipe and the minutes after which it is stopped, None where its own clock ends it.
+
+    The reasons and the equivalent command are printed on standard error.
 
     `options` are those of the command line that the equivalent command needs too. Raises UserError where there is no
     place for a run, or no time.
@@ -72,7 +74,8 @@ def choose(
         minutes = MINUTES if max_minutes is None else max_minutes
     with progress.preparing("looking at the data") as advance:
         proposal = propose(data, minutes, device, settings, advance)
-    limit = minutes if max_minutes is None else max_minutes
+    recipe = proposal.load()
+    limit = minutes if max_minutes is None and recipe.training.minutes is None else max_minutes
     console = progress.log()
     console.print(f"chosen for {data} and {minutes:g} min: {proposal.shown_recipe}", markup=False)
     for reason in proposal.reasons:
@@ -80,4 +83,4 @@ def choose(
     if proposal.given:
         console.print(f"  as given: {', '.join(proposal.given)}", markup=False)
     console.print(f"the same as: {proposal.command(data, out, limit, options)}", markup=False)
-    return proposal.load(), limit
+    return recipe, limit
