@@ -59,7 +59,7 @@ def train(
     init: Annotated[Path | None, Parameter(metavar="RUN")] = None,
     minutes: AboveZero | None = None,
     max_minutes: NonNegative | None = None,
-    baselines: bool = False,
+    baselines: bool | None = None,
     track: Tracked = None,
     dry_run: bool = False,
     skip_unreadable: bool = False,
@@ -88,7 +88,8 @@ def train(
         minutes: without a recipe, the time for which a size and epochs are chosen (default: 10)
         max_minutes: stop training after so many minutes, then evaluate and report
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
-            and linear autoregression
+            and linear autoregression; of tags the most frequent one (default: without a recipe, where the kind of data
+            has some)
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
         skip_unreadable: of music, leave out files that cannot be read, and name them; the run remembers it, as it does
             --set data.skip_unreadable=true
@@ -96,7 +97,7 @@ def train(
     from elman.learning.team import continues, own_device, started_by_torchrun, team_of
     from elman.learning.trainer import StopReason
     from elman.tasks.experiment import Experiment
-    from elman.tasks.open import entitled
+    from elman.tasks.open import entitled, has_baselines
     from elman.tasks.plan import Plan
 
     given = {"seed": seed, "training.epochs": epochs, "data.missing": missing, "training.precision": common.precision}
@@ -121,10 +122,11 @@ def train(
             raise UserError(
                 "under torchrun a RECIPE is needed, such as recipes/ptb/small-awd-lstm.toml (`elman recipes`)"
             )
-        options = automatic.options_of(common, init, baselines=baselines)
+        options = automatic.options_of(common, init, baselines=bool(baselines))
         loaded, max_minutes = automatic.choose(
             data, out, minutes, max_minutes, device, settings, options, dry_run=dry_run
         )
+        baselines = has_baselines(loaded) if baselines is None else baselines
     elif minutes is not None:
         raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
     elif recipe is not None:
@@ -257,11 +259,36 @@ def _train_and_report(
         return 0
     named = [(row.name or "this model", row) for row in [*compared, *results]]
     show.print_figures(recipe.title, "model", named, recipe.data.reporting)
+    for line in _not_beaten(results, compared):
+        progress.log().print(line)
     print(f"report: {page}")
     _show_sample(out)
     if experiment.task.used_by:
         print(f"\nuse it: {command(*experiment.task.used_by, out)}")
     return 0
+
+
+def _not_beaten(results: Sequence[Result], compared: Sequence[Result]) -> list[str]:
+    """A line for the best baseline that a model does not exceed on the validation split, with what to try; else none.
+
+    Rows are compared by the first of accuracy, NRMSE and NLL that both have.
+    """
+    own = next((one for one in results if one.split == "valid"), None)
+    rivals = [one for one in compared if one.split == "valid"]
+    if own is None or not rivals:
+        return []
+    name, sign = (
+        ("accuracy", 1) if own.accuracy is not None else ("nrmse", -1) if own.nrmse is not None else ("nll", -1)
+    )
+    figures = {one.name: value for one in rivals if (value := getattr(one, name)) is not None}
+    best = max(figures, key=lambda rival: sign * figures[rival], default=None)
+    mine = getattr(own, name)
+    if best is None or sign * mine > sign * figures[best]:
+        return []
+    return [
+        f"no better than the baseline {best} on the validation split ({name} {mine:.4g}, there {figures[best]:.4g}): the"
+        " model has learnt too little; give more --minutes, more data, or another training.optimiser.lr"
+    ]
 
 
 def _show_sample(out: Path, most: int = 400) -> None:
