@@ -29,13 +29,8 @@ def trainer_of(folder, epochs=50, schedule=COSINE, **training):
     def of_weights(model, part):
         return Score(float(sum(one.detach().double().abs().sum() for one in model.parameters())), 100)
 
-    how = {
-        "epochs": epochs,
-        "schedule": schedule,
-        "log_every": 1,
-        "optimiser": {"kind": "adam", "lr": 0.01},
-        "window": {"length": 10},
-    }
+    how = {"epochs": epochs, "schedule": schedule, "log_every": 1, "window": {"length": 10}}
+    how["optimiser"] = {"kind": "adam", "lr": 0.01}
     return two_windows.trainer_of(folder, of_weights, **how | training)
 
 

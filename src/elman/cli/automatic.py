@@ -1,8 +1,11 @@
 """elman train without a recipe: choose one for the data and the minutes, and print the choice as a command."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from elman.cli import progress
 from elman.cli.groups import Common
@@ -43,6 +46,35 @@ def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[st
     words += [] if common.threads is None else ["--threads", str(common.threads)]
     words += [] if init is None else ["--init", str(init)]
     return [*words, *(["--baselines"] if baselines else [])]
+
+
+def settings_of(init: Path) -> list[str]:
+    """The settings by which a text is read by the network of another run: its sizes, cell, output, tokens and case.
+
+    They are none of a run on other data than text, whose recipe must be given.
+    """
+    from elman.config.text import TextData
+    from elman.tasks.hub import fetched
+    from elman.tasks.run import recipe_of
+
+    recipe = recipe_of(fetched(init))
+    if not isinstance(recipe.data, TextData):
+        return []
+    keys = ("encoder.size", "core.kind", "core.sizes", "core.cell", "output.contexts", "output.choice")
+    values = msgspec.to_builtins(recipe.model, str_keys=True)
+    found = [f"data.tokenisation={recipe.data.tokenisation}", f"data.lowercase={_inline(recipe.data.lowercase)}"]
+    for key in keys:
+        table, name = key.split(".")
+        if (value := values[table].get(name)) is not None:
+            found.append(f"model.{key}={_inline(value)}")
+    return found
+
+
+def _inline(value: Any) -> str:
+    """A value as TOML writes it in a line, keys without a value left out."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}={_inline(one)}" for key, one in value.items() if one is not None) + "}"
+    return json.dumps(value, separators=(",", ":"))
 
 
 def choose(

@@ -123,6 +123,7 @@ def train(
                 "under torchrun a RECIPE is needed, such as recipes/ptb/small-awd-lstm.toml (`elman recipes`)"
             )
         options = automatic.options_of(common, init, baselines=bool(baselines))
+        settings = (*(() if init is None else automatic.settings_of(init)), *settings)
         loaded, max_minutes = automatic.choose(
             data, out, minutes, max_minutes, device, settings, options, dry_run=dry_run
         )
@@ -277,17 +278,16 @@ def _not_beaten(results: Sequence[Result], compared: Sequence[Result]) -> list[s
     rivals = [one for one in compared if one.split == "valid"]
     if own is None or not rivals:
         return []
-    name, sign = (
-        ("accuracy", 1) if own.accuracy is not None else ("nrmse", -1) if own.nrmse is not None else ("nll", -1)
-    )
+    name = next(name for name in ("accuracy", "nrmse", "nll") if getattr(own, name) is not None)
+    sign = 1 if name == "accuracy" else -1
     figures = {one.name: value for one in rivals if (value := getattr(one, name)) is not None}
     best = max(figures, key=lambda rival: sign * figures[rival], default=None)
     mine = getattr(own, name)
     if best is None or sign * mine > sign * figures[best]:
         return []
     return [
-        f"no better than the baseline {best} on the validation split ({name} {mine:.4g}, there {figures[best]:.4g}): the"
-        " model has learnt too little; give more --minutes, more data, or another training.optimiser.lr"
+        f"no better than the baseline {best} on the validation split ({name} {mine:.4g}, there {figures[best]:.4g}):"
+        " give more --minutes, more data, or another training.optimiser.lr"
     ]
 
 

@@ -33,7 +33,7 @@ from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
 
 UNLIKE, LEAST_UNKNOWN = 3, 0.03
-"""Held-out text is remarked on where its share of unknown words is so many times that of the training text, or of .03."""
+"""Held-out text is remarked on where its share of unknown words is so many times the training text's, or .03."""
 
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
 _CHARACTERS = {"shakespeare": 5_000_000}
@@ -174,8 +174,8 @@ class TextTask(Task):
         held_out = max(shares.get(name, 0.0) for name in ("valid", "test"))
         if held_out > UNLIKE * max(LEAST_UNKNOWN, shares["train"]):
             lines.append(
-                f"the held-out text is unlike the training text: {held_out:.0%} of it are unknown words, {shares['train']:.0%}"
-                " there; splits of the same kind of text are needed for figures that mean something"
+                f"the held-out text is unlike the training text: {held_out:.0%} of it are unknown words,"
+                f" {shares['train']:.0%} there; splits of the same kind of text are needed for figures that mean something"
             )
         return lines
 
