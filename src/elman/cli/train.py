@@ -59,7 +59,7 @@ def train(
     init: Annotated[Path | None, Parameter(metavar="RUN")] = None,
     minutes: AboveZero | None = None,
     max_minutes: NonNegative | None = None,
-    baselines: bool | None = None,
+    baselines: Annotated[bool | None, Parameter(negative="--no-baselines")] = None,
     track: Tracked = None,
     dry_run: bool = False,
     skip_unreadable: bool = False,
@@ -243,6 +243,7 @@ def _train_and_report(
         reason = experiment.train([shown, *trackers], max_minutes)
         if reason is StopReason.INTERRUPTED:
             console.print(f"stopped and saved; continue with: {resuming('train', out, again)}")
+            console.print("the rate had not fallen to its end: a run that finishes is better than this model")
             return 130
         if reason is StopReason.OUT_OF_TIME:
             console.print(f"the time is over; continue with: {resuming('train', out, again)}")

@@ -172,10 +172,10 @@ class TextTask(Task):
         lines.append(f"vocabulary {len(self.corpus.vocabulary):,}")
         shares = {name: split.unknown / max(1, len(split.tokens)) for name, split in parts}
         held_out = max(shares.get(name, 0.0) for name in ("valid", "test"))
-        if held_out > UNLIKE * max(LEAST_UNKNOWN, shares["train"]):
+        if shares["train"] > 0 and held_out > UNLIKE * max(LEAST_UNKNOWN, shares["train"]):
             lines.append(
                 f"the held-out text is unlike the training text: {held_out:.0%} of it are unknown words,"
-                f" {shares['train']:.0%} there; splits of the same kind of text are needed for figures that mean something"
+                f" {shares['train']:.0%} in training; hold out text of the same kind for figures that mean something"
             )
         return lines
 
