@@ -42,7 +42,8 @@ def test_the_printed_command_gives_the_same_run(capsys, novel):
     lines, command = chosen(capsys, "train", "novel.txt", "--minutes", "0.05", *SMALL)
     assert next(filter(None, lines)) == "chosen for novel.txt and 0.05 min: recipes/text/prose.toml"
     assert command[:5] == ["elman", "train", "recipes/text/prose.toml", "--data", "novel.txt"]
-    assert command[-6:] == ["--threads", "1", "--out", "runs/novel", "--max-minutes", "0.05"]
+    assert command[-4:] == ["--threads", "1", "--out", "runs/novel"]
+    assert any(one.startswith("training.minutes=0.0") for one in command)
     run = novel.parent / "runs" / "novel"
     command[command.index("--out") + 1] = "again"
     assert main(command[1:]) == 0
@@ -78,7 +79,7 @@ def test_data_by_position_or_by_option(capsys, novel):
     ]
     assert [command[:5] for command in commands] == [commands[0][:5]] * 2
     assert "seed=5" in commands[0]
-    assert commands[0][-4:] == ["--out", "runs/novel", "--max-minutes", "10"]
+    assert commands[0][-2:] == ["--out", "runs/novel"]
     assert not (novel.parent / "runs").exists()
 
 
@@ -189,3 +190,25 @@ def test_titles_name_other_data(tmp_path):
     music, series = (config.load_recipe(find(f"{name}.toml")) for name in ("music/nottingham-gru", "series/table"))
     assert entitled(music, tmp_path / "tunes").title == "tunes (music)"
     assert entitled(series, tmp_path / "table.csv") == series
+
+
+@pytest.mark.slow
+def test_baselines_stand_beside_the_result_and_what_does_not_exceed_them_says_so(capsys, novel):
+    assert main(["train", "novel.txt", "--minutes", "0.02", "--set", "training.optimiser.lr=1e-9", *SMALL]) == 0
+    printed = capsys.readouterr()
+    assert "Kneser-Ney 5-gram" in printed.out
+    assert "no better than the baseline" in printed.err
+    arguments = ["train", "novel.txt", "--minutes", "0.02", "--no-baselines", "--out", "alone", *SMALL]
+    assert main(arguments) == 0
+    assert "Kneser-Ney" not in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_network_of_the_run_to_start_from_is_taken(capsys, novel):
+    shape = ("--set", "model.core.sizes=[24,16]", "--set", "model.encoder.size=16")
+    assert main(["train", "novel.txt", "--minutes", "0.02", "--out", "first", *shape, *SMALL]) == 0
+    other = novel.parent / "other.txt"
+    other.write_text(novel.read_text().replace("harbour", "garden"))
+    assert main(["train", "other.txt", "--minutes", "0.02", "--out", "second", "--init", "first", *SMALL]) == 0
+    recipe = config.load_recipe(novel.parent / "second" / "recipe.toml")
+    assert (recipe.model.core.sizes, recipe.model.encoder.size) == ((24, 16), 16)

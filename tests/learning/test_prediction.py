@@ -101,7 +101,7 @@ def test_the_prediction_by_value(whole):
     assert [line["nll"] for line in branches(trainer)] == [first, second]
     assert [line["predicted"] for line in branches(trainer)] == [None, prediction.predicted([first, second], EPOCHS)]
     end = prediction.predicted([first, second], EPOCHS)
-    assert f"perplexity {perplexity(end):.1f}" in branches(trainer)[1]["message"]
+    assert f"perplexity about {perplexity(end):.3g}" in branches(trainer)[1]["message"]
     (outcome,) = (line for line in text_runs.metrics(trainer.folder.path) if line.get("event") == "outcome")
     assert f"NLL {trainer.progress.best:.3f}, {end:.3f} was predicted" in outcome["message"]
 

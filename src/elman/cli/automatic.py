@@ -1,8 +1,11 @@
 """elman train without a recipe: choose one for the data and the minutes, and print the choice as a command."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from elman.cli import progress
 from elman.cli.groups import Common
@@ -45,6 +48,35 @@ def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[st
     return [*words, *(["--baselines"] if baselines else [])]
 
 
+def settings_of(init: Path) -> list[str]:
+    """The settings by which a text is read by the network of another run: its sizes, cell, output, tokens and case.
+
+    They are none of a run on other data than text, whose recipe must be given.
+    """
+    from elman.config.text import TextData
+    from elman.tasks.hub import fetched
+    from elman.tasks.run import recipe_of
+
+    recipe = recipe_of(fetched(init))
+    if not isinstance(recipe.data, TextData):
+        return []
+    keys = ("encoder.size", "core.kind", "core.sizes", "core.cell", "output.contexts", "output.choice")
+    values = msgspec.to_builtins(recipe.model, str_keys=True)
+    found = [f"data.tokenisation={recipe.data.tokenisation}", f"data.lowercase={_inline(recipe.data.lowercase)}"]
+    for key in keys:
+        table, name = key.split(".")
+        if (value := values[table].get(name)) is not None:
+            found.append(f"model.{key}={_inline(value)}")
+    return found
+
+
+def _inline(value: Any) -> str:
+    """A value as TOML writes it in a line, keys without a value left out."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}={_inline(one)}" for key, one in value.items() if one is not None) + "}"
+    return json.dumps(value, separators=(",", ":"))
+
+
 def choose(
     data: str,
     out: Path,
@@ -55,8 +87,10 @@ def choose(
     options: Sequence[str],
     *,
     dry_run: bool = False,
-) -> "tuple[Recipe, float]":
-    """A recipe and the minutes after which it ends; prints the reasons and the equivalent command on standard error.
+) -> "tuple[Recipe, float | None]":
+    """A recipe and the minutes after which it is stopped, None where its own clock ends it.
+
+    The reasons and the equivalent command are printed on standard error.
 
     `options` are those of the command line that the equivalent command needs too. Raises UserError where there is no
     place for a run, or no time.
@@ -72,7 +106,8 @@ def choose(
         minutes = MINUTES if max_minutes is None else max_minutes
     with progress.preparing("looking at the data") as advance:
         proposal = propose(data, minutes, device, settings, advance)
-    limit = minutes if max_minutes is None else max_minutes
+    recipe = proposal.load()
+    limit = minutes if max_minutes is None and recipe.training.minutes is None else max_minutes
     console = progress.log()
     console.print(f"chosen for {data} and {minutes:g} min: {proposal.shown_recipe}", markup=False)
     for reason in proposal.reasons:
@@ -80,4 +115,4 @@ def choose(
     if proposal.given:
         console.print(f"  as given: {', '.join(proposal.given)}", markup=False)
     console.print(f"the same as: {proposal.command(data, out, limit, options)}", markup=False)
-    return proposal.load(), limit
+    return recipe, limit

@@ -59,7 +59,7 @@ def train(
     init: Annotated[Path | None, Parameter(metavar="RUN")] = None,
     minutes: AboveZero | None = None,
     max_minutes: NonNegative | None = None,
-    baselines: bool = False,
+    baselines: Annotated[bool | None, Parameter(negative="--no-baselines")] = None,
     track: Tracked = None,
     dry_run: bool = False,
     skip_unreadable: bool = False,
@@ -88,7 +88,8 @@ def train(
         minutes: without a recipe, the time for which a size and epochs are chosen (default: 10)
         max_minutes: stop training after so many minutes, then evaluate and report
         baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
-            and linear autoregression
+            and linear autoregression; of tags the most frequent one (default: without a recipe, where the kind of data
+            has some)
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
         skip_unreadable: of music, leave out files that cannot be read, and name them; the run remembers it, as it does
             --set data.skip_unreadable=true
@@ -96,7 +97,7 @@ def train(
     from elman.learning.team import continues, own_device, started_by_torchrun, team_of
     from elman.learning.trainer import StopReason
     from elman.tasks.experiment import Experiment
-    from elman.tasks.open import entitled
+    from elman.tasks.open import entitled, has_baselines
     from elman.tasks.plan import Plan
 
     given = {"seed": seed, "training.epochs": epochs, "data.missing": missing, "training.precision": common.precision}
@@ -121,10 +122,12 @@ def train(
             raise UserError(
                 "under torchrun a RECIPE is needed, such as recipes/ptb/small-awd-lstm.toml (`elman recipes`)"
             )
-        options = automatic.options_of(common, init, baselines=baselines)
+        options = automatic.options_of(common, init, baselines=bool(baselines))
+        settings = (*(() if init is None else automatic.settings_of(init)), *settings)
         loaded, max_minutes = automatic.choose(
             data, out, minutes, max_minutes, device, settings, options, dry_run=dry_run
         )
+        baselines = has_baselines(loaded) if baselines is None else baselines
     elif minutes is not None:
         raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
     elif recipe is not None:
@@ -240,6 +243,7 @@ def _train_and_report(
         reason = experiment.train([shown, *trackers], max_minutes)
         if reason is StopReason.INTERRUPTED:
             console.print(f"stopped and saved; continue with: {resuming('train', out, again)}")
+            console.print("the rate had not fallen to its end: a run that finishes is better than this model")
             return 130
         if reason is StopReason.OUT_OF_TIME:
             console.print(f"the time is over; continue with: {resuming('train', out, again)}")
@@ -258,7 +262,7 @@ def _train_and_report(
     named = [(row.name or "this model", row) for row in [*compared, *results]]
     show.print_figures(recipe.title, "model", named, recipe.data.reporting)
     if remark := experiment.task.remark(results, compared):
-        print(remark)
+        progress.log().print(remark)
     print(f"report: {page}")
     _show_sample(out)
     if experiment.task.used_by:

@@ -256,6 +256,7 @@ class Training(Record, frozen=True):
     `memory`: starting small: stages of a memory that is reset after a few words, before the whole memory.
     `clip`: the limit of the norm of the gradient, of all tensors or of each, or of every number of it (`clip_by`).
     `predict_loss`: predict the validation loss at the end of the main phase (`learning/prediction.py`).
+    `minutes`: the time of all training, by which the rate falls where it ends before the epochs do (`Trainer`).
     `log_spectrum`: log sigma_1 of W_hh and the spectral radius of J; None: where there is a constraint.
     """
 
@@ -287,7 +288,10 @@ class Training(Record, frozen=True):
     log_every: Positive = 50
     checkpoint_minutes: NonNegative = 3.0
     predict_loss: bool = False
+    minutes: PositiveFloat | None = None
 
     def __post_init__(self) -> None:
+        if self.minutes is not None and self.fine_tune is not None:
+            raise ValueError("minutes: the clock rules one phase, and fine_tune is a second; leave out one of them")
         if self.slices > self.batch_size and self.tokens_per_batch is None:
             raise ValueError(f"slices = {self.slices}: more than the {self.batch_size} columns of batch_size; lower it")

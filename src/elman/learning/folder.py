@@ -161,8 +161,7 @@ class Folder:
         if not self.team.leads:
             return
         place = {"step": progress.step, "epoch": round(epoch, 4), "phase": progress.phase}
-        seconds = progress.seconds + time.monotonic() - self._counted_to
-        record = {"kind": kind, **place, **facts, "seconds": round(seconds, 2)}
+        record = {"kind": kind, **place, **facts, "seconds": round(self.seconds(progress), 2)}
         try:
             with self.metrics.open("a", encoding="utf-8") as file:
                 file.write(json_text(record) + "\n")
@@ -178,6 +177,10 @@ class Folder:
         started, begun = time.monotonic(), self._line_at
         yield
         self._line_at = begun + time.monotonic() - started
+
+    def seconds(self, progress: Progress) -> float:
+        """The time spent training until now, before a resumption included."""
+        return progress.seconds + time.monotonic() - self._counted_to
 
     def due_to_save(self, minutes: float) -> bool:
         return time.monotonic() - self._saved_at > 60 * minutes

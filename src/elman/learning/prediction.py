@@ -36,9 +36,6 @@ BRIEF = 2
 MOST = 0.15
 """Of the loss of the second branch: what is still gained at most, as of texts that repeat themselves."""
 
-ERROR = 0.048
-"""The root mean square error of the prediction of one text by the rule fitted to others, nats."""
-
 
 def due(progress: Progress, share: float) -> bool:
     """Whether a branch is due after a share of the steps of a phase, of which the main one is predicted."""
@@ -71,9 +68,7 @@ def shown(losses: Sequence[float | None], epochs: int) -> dict[str, Any]:
     if nll is not None:
         message = f"with a rate that falls to 0 here, validation NLL {nll:.3f}"
     if end is not None:
-        low, high = (perplexity(end + sign * ERROR) for sign in (-1, 1))
-        what = f"{end:.3f}, perplexity {perplexity(end):.1f} ({low:.1f} to {high:.1f})"
-        message += f"; at the end of epoch {epochs} about {what}"
+        message += f"; at the end about {end:.3f}, perplexity about {perplexity(end):.3g}"
     return {"message": message, "nll": nll, "predicted": end}
 
 

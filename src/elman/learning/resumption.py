@@ -27,10 +27,17 @@ CHANGEABLE = (
     "training.log_spectrum",
     "training.checkpoint_minutes",
     "training.predict_loss",
+    "training.minutes",
 )
 """Keys that a resumed run may change: the tensors of a checkpoint mean the same whatever their values."""
 
-OF_MAIN_PHASE = ("training.epochs", "training.optimiser.", "training.schedule.", "training.patience")
+OF_MAIN_PHASE = (
+    "training.epochs",
+    "training.optimiser.",
+    "training.schedule.",
+    "training.patience",
+    "training.minutes",
+)
 """Beginnings of the keys among these for which fine-tuning has values of its own (`phases_of`)."""
 
 Changes = dict[str, tuple[Any, Any]]
@@ -110,6 +117,11 @@ def reopen(progress: Progress, new: config.Training, changes: Changes) -> None:
         raise UserError(
             f"{name} = {phase.epochs}: the run has done {progress.epoch} epochs, so that there is nothing left to"
             f" train; give more, with {'--set ' + name + '=N' if number else '--epochs N'}"
+        )
+    if phase.minutes is not None and progress.seconds >= 60 * phase.minutes:
+        raise UserError(
+            f"training.minutes = {phase.minutes:g}: the run has trained for {progress.seconds / 60:.3g}, so that no"
+            " time is left; give more, with --set training.minutes=N"
         )
     if phase.patience and progress.waited >= phase.patience:
         raise UserError(

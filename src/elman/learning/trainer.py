@@ -1,12 +1,13 @@
 """The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
 
+import contextlib
 import enum
 import functools
 import itertools
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor
@@ -14,7 +15,7 @@ from torch import Tensor
 from elman import config
 from elman.data.parts import WHOLE, Part, Summed
 from elman.data.windows import Span, Windows
-from elman.errors import Diverged
+from elman.errors import Diverged, UserError
 from elman.jobs import listening
 from elman.learning import checkpoint, prediction
 from elman.learning.folder import Folder
@@ -24,6 +25,9 @@ from elman.learning.update import Update
 from elman.network.fast.precision import products_in
 from elman.network.model import LanguageModel
 from elman.objective import perplexity
+
+FALL = 0.2
+"""Of the time before a stop by the clock, in which the rate falls to 0 where its schedule does not follow the clock."""
 
 
 class StopReason(enum.Enum):
@@ -36,6 +40,10 @@ class StopReason(enum.Enum):
 
 class Trainer:
     """Where a training is, from window to window: `update` changes its weights, `folder` writes what they become.
+
+    Where the recipe has `training.minutes`, the phase ends with its epochs or with that time, whichever is first, and
+    schedules follow what is ahead: after a third of the time the rate is at most that of a third of the epochs. The
+    time is counted over all resumptions, and is part of the checkpoint.
 
     Args:
         windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
@@ -54,7 +62,7 @@ class Trainer:
         self.model, self.windows_for, self.validate = update.model, windows, validate
         self.phases = phases_of(recipe.training)
         self.progress = Progress(averaging=averages_at_once(recipe.training))
-        self._begun = False
+        self._begun, self._limit = False, math.inf
         wanted = recipe.training.log_spectrum
         self.logs_spectrum = update.constraint is not None if wanted is None else wanted
         self.course = Course(windows, self.phase.window)
@@ -92,7 +100,10 @@ class Trainer:
 
         Raises UserError where the loss or a weight is not finite.
         """
-        deadline = math.inf if max_minutes is None else time.monotonic() + 60 * max_minutes
+        if self.training.minutes is not None and self.folder.team.size > 1:
+            raise UserError("training.minutes: several processes have several clocks; leave it out, and give epochs")
+        self._limit = math.inf if max_minutes is None else 60 * max_minutes
+        deadline = time.monotonic() + self._limit
         epochs = sum(phase.epochs for phase in self.phases)
         self.folder.begin(epochs, len(self.course.spans(self.progress)), self.progress)
         try:
@@ -105,6 +116,7 @@ class Trainer:
 
     def _train(self, deadline: float, stop: threading.Event) -> StopReason:
         progress, validate_every = self.progress, self.training.validate_every
+        fall = deadline - FALL * self._limit if self._falls else deadline
         if not self._begun:
             self.begin()
         if progress.step == 0 and self.logs_spectrum:
@@ -122,10 +134,13 @@ class Trainer:
                     self._validate()
                     if progress.finished:
                         break
-                late, due = time.monotonic() > deadline, self.folder.due_to_save(self.training.checkpoint_minutes)
+                if not stop.is_set() and self._clock() >= 1:
+                    self._end_by_the_clock()
+                    break
+                late, due = time.monotonic() > fall, self.folder.due_to_save(self.training.checkpoint_minutes)
                 stopped, late, due = self.folder.team.any(stop.is_set(), late, due)
                 if stopped or late:
-                    return self._stop_early(interrupted=stopped)
+                    return self._stop_early(deadline, stop, interrupted=stopped)
                 if due:
                     self.save()
             else:
@@ -133,7 +148,7 @@ class Trainer:
                 progress.window = 0
                 progress.by_epoch.append(self._validate())
                 progress.finished = progress.finished or progress.epoch >= self.phase.epochs
-            if outcome := prediction.compared(progress, self.phase.epochs):
+            if outcome := prediction.compared(progress, self._epochs()):
                 self._event("outcome", outcome)
             self._begin_fine_tuning_if_due()
             self.save()
@@ -154,26 +169,49 @@ class Trainer:
             self._write_train(lr, norm)
 
     def _rate(self) -> float:
-        phase = self.phase
-        return rate(phase.schedule, phase.optimiser.lr, self._epoch(), phase.epochs, self.progress.by_epoch)
+        phase, clock = self.phase, self._clock()
+        epoch = max(self._epoch(), clock * phase.epochs)
+        share = 1.0 if isinstance(phase.schedule, config.Cosine) else min(1.0, max(0.0, 1 - clock) / FALL)
+        return share * rate(phase.schedule, phase.optimiser.lr, epoch, phase.epochs, self.progress.by_epoch)
+
+    def _clock(self) -> float:
+        """The share of `training.minutes` that is over; 0 without them."""
+        minutes = self.training.minutes
+        return 0.0 if minutes is None else self.folder.seconds(self.progress) / (60 * minutes)
+
+    def _place(self) -> float:
+        """How far the phase is, from 0 to 1, by its epochs or the clock."""
+        return max(self._epoch() / self.phase.epochs, self._clock())
+
+    def _epochs(self) -> int:
+        """The epochs of the phase, fewer where the clock is ahead of them."""
+        epochs, place = self.phase.epochs, self._place()
+        return epochs if self._clock() < place or not place else max(1, round(self._epoch() / place))
+
+    def _end_by_the_clock(self) -> None:
+        """Validate at the end of `training.minutes`, where the rate has fallen."""
+        self._validate()
+        self.progress.finished = True
+        epochs = f"epoch {self._epoch():.2f} of {self.phase.epochs}"
+        self._event("clock", f"the {self.training.minutes:g} minutes are over at {epochs}, and the rate has fallen")
 
     @property
     def _branch_is_due(self) -> bool:
-        return self.training.predict_loss and prediction.due(self.progress, self._epoch() / self.phase.epochs)
+        return self.training.predict_loss and prediction.due(self.progress, self._place())
 
     def _predict(self, deadline: float, stop: threading.Event) -> bool:
         """Take the branch that is due, and write what it shows; False where training has to stop within it."""
         if not self._branch_is_due:
             return True
-        branches, epochs = self.progress.branches, self.phase.epochs
-        steps = prediction.steps_of(len(branches), self.progress.step, self._epoch() / epochs)
+        branches = self.progress.branches
+        steps = prediction.steps_of(len(branches), self.progress.step, self._place())
         nll: float | None = math.nan
         if steps:
             with self.folder.paused():
                 nll = self._loss_of_branch(steps, lambda: stop.is_set() or time.monotonic() > deadline)
         if nll is not None:
             branches.append(nll if math.isfinite(nll) else None)
-            self._event("branch", **prediction.shown(branches, epochs))
+            self._event("branch", **prediction.shown(branches, self._epochs()))
         return nll is not None
 
     def _loss_of_branch(self, steps: int, asked_to_stop: Callable[[], bool]) -> float | None:
@@ -181,25 +219,43 @@ class Trainer:
 
         Weights, moments, averages, states and random numbers are kept.
         """
-        update, progress, epoch, lr = self.update, self.progress, self._epoch(), self._rate()
-        count = 0 if update.average is None else update.average.count
-        kept = {name: tensor.clone() for name, tensor in update.tensors().items()}
-        try:
-            for taken, span in enumerate(itertools.islice(self.course.ahead(progress), steps)):
-                if any(self.folder.team.any(asked_to_stop())):
-                    return None
-                for watcher in self.folder.watchers:
-                    watcher.branch(taken, steps)
-                update.gradient(self.course.batch(span).to(self.model.device), epoch, progress.step + taken)
-                update.clip()
-                update.apply(lr * (1 - taken / steps) * self.course.rate_share(span))
+        with self._branched():
+            if not self._descend(lambda taken: 1 - taken / steps, asked_to_stop, steps):
+                return None
             nll = self._nll()
             for watcher in self.folder.watchers:
                 watcher.branch(steps, steps)
             return nll
+
+    @contextlib.contextmanager
+    def _branched(self) -> Iterator[None]:
+        """After the block everything that changes in training is as before it."""
+        update = self.update
+        count = 0 if update.average is None else update.average.count
+        kept = {name: tensor.clone() for name, tensor in update.tensors().items()}
+        try:
+            yield
         finally:
             update.state = None
             update.restore(kept, count)
+
+    def _descend(self, left: Callable[[int], float], asked_to_stop: Callable[[], bool], steps: int | None) -> bool:
+        """Take steps at the share of the present rate that is `left` after so many, until nothing is.
+
+        False where a process of the team has to stop within them. Watchers are told of each of so many `steps`.
+        """
+        update, progress, epoch, lr = self.update, self.progress, self._epoch(), self._rate()
+        for taken, span in enumerate(self.course.ahead(progress)):
+            if (share := left(taken)) <= 0:
+                break
+            if any(self.folder.team.any(asked_to_stop())):
+                return False
+            for watcher in self.folder.watchers if steps else ():
+                watcher.branch(taken, steps or 0)
+            update.gradient(self.course.batch(span).to(self.model.device), epoch, progress.step + taken)
+            update.clip()
+            update.apply(lr * share * self.course.rate_share(span))
+        return True
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
@@ -286,10 +342,25 @@ class Trainer:
     def _epoch(self) -> float:
         return self.course.epoch(self.progress)
 
-    def _stop_early(self, *, interrupted: bool) -> StopReason:
+    @property
+    def _falls(self) -> bool:
+        """Whether the last of the time before a stop is for a rate that falls; several processes have no one clock."""
+        return self.training.minutes is None and self.folder.team.size == 1 and self._limit > 0
+
+    def _stop_early(self, deadline: float, stop: threading.Event, *, interrupted: bool) -> StopReason:
+        """Save, and end before the deadline by steps at a rate that falls to 0, from which nothing is resumed."""
         self.save()
         if interrupted:
             return StopReason.INTERRUPTED
+        begun = time.monotonic()
+        with self._branched():
+            if self._falls and begun < deadline:
+                length = deadline - begun
+                if not self._descend(lambda _: (deadline - time.monotonic()) / length, stop.is_set, None):
+                    return StopReason.INTERRUPTED
+            return self._stopped()
+
+    def _stopped(self) -> StopReason:
         nll, before = self._nll(), self.progress.best
         self._write_valid(nll, best=math.isfinite(nll) and (before is None or nll < before), stopped=True)
         measured = f", perplexity {perplexity(nll):.2f}" if self.recipe.data.reporting.in_perplexity else ""

@@ -111,9 +111,25 @@ class Task(ABC):
         """Unigram and Kneser-Ney n-gram figures; raises UserError where they are not defined."""
         raise UserError(f"n-gram baselines are for text, not for {self.kind}; leave out --baselines")
 
-    def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:  # noqa: ARG002
-        """What is said where the model is no better than its baselines, and what to try; None: it is, or unknown."""
-        return None
+    def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:
+        """What is said where a baseline is as good as the model on the validation split, and what to try; else None.
+
+        Rows are compared by the first of accuracy, NRMSE and NLL that the model has.
+        """
+        own = next((one for one in results if one.split == "valid"), None)
+        rivals = [one for one in baselines if one.split == "valid"]
+        if own is None or not rivals:
+            return None
+        name = next(name for name in ("accuracy", "nrmse", "nll") if getattr(own, name) is not None)
+        sign = 1 if name == "accuracy" else -1
+        figures = {one.name: value for one in rivals if (value := getattr(one, name)) is not None}
+        best, mine = max(figures, key=lambda rival: sign * figures[rival], default=None), getattr(own, name)
+        if best is None or sign * mine > sign * figures[best]:
+            return None
+        return (
+            f"no better than the baseline {best} on the validation split ({name} {mine:.4g}, there {figures[best]:.4g}):"
+            " give more --minutes, more data, or another training.optimiser.lr"
+        )
 
     @abstractmethod
     def summary(self) -> list[str]: ...

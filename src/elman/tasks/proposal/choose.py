@@ -1,6 +1,7 @@
 """A recipe and its settings for data of the user's own: look at the data, time a few steps, apply the rules."""
 
 import contextlib
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
@@ -21,10 +22,10 @@ from elman.files import cache_folder
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import text, text_model
-from elman.tasks.proposal.proposal import Proposal, needed_epochs, setting, timed
+from elman.tasks.proposal.proposal import MORE, Proposal, by_the_clock, needed_epochs, setting, timed
 from elman.tasks.task import Task
 
-TIMED_SECONDS = 1.0
+TIMED_SECONDS = 2.0
 """Of steps for each size that is measured."""
 
 FILES = {"music": "rolls.npz", "series": "series.csv"}
@@ -38,30 +39,38 @@ def propose(
     settings: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Proposal:
-    """A recipe and its settings for some data and so many minutes on this machine.
+    """A recipe and its settings for some data and so many minutes on this machine, the time of the choice included.
 
     `settings` are the user's own: they apply to what is timed, and take the place of those of the proposal.
 
     Raises UserError where the data are missing, or cannot be read as any kind.
     """
+    started = time.monotonic()
     found, proposal, task, words = read(source, settings, progress)
 
     def speed(proposal: Proposal) -> float:
         if progress is not None:
             progress("timing a few steps", 0, 1)
-        measured = estimate(proposal.load(), source, device, least_seconds=TIMED_SECONDS)
+        seconds = min(TIMED_SECONDS, 60 * minutes / 40)
+        measured = estimate(proposal.load(), source, device, least_seconds=seconds)
         return float(measured["minutes_per_epoch"])
 
     facts = task.corpus.describe()["splits"]["train"]
     size = int(facts["tokens"])
     if found.kind == "text":
-        return text_model.sized(proposal, text_model.Extent(size, len(task.inputs), words), minutes, speed)
+        extent = text_model.Extent(size, len(task.inputs), words)
+        sized = text_model.sized(proposal, extent, minutes, speed)
+        most = text_model.most_epochs(extent, sized.load().training.epochs)
+        return by_the_clock(sized, most, minutes, (time.monotonic() - started) / 60, ended_by_validation=False)
     what = " to ".join(found.languages) if found.languages else found.kind
     titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
     rules = _rules(str(found.kind))
     if hasattr(rules, "fitted"):
         titled = rules.fitted(titled, facts)
-    return timed(titled, needed_epochs(size, *rules.USUAL), minutes, speed)
+    needed = needed_epochs(size, *rules.USUAL)
+    return by_the_clock(
+        timed(titled, needed, minutes, speed), MORE * needed, minutes, (time.monotonic() - started) / 60
+    )
 
 
 def read(

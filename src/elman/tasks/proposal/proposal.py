@@ -16,6 +16,17 @@ SHARE = 0.8
 
 MOST_EPOCHS = 100
 
+CLOCK = "training.minutes"
+
+TIMING_ERROR = 4
+"""What the clock allows is trained, up to so many times the epochs that were timed to fit, as on a busy machine."""
+
+MORE = 2
+"""Of the epochs that are needed, what training has at most where validation may end it."""
+
+EVALUATED, LEAST = 0.05, 0.5
+"""Shares of the minutes: left for evaluation after training, and kept for training whatever the choice took."""
+
 HELD_OUT = 0.05
 """Share of the pairs, trees or sentences of one file that each held-out split has, at most 2,000."""
 
@@ -60,11 +71,12 @@ class Proposal(NamedTuple):
         last = {key_of(one): place for place, one in enumerate(every)}
         return [every[place] for place in sorted(last.values())]
 
-    def command(self, data: str, out: Path, max_minutes: float, options: Sequence[str] = ()) -> str:
+    def command(self, data: str, out: Path, max_minutes: float | None, options: Sequence[str] = ()) -> str:
         """The command that trains the same run without a proposal."""
         words = ["elman", "train", self.shown_recipe, "--data", data]
         words += [word for setting in self._all for word in ("--set", setting)]
-        return shlex.join([*words, *options, "--out", str(out), "--max-minutes", f"{max_minutes:g}"])
+        limit = [] if max_minutes is None else ["--max-minutes", f"{max_minutes:g}"]
+        return shlex.join([*words, *options, "--out", str(out), *limit])
 
 
 Speed = Callable[[Proposal], float]
@@ -129,6 +141,28 @@ def timed(proposal: Proposal, needed: int, minutes: float, speed: Speed) -> Prop
         changed(proposal.recipe, {"training.epochs": epochs}),
         epochs_reason(epochs, per_epoch, minutes, needed),
     )
+
+
+def by_the_clock(
+    proposal: Proposal, most: int, minutes: float, spent: float, *, ended_by_validation: bool = True
+) -> Proposal:
+    """The proposal with the time of training, what the choice has spent left out, as it is where it fine-tunes.
+
+    Its epochs are at most so many, and as many as the clock allows. Epochs that the user has set stay.
+    """
+    training = proposal.load().training
+    if training.fine_tune is not None:
+        return proposal
+    left = round(max(LEAST * minutes, (1 - EVALUATED) * minutes - spent), 3)
+    settings = {CLOCK: left}
+    what = f"the rate falls with the clock: at the latest after {in_time(left)} it is at its end"
+    if not proposal.is_given("training.epochs"):
+        epochs = max(training.epochs, min(most, TIMING_ERROR * training.epochs))
+        settings["training.epochs"] = epochs
+        if ended_by_validation:
+            settings["training.patience"] = max(3, math.ceil(epochs / 4))
+            what += ", or where validation has not improved for a quarter of the epochs"
+    return proposal.because(what, CLOCK).adding(changed(proposal.recipe, settings))
 
 
 def needed_epochs(size: int, usual: int, epochs: int) -> int:

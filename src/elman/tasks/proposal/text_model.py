@@ -216,6 +216,12 @@ def _brief(extent: Extent, epochs: int) -> bool:
     return extent.words and epochs <= BRIEF and epochs < needed_epochs(extent.in_words)
 
 
+def most_epochs(extent: Extent, planned: int) -> int:
+    """Epochs that are trained at most where so many were planned: those needed, few without dropout."""
+    needed = needed_epochs(extent.in_words)
+    return min(needed, BRIEF + 1) if _brief(extent, planned) else needed
+
+
 def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None = None, *, mixes: bool) -> Proposal:
     """The proposal with a size, for so many epochs, by default as many as are needed, and perhaps a mixture (DOC)."""
     tokens, needed = extent.in_words, needed_epochs(extent.in_words)

@@ -32,6 +32,9 @@ from elman.tasks.samples import Passage, Sample
 from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
 
+UNLIKE, LEAST_UNKNOWN = 3, 0.03
+"""Held-out text is remarked on where its share of unknown words is so many times the training text's, or .03."""
+
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
 _CHARACTERS = {"shakespeare": 5_000_000}
 _WORDS = {"shakespeare": 27_000}
@@ -166,7 +169,15 @@ class TextTask(Task):
     def summary(self) -> list[str]:
         parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown" for name, split in parts]
-        return [*lines, f"vocabulary {len(self.corpus.vocabulary):,}"]
+        lines.append(f"vocabulary {len(self.corpus.vocabulary):,}")
+        shares = {name: split.unknown / max(1, len(split.tokens)) for name, split in parts}
+        held_out = max(shares.get(name, 0.0) for name in ("valid", "test"))
+        if shares["train"] > 0 and held_out > UNLIKE * max(LEAST_UNKNOWN, shares["train"]):
+            lines.append(
+                f"the held-out text is unlike the training text: {held_out:.0%} of it are unknown words,"
+                f" {shares['train']:.0%} in training; hold out text of the same kind for figures that mean something"
+            )
+        return lines
 
     def _surprisal(self, run: TextRun, tokens: int = 120) -> Passage:
         """A passage of the test split with the surprisal of each word."""
