@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import regex
 
 from elman.data.lines import lines_of
 from elman.data.text.encodings import marked
 from elman.data.text.files import BLOCK, Files
 from elman.data.text.passages import has_words, remove_ruby, unseparated
-from elman.data.text.patterns import characters_of, sentence_end
+from elman.data.text.patterns import SENTENCE_ENDS, characters_of
 from elman.data.text.tokeniser import split_raw
 from elman.errors import UserError
 
@@ -30,6 +31,7 @@ FEW_ELISIONS, ALONE = 10, 0.15
 """Different words after an apostrophe, and the share of them that stand alone elsewhere, from which on it elides."""
 
 _ELISION = re.compile("([^\\W\\d_]+)['\u2019]([^\\W\\d_].*)")
+_FINAL = regex.compile(rf"(?:{SENTENCE_ENDS})[\"'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*\s*$")
 _ATTACHED = re.compile(r"\w[,;!?\u3001\u3002](?=\s|$)", re.MULTILINE)
 _ALONE = re.compile(r"(?<!\S)[,;!?\u3001\u3002](?=\s|$)", re.MULTILINE)
 _UNKNOWN = re.compile(r"(?<!\S)<unk>(?!\S)")
@@ -131,6 +133,6 @@ def _is_wrapped(lines: list[str]) -> bool:
         continued = sum(line[0].islower() for line in cased) >= WRAPPED * len(cased)
     else:
         befores = [before for before, after in itertools.pairwise(lines) if before.strip() and after.strip()]
-        continued = sum(sentence_end(f"{before} ") is None for before in befores) >= WRAPPED * len(befores)
+        continued = sum(not _FINAL.search(before) for before in befores) >= WRAPPED * len(befores)
     even = float(np.mean(lengths >= 0.8 * np.quantile(lengths, 0.9))) >= EVEN
     return bool(even and continued and lengths.min() < lengths.max())

@@ -17,14 +17,14 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
     form = found.form or "columns"
     options = TagOptions(form=form)  # type: ignore[arg-type]
     files = find_files(path, options.files)
-    (first,) = files.get("all") or files["train"]
-    return [of_tags(form, len(read_sentences(first, options)), cut="all" in files)]
+    paths = files.get("all") or files["train"]
+    return [of_tags(form, sum(len(read_sentences(path, options)) for path in paths), cut="all" in files)]
 
 
 def of_tags(form: str, sentences: int, *, cut: bool) -> Proposal:
     """A recipe for so many sentences; `cut`: of one file, of which some are held out."""
     recipe = "tagging/small-bidirectional-characters.toml"
     values = {"data.form": form, **(held_out(sentences) if cut else {})}
-    column = "UPOS" if form == "conllu" else "the last column"
+    column = {"conllu": "UPOS", "joined": "behind the last mark of each word"}.get(form, "the last column")
     reason = f"words and tags: a tagger that reads in both directions and spells words; tags are {column}"
     return Proposal(recipe, changed(recipe, values), (reason,))
