@@ -105,4 +105,6 @@ def _doubt(recipe: Recipe, source: str) -> tuple[str, str] | None:
     start = f"{source}: the recipe is for {recipe.kind} ({data.needs}), but this looks like {found.what}"
     if found.kind is None:
         raise UserError(f"{start}; convert it first")
+    if isinstance(data, TextData):  # every text can be read as one: these are bytes
+        raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: {command('train', source)}")
     return start, f"use a recipe for {found.kind}, or let one be chosen: {command('train', source)}"

@@ -79,6 +79,22 @@ def _is_conllu(row: str) -> bool:
     return len(cells) == CONLLU_COLUMNS and re.fullmatch(r"[0-9]+([-.][0-9]+)?", cells[0]) is not None
 
 
+def numbered_columns(lines: Sequence[str]) -> tuple[int, int] | None:
+    """The columns of words and tags of dependency columns, whose first one counts the words of each sentence.
+
+    The tags are the first column after the words with few values that are no numbers; None: there are no such columns.
+    """
+    table = _in_columns(_rows(lines))
+    columns = list(zip(*table, strict=True))
+    if len(columns) < 3 or not all(cell.isdigit() for cell in columns[0]) or columns[0][:2] != ("1", "2"):
+        return None
+    for place, column in enumerate(columns[2:], start=2):
+        values = set(column)
+        if 1 < len(values) <= max(2, len(set(columns[1])) // 2) and not any(cell.isdigit() for cell in values):
+            return 1, place
+    return None
+
+
 def _is_joined(rows: Sequence[str]) -> bool:
     """Whether nearly all tokens are a word and a tag, tags are no numbers and by far fewer than words."""
     tokens = [token for row in rows for token in row.split() if token.strip("[]=")]

@@ -44,9 +44,8 @@ class TagOptions(Record, frozen=True, kw_only=True):
         if self.form != "trees" and self.tags != "parts":
             raise ValueError(f'tags = "{self.tags}" is for treebanks; set form = "trees", or leave tags out')
         if self.form in ("joined", "trees") and (self.word_column, self.tag_column) != (None, None):
-            raise ValueError(
-                f'form = "{self.form}" has no columns; leave word_column and tag_column out, or set form = "columns"'
-            )
+            what = "a treebank" if self.form == "trees" else "a text of joined tags"
+            raise ValueError(f'{what} has no columns; leave word_column and tag_column out, or set form = "columns"')
 
     @property
     def files(self) -> PairOptions:
