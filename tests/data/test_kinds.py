@@ -108,8 +108,7 @@ def test_two_parallel_files(tmp_path):
 TREE = "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n"
 TAGGED = "the_DT cat_NN sits_VBZ ._.\n"
 WORDS = [f"{a}{b}{c}" for a in "ABC" for b in "DEF" for c in "GIH"]
-ENTRIES = "".join(f"{word}  {' '.join(word)}
-" for word in WORDS)
+ENTRIES = "".join(f"{word}  {' '.join(word)}\n" for word in WORDS)
 
 
 @pytest.mark.parametrize(
