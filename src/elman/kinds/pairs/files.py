@@ -35,7 +35,7 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
     """
     if options.form != "parallel" and (whole := whole_files(source)):
         return {"all": whole}
-    endings = {"tsv": ("tsv",), "parallel": options.languages or ()}.get(options.form, ("",))
+    endings: tuple[str, ...] = {"tsv": ("tsv",), "parallel": options.languages or ()}.get(options.form, ("",))
     whole = tuple(Path(f"{source}.{ending}") for ending in endings)
     if options.form == "parallel" and all(path.is_file() for path in whole):
         return {"all": whole}

@@ -54,9 +54,9 @@ def of_pairs(facts: PairFacts, found: Look, *, cut: bool, capitals: bool = False
     values = held_out(facts.pairs) if cut else {}
     if found.form == "pronunciations":
         recipe = "phonemes/small-cmudict.toml"
-        reasons = ("words and their phonemes: from letters to phonemes, evaluated by the edit distance",)
+        reason = "words and their phonemes: from letters to phonemes, evaluated by the edit distance"
         values |= {"data.form": found.form, "data.lowercase": capitals}
-        return Proposal(recipe, changed(recipe, values), reasons)
+        return Proposal(recipe, changed(recipe, values), (reason,))
     short = facts.target <= SHORTER * facts.source
     recipe = "headlines/small-encdec.toml" if short else "translation/small-ja-en.toml"
     values["data.tokenisation"] = "characters" if not facts.words else "words" if facts.tokenised else "raw"
