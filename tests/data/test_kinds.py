@@ -113,3 +113,77 @@ def test_two_parallel_files(tmp_path):
     assert look(tmp_path / "book").languages == ("de", "fr")
     written(tmp_path / "book.it", "uno\n")
     assert look(tmp_path / "book") is None
+
+
+TREE = "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n"
+TAGGED = "the_DT cat_NN sits_VBZ ._.\n"
+WORDS = [f"{a}{b}{c}" for a in "ABC" for b in "DEF" for c in "GIH"]
+ENTRIES = "".join(f"{word}  {' '.join(word)}\n" for word in WORDS)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "form"),
+    [
+        (TREE.lower().replace(" (", "\n   (") * 30, "trees", "trees"),
+        ("  ( (s\n" + "    (np (dt the) (nn cat))\n    (vp (vbz sits))))\n" * 1, "trees", "trees"),
+        (TAGGED * 9, "tags", "joined"),
+        (TAGGED.replace("_", "/").lower() * 9, "tags", "joined"),
+        (ENTRIES, "pairs", "pronunciations"),
+        (";;; comment\n" + ENTRIES.replace("  ", "\t"), "pairs", "pronunciations"),
+        ("A snake_case name and/or another_one in (a text) of words.\n" * 30, "text", None),
+        ("(An aside.) The (NN) is (a tag) here (as said).\n" * 30, "text", None),
+    ],
+)
+def test_contents_decide(tmp_path, data, kind, form):
+    found = look(written(tmp_path / "data.txt", data))
+    assert (found.kind, found.form) == (kind, form)
+    for name in ("some/alpha.mrg", "some/beta.mrg"):
+        written(tmp_path / name, data)
+    if form is not None:
+        assert [(one.kind, one.form) for one in (look(tmp_path / "some"), look(tmp_path / "some/*.mrg"))] == [
+            (kind, form)
+        ] * 2
+
+
+def test_many_files_are_read_as_one_and_a_third_split_is_held_out(tmp_path, capsys):
+    from elman.kinds.pairs.files import divided, find_files, read_pairs
+    from elman.kinds.pairs.record import PairOptions
+
+    options = PairOptions(form="trees")
+    for number in range(3):
+        written(tmp_path / f"wsj/{number:02}/wsj_{number}.mrg", TREE * (number + 1))
+    files = find_files(tmp_path / "wsj", options)
+    assert files == find_files(tmp_path / "wsj/*/*.mrg", options)
+    assert len(read_pairs(files["all"], options)[0]) == 6
+    for name in ("train", "test"):
+        trees = [TREE.replace("cat", f"{name}{number}") for number in range(40)]
+        written(tmp_path / f"two/{name}.mrg", "".join(trees))
+    raw = {name: read_pairs(paths, options)[0] for name, paths in find_files(tmp_path / "two", options).items()}
+    splits, left_out = divided(raw, options, "two", "trees")
+    assert {name: len(pairs) for name, pairs in splits.items()} == {"train": 36, "valid": 4, "test": 40}
+    assert left_out == 0
+    assert not {pair.source for pair in splits["train"]} & {pair.source for pair in splits["valid"]}
+    assert "two: no valid split: 4 of 40 training trees are held out for it" in capsys.readouterr().err
+
+
+def test_joined_tags_and_pronunciations_are_read(tmp_path):
+    from elman.kinds.pairs.files import read_pairs
+    from elman.kinds.pairs.record import PairOptions
+    from elman.kinds.tags.columns import read_joined
+    from elman.kinds.tags.looks import numbered_columns
+
+    (one, two) = read_joined(["[ 1/2/CD cats/NNS ]", "=====", "", "one\u00a0word_JJ x_y_NN"], "f")
+    assert one == (["1/2", "cats"], ["CD", "NNS"])
+    assert two == (["one\u00a0word", "x_y"], ["JJ", "NN"])
+    path = written(tmp_path / "d.txt", ";;; c\nREAD  R IY1 D\nREAD(1)  R EH1 D # past\nÉté\te t e\n")
+    pairs, _ = read_pairs((path,), PairOptions(form="pronunciations"))
+    assert pairs == [("READ", "R IY1 D"), ("READ", "R EH1 D"), ("Été", "e t e")]
+    rows = [
+        "1\tthe\tthe\tDT\t2\tdet",
+        "2\tcat\tcat\tNN\t0\troot",
+        "",
+        "1\ta\ta\tDT\t2\tdet",
+        "2\tdog\tdog\tNN\t0\troot",
+    ]
+    assert numbered_columns(rows) == (1, 3)
+    assert numbered_columns(["a\tDT", "b\tNN"]) is None

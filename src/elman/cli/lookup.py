@@ -189,7 +189,7 @@ def describe(name: str, /, *, skip_unreadable: bool = False, as_json: AsJson = F
     """
     from elman.data.catalog.prepare import info, is_known
 
-    if not is_known(name) and Path(name).exists():
+    if not is_known(name) and (Path(name).exists() or one_text(Path(name))):
         _described(name, ["data.skip_unreadable=true"] if skip_unreadable else [], as_json=as_json)
         return
     facts: dict[str, Any] = msgspec.to_builtins(info(name))

@@ -79,6 +79,7 @@ class TextOptions(Record, frozen=True, kw_only=True):
         train_tokens: the training text ends with the line or paragraph in which so many tokens are reached.
         normalisation: Unicode normalisation of every line before anything else.
         ruby: `remove`: take the marks of Aozora Bunko out (`elman.data.text.passages.remove_ruby`).
+        elisions: of `raw` text: an apostrophe before a letter ends a word, as in French and Italian (`l' homme`).
     """
 
     tokenisation: Literal["words", "raw", "characters", "bytes", "subwords"] = "words"
@@ -92,6 +93,7 @@ class TextOptions(Record, frozen=True, kw_only=True):
     train_tokens: Positive | None = None
     normalisation: Literal["none", "NFC", "NFKC"] = "none"
     ruby: Literal["keep", "remove"] = "keep"
+    elisions: bool = False
     subwords: SubwordOptions = SubwordOptions()
 
     def __post_init__(self) -> None:
@@ -111,6 +113,10 @@ class TextOptions(Record, frozen=True, kw_only=True):
                 "text and is never cut; leave both out"
             )
 
+        if self.elisions and self.tokenisation != "raw":
+            raise ValueError(
+                f'elisions = true with tokenisation = "{self.tokenisation}": it is for "raw"; leave it out'
+            )
         if self.train_tokens is not None and self.tokenisation == "subwords":
             raise ValueError(
                 'train_tokens with tokenisation = "subwords": pieces are found in the whole training text; leave it out'
@@ -176,7 +182,7 @@ class TextData(TextOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
 
 _NEUTRAL = (
     ("normalisation", "none"), ("ruby", "keep"), ("bleu_tokens", "none"), ("train_tokens", None), ("train_pairs", None),
-    ("long_held_out", "cut"),
+    ("long_held_out", "cut"), ("elisions", False),
 )  # fmt: skip
 """Keys that are no part of a digest at the value beside them, which changes nothing: recorded digests lack them."""
 

@@ -8,6 +8,7 @@ one claims. Modules with a lower `ORDER` are asked first. A file that no kind cl
 import functools
 import re
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from elman.config.parts import members
 from elman.data.lines import lines_of
 from elman.data.text.encodings import marked
 from elman.data.text.files import is_compressed, plain_name
-from elman.data.text.sources import training_files
+from elman.data.text.sources import one_text, training_files
 
 HEAD = 1 << 16
 """Bytes that are looked at."""
@@ -123,8 +124,26 @@ def look(source: Path) -> Look | None:
     if train := next(named, None):
         found = look_at_file(train)
         return found._replace(what=f"a folder whose training file looks like {found.what}")
-    files = training_files(source)
-    return looks("text", f"a text in {len(files)} files") if files else None
+    files, text = all_files(source), training_files(source)
+    found = _alike(files)
+    if found is not None and found.form in ("trees", "columns", "conllu", "joined", "tsv", "pronunciations"):
+        return found._replace(what=f"{len(files)} files, which look like {found.what}")
+    if found is not None and found.kind != "text" and not source.is_dir():
+        what = f"{len(files)} files that each look like {found.what}, which are not read together"
+        return Look(None, what, found.possible)
+    return looks("text", f"a text in {len(text)} files") if text else None
+
+
+def all_files(source: Path) -> list[Path]:
+    """The files of a folder and of the folders in it, or those that a pattern finds."""
+    found = source.rglob("*") if source.is_dir() else one_text(source)
+    return sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+
+
+def _alike(files: Sequence[Path]) -> Look | None:
+    """What the first, the middle and the last of some files look like; None where they differ, or there is none."""
+    seen = [look_at_file(path) for path in (*files[:1], *files[len(files) // 2 :][:1], *files[-1:])]
+    return seen[0] if seen and len({(one.kind, one.form) for one in seen}) == 1 else None
 
 
 def _modules() -> list[tuple[str, Any]]:

@@ -14,7 +14,7 @@ from elman.config.toml import set_keys
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import look, name_of
 from elman.data.text.block_reading import Progress
-from elman.errors import UserError, command
+from elman.errors import UserError, command, notice
 from elman.tasks.hub import fetched
 from elman.tasks.run import Run, present, recipe_of
 from elman.tasks.task import Task
@@ -37,9 +37,18 @@ def task_of(recipe: Recipe) -> type[Task]:
 
 
 def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> Task:
-    """Read the data of a recipe; raises UserError where it cannot be used."""
-    _require_kind(recipe, source)
-    return task_of(recipe)(recipe, source, progress)
+    """Read the data of a recipe, which is believed: a notice says where the data look like those of another kind.
+
+    Raises UserError where they cannot be read so.
+    """
+    doubt = _doubt(recipe, source)
+    try:
+        task = task_of(recipe)(recipe, source, progress)
+    except UserError as error:
+        raise UserError(f"{doubt[0]}; {doubt[1]} ({error})") if doubt else error from None
+    if doubt:
+        notice(f"{doubt[0]}; it is read as the recipe says")
+    return task
 
 
 def has_baselines(recipe: Recipe) -> bool:
@@ -87,15 +96,20 @@ def open_run(path: Path | str, device: torch.device | str = "cpu") -> Run:
     return task_of(recipe_of(folder)).run(folder, device)
 
 
-def _require_kind(recipe: Recipe, source: str) -> None:
-    """Raise UserError where the data certainly belong to another kind than the recipe; bytes can be of any file."""
+def _doubt(recipe: Recipe, source: str) -> tuple[str, str] | None:
+    """What data look like that belong to another kind than the recipe, and what helps; bytes can be of any file.
+
+    Raises UserError where they are in a format that nothing reads.
+    """
     data = recipe.data
     if plugins.name_of(data) is not None:  # a plug-in reads what it knows
-        return
+        return None
     found = None if is_known(source) else look(Path(source))
     if found is None or recipe.kind in found.possible or (isinstance(data, TextData) and data.tokenisation == "bytes"):
-        return
+        return None
     start = f"{source}: the recipe is for {recipe.kind} ({data.needs}), but this looks like {found.what}"
     if found.kind is None:
         raise UserError(f"{start}; convert it first")
-    raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: {command('train', source)}")
+    if isinstance(data, TextData):  # every text can be read as one: these are bytes
+        raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: {command('train', source)}")
+    return start, f"use a recipe for {found.kind}, or let one be chosen: {command('train', source)}"

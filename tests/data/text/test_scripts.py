@@ -1,5 +1,6 @@
 """Words, characters and ends of sentences in many scripts: counts by hand, letters with their marks, text restored."""
 
+import textwrap
 import unicodedata
 
 import pytest
@@ -153,3 +154,45 @@ def test_sentences_end_in_every_script(text, ends):
     while (end := sentence_end(rest)) is not None:
         found, rest = found + 1, rest[end:]
     assert found == ends
+
+
+FRENCH = "L'homme qu'on voit aujourd'hui n'a pas d'amis. Jusqu'à l'été, s'en va-il? « C'est l’ami »."
+ITALIAN = "L'arte dell'uomo e un'altra cosa: c'è l'amico."
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        (
+            FRENCH,
+            "L' homme qu' on voit aujourd'hui n' a pas d' amis . Jusqu' à l' été , s' en va-il ? « C' est l’ ami » .",
+        ),
+        (ITALIAN, "L' arte dell' uomo e un' altra cosa : c' è l' amico ."),
+        ("l'homme, t'aime; the dogs' end", "l' homme , t' aime ; the dogs ' end"),
+    ],
+)
+def test_elisions_end_words_and_the_text_comes_back(text, tokens):
+    options = TextOptions(tokenisation="raw", elisions=True)
+    assert Tokeniser(options).encode(text) == tokens.split()
+    spaced = text.replace("« ", "«").replace(" »", "»")
+    assert detokenise(Tokeniser(options).encode(spaced), options) == spaced
+
+
+def test_elisions_are_chosen_by_what_stands_around_apostrophes():
+    nouns = ["homme", "eau", "arbre", "or", "argent", "école", "image", "oiseau", "enfant", "ours", "idée", "ombre"]
+    french = "".join(f"Il voit l'{noun} et d'autres, mais pas un {noun}.\n" for noun in nouns)
+    english = "".join(f"The {noun}'s end isn't here, o'er the {noun}; he'll say the {noun}'s.\n" for noun in nouns)
+    uzbek = "".join(f"bo'{noun} o'{noun[::-1]} {noun}g'ir\n" for noun in nouns)
+    proposals = [reading(facts_of(text, len(text))) for text in (french, english, uzbek)]
+    assert ["data.elisions=true" in proposal.settings for proposal in proposals] == [True, False, False]
+    assert "an apostrophe before a letter ends a word (l' homme)" in proposals[0].reasons
+
+
+def test_lines_that_end_sentences_are_no_wrapped_prose_in_scripts_without_capitals():
+    lines = [
+        f"यह {word} बहुत पुरानी किताब मेरे घर में रखी हुई है।" for word in ["एक", "दो", "तीन", "चार", "पाँच", "छह", "सात", "आठ"]
+    ] * 9
+    assert not facts_of("\n".join(lines), 9999).wrapped
+    prose = " ".join(lines).split()
+    wrapped = textwrap.fill(" ".join(prose), 60)
+    assert facts_of(wrapped, 9999).wrapped

@@ -7,24 +7,31 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import regex
 
 from elman.data.lines import lines_of
 from elman.data.text.encodings import marked
 from elman.data.text.files import BLOCK, Files
 from elman.data.text.passages import has_words, remove_ruby, unseparated
-from elman.data.text.patterns import characters_of
+from elman.data.text.patterns import SENTENCE_ENDS, characters_of
 from elman.data.text.tokeniser import split_raw
 from elman.errors import UserError
 
 WRAPPED = 0.5
 """Share of the lines within a block that begin in lower case, from which on lines are parts of paragraphs.
 
-In wrapped prose it is above 0.8, in verse below 0.2; scripts without capitals have none.
+In wrapped prose it is above 0.8, in verse below 0.2. Of scripts without capitals: the share that follow a line without
+the end of a sentence.
 """
 
 EVEN = 0.6
 """Share of the lines before another one that are almost as long as most: the least of wrapped lines."""
 
+FEW_ELISIONS, ALONE = 10, 0.15
+"""Different words after an apostrophe, and the share of them that stand alone elsewhere, from which on it elides."""
+
+_ELISION = re.compile("([^\\W\\d_]+)['\u2019]([^\\W\\d_].*)")
+_FINAL = regex.compile(rf"(?:{SENTENCE_ENDS})[\"'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*\s*$")
 _ATTACHED = re.compile(r"\w[,;!?\u3001\u3002](?=\s|$)", re.MULTILINE)
 _ALONE = re.compile(r"(?<!\S)[,;!?\u3001\u3002](?=\s|$)", re.MULTILINE)
 _UNKNOWN = re.compile(r"(?<!\S)<unk>(?!\S)")
@@ -45,6 +52,7 @@ class TextFacts(NamedTuple):
         ruby: readings stand in the marks of Aozora Bunko.
         tokens: tokens of the whole file: words and marks, or characters; estimated from the sample.
         types: different tokens of the sample.
+        elisions: words end with an apostrophe before others, as in French and Italian.
     """
 
     size: int
@@ -58,6 +66,7 @@ class TextFacts(NamedTuple):
     ruby: bool
     tokens: int
     types: int
+    elisions: bool = False
 
 
 def text_facts(source: Files | Path) -> TextFacts:
@@ -84,6 +93,9 @@ def facts_of(text: str, size: int, scale: float = 1.0) -> TextFacts:
     alone, attached = len(_ALONE.findall(text)), len(_ATTACHED.findall(text))
     ruby = not words and len(_RUBY.findall(text)) >= 5
     tokens = split_raw(text) if words else characters_of(remove_ruby(text) if ruby else text)
+    elisions = words and _has_elisions(tokens)
+    if elisions:
+        tokens = split_raw(text, elisions=True)
     return TextFacts(
         size=size,
         lines=round(len(kept) * scale),
@@ -96,7 +108,17 @@ def facts_of(text: str, size: int, scale: float = 1.0) -> TextFacts:
         ruby=ruby,
         tokens=round(len(tokens) * scale),
         types=len(set(tokens)),
+        elisions=elisions,
     )
+
+
+def _has_elisions(tokens: list[str]) -> bool:
+    """Whether few beginnings stand before apostrophes and many words after them, of which some stand alone too."""
+    cut = [_ELISION.fullmatch(token) for token in {token.lower() for token in tokens}]
+    pairs = [found.groups() for found in cut if found]
+    starts, rests = ({pair[side] for pair in pairs} for side in (0, 1))
+    alone = rests.intersection(token.lower() for token in tokens)
+    return len(rests) >= FEW_ELISIONS and 3 * len(starts) <= len(rests) and len(alone) >= ALONE * len(rests)
 
 
 def _is_wrapped(lines: list[str]) -> bool:
@@ -107,6 +129,10 @@ def _is_wrapped(lines: list[str]) -> bool:
         return False
     lengths, followers = np.array([length for length, _ in inner]), [after for _, after in inner]
     cased = [line for line in followers if line[0].lower() != line[0].upper()]
-    continued = sum(line[0].islower() for line in cased) >= WRAPPED * len(cased)
+    if cased:
+        continued = sum(line[0].islower() for line in cased) >= WRAPPED * len(cased)
+    else:
+        befores = [before for before, after in itertools.pairwise(lines) if before.strip() and after.strip()]
+        continued = sum(not _FINAL.search(before) for before in befores) >= WRAPPED * len(befores)
     even = float(np.mean(lengths >= 0.8 * np.quantile(lengths, 0.9))) >= EVEN
     return bool(even and continued and lengths.min() < lengths.max())

@@ -41,25 +41,33 @@ _EXTENDING = rf"\p{{M}}\u200c\u200d\p{{Emoji_Modifier}}{chr(0xE0020)}-{chr(0xE00
 _LETTER = rf"[{LETTERS}_{_EXTENDING}{_JOINERS}{_NUMBER_SIGNS}]"
 _BEGIN = rf"[{LETTERS}_{_NUMBER_SIGNS}]"
 _APOSTROPHE = "['\u2019]"
+_INNER = rf"(?:(?:[-\u2011]|{_APOSTROPHE}){_BEGIN}{_LETTER}*)*"
 _EMOJI = (
     rf"[\p{{Extended_Pictographic}}][{_EXTENDING}]*(?:(?<=\u200d)[\p{{Extended_Pictographic}}][{_EXTENDING}]*)*"
     rf"|[\p{{Regional_Indicator}}]{{2}}[{_EXTENDING}]*"
 )
 _MARKED = rf"(?![{_EXTENDING}])"
 
+_TRAILED = rf"(?<!{_WORD})(?:{_any_case(TRAILING)}){_APOSTROPHE}(?!{_LETTER})"
+
 WORDS = "|".join(
     [
         rf"<unk>{_MARKED}",  # stands for an unknown word
         rf"(?<!{_WORD}){_APOSTROPHE}(?:{_any_case(LEADING)})(?!{_LETTER})",  # 'tis 'twas 'gainst
-        rf"(?<!{_WORD})(?:{_any_case(TRAILING)}){_APOSTROPHE}(?!{_LETTER})",  # th' o' i'
+        _TRAILED,  # th' o' i'
         rf"[\p{{Nd}}]+(?:[.,:/][\p{{Nd}}]+)+(?!{_LETTER})",  # 3.14  1,000  12:30
-        rf"{_BEGIN}{_LETTER}*(?:(?:[-\u2011]|{_APOSTROPHE}){_BEGIN}{_LETTER}*)*",  # well-beloved  o'er
+        rf"{_BEGIN}{_LETTER}*{_INNER}",  # well-beloved  o'er
         rf"-{{2,}}{_MARKED}|\.{{2,}}{_MARKED}",  # dashes or points in a row
         _EMOJI,
         rf"[^{SPACE}][{_EXTENDING}]*",  # any other mark
     ]
 )
 """The tokens of ordinary text (`elman.data.text.tokeniser.split_raw`)."""
+
+_ELIDED = rf"(?:[-\u2011]{_BEGIN}{_LETTER}*)*(?:{_APOSTROPHE}(?={_BEGIN}))?"
+_WHOLE = rf"(?<!{_WORD})(?:[aA]ujourd{_APOSTROPHE}hui|[pP]rud{_APOSTROPHE}hom{_LETTER}+)"
+WORDS_ELIDED = f"{_WHOLE}|{WORDS.replace(_INNER, _ELIDED).replace(f'{_TRAILED}|', '')}"
+"""As `WORDS`, where an apostrophe before a letter ends a word: l' homme, dell' arte, but aujourd'hui."""
 
 CHARACTERS = "|".join(
     [
@@ -75,6 +83,7 @@ _COMBINING = rf"[{_EXTENDING}\u1160-\u11ff\ud7b0-\ud7fb]|\p{{Regional_Indicator}
 
 TIGHT_BEFORE = r"[\p{Terminal_Punctuation}\p{Pe}%\u2026\u201d\u00bb]|\.{2,3}"
 TIGHT_AFTER = r"[\p{Ps}$\u00a3\u20ac#@\u201c\u2018\u00ab]"
+TIGHT_AFTER_ELIDED = rf"{TIGHT_AFTER}|[\s\S]*{_LETTER}{_APOSTROPHE}"
 """Marks without a space before them, and after them."""
 
 SENTENCE_ENDS = r"\p{Sentence_Terminal}"
@@ -90,14 +99,19 @@ _TEXT_END = (
 _ASCII = {"L": "A-Za-z", "N": "0-9", "Nd": "0-9"}
 """What the properties are in ASCII, where none other of them occurs."""
 
-_ascii_words = re.compile(re.sub(r"\\p{(\w+)}", lambda name: _ASCII.get(name[1], "\u200d"), WORDS))
-_words, _characters = regex.compile(WORDS), regex.compile(CHARACTERS)
+_ascii_words = [
+    re.compile(re.sub(r"\\p{(\w+)}", lambda name: _ASCII.get(name[1], "\u200d"), words))
+    for words in (WORDS, WORDS_ELIDED)
+]
+_words, _characters = (regex.compile(WORDS), regex.compile(WORDS_ELIDED)), regex.compile(CHARACTERS)
 _combining, _text_end = regex.compile(_COMBINING), regex.compile(_TEXT_END)
 
 
-def words_of(text: str) -> list[str]:
+def words_of(text: str, *, elisions: bool = False) -> list[str]:
     """The tokens of ordinary text; of ASCII by the same pattern in the standard library, which takes half the time."""
-    return _ascii_words.findall(text) if text.isascii() else cast("list[str]", _words.findall(text))
+    if text.isascii():
+        return _ascii_words[elisions].findall(text)
+    return cast("list[str]", _words[elisions].findall(text))
 
 
 def characters_of(text: str) -> list[str]:

@@ -214,7 +214,8 @@ class TextReader:
 
     def _cut_word(self, word: str) -> tuple[Piece, ...]:
         """The pieces of a word by the rule of the training text; characters, bytes and subwords are one each."""
-        texts = split_raw(word) if self._options.tokenisation == "raw" else [word]
+        raw = self._options.tokenisation == "raw"
+        texts = split_raw(word, elisions=self._options.elisions) if raw else [word]
         tokens = fold(texts) if self._options.folds_tokens else texts
         known = self.vocabulary.ids
         return tuple(Piece(text, token, unknown=token not in known) for text, token in zip(texts, tokens, strict=True))

@@ -13,7 +13,7 @@ import msgspec
 
 from elman.config.text import TextOptions
 from elman.data.text.files import COMPRESSED, Files, plain_name
-from elman.errors import UserError
+from elman.errors import UserError, notice
 
 SPLITS = ("train", "valid", "test")
 Options = TypeVar("Options")
@@ -91,7 +91,8 @@ def find_sections(
     `wiki.valid.tokens`; there may be several if their names differ in numbers alone. The folder of One Billion Word has
     its own names (`ONE_BILLION_WORD`). A single file, files that a pattern such as `news/*.txt.gz` finds, and a folder
     of files whose names differ in numbers alone, are one text, which is cut by `cut`. A byte order mark is
-    a part of a text where `eos` is `exact`.
+    a part of a text where `eos` is `exact`. Where a folder lacks only `valid` or `test`, it is the last
+    `valid_fraction` or `test_fraction` of the training text, which a notice says.
 
     Raises UserError where there is no such path, or a folder has two files for a split.
     """
@@ -102,7 +103,9 @@ def find_sections(
     if source.is_dir():
         found = {split: _find(source, split) for split in SPLITS}
         if any(found.values()):
-            return {split: Section(read(paths)) for split, paths in found.items() if paths}
+            return _with_third(
+                {split: Section(read(paths)) for split, paths in found.items() if paths}, source, options
+            )
     if paths := one_text(source):
         return cut(read(paths), options)
     if source.is_dir():
@@ -111,6 +114,23 @@ def find_sections(
         f"{source}: no such file or folder, and no known corpus has this name; give a folder with train.txt, "
         "valid.txt and test.txt, one text file, or a name that `elman data list` shows"
     )
+
+
+def _with_third(found: dict[str, Section], source: Path, options: TextOptions) -> dict[str, Section]:
+    """Splits of a folder; where only `valid` or `test` is missing it is the last share of the training text.
+
+    As where a text is cut, it begins at a whole unit; a notice says so. Where nothing begins there it stays missing.
+    """
+    lacking = [split for split in SPLITS if split not in found]
+    if lacking not in (["valid"], ["test"]) or not (share := _shares(options)[lacking[0]]):
+        return found
+    split, train = lacking[0], found["train"].files
+    start = next_unit(train, round(train.size * (1 - share)), options.eos)
+    if not 0 < start < train.size:
+        return found
+    notice(f"{source}: no {split} split: the last {share:.2g} of the training text is held out for it")
+    found |= {"train": Section(train, 0, start), split: Section(train, start, train.size)}
+    return {split: found[split] for split in SPLITS}
 
 
 def one_text(source: Path) -> list[Path]:

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import regex
 
 from elman.config.text import TextOptions
-from elman.data.text.patterns import SENTENCE_ENDS, TIGHT_AFTER, TIGHT_BEFORE, characters_of, words_of
+from elman.data.text.patterns import (
+    SENTENCE_ENDS,
+    TIGHT_AFTER,
+    TIGHT_AFTER_ELIDED,
+    TIGHT_BEFORE,
+    characters_of,
+    words_of,
+)
 from elman.data.text.subwords import Subwords, piece_bytes
 from elman.data.text.utf8 import from_bytes, readable, spell
 from elman.data.text.vocabulary import EOS
@@ -18,7 +25,8 @@ APOSTROPHE = "\u2019"
 TIGHT = frozenset(["--", "---", "—", "/"])
 """Marks without a space on both sides."""
 _MARKS = frozenset(['"', "'", APOSTROPHE])
-_TIGHT_BEFORE, _TIGHT_AFTER = regex.compile(TIGHT_BEFORE), regex.compile(TIGHT_AFTER)
+_TIGHT_BEFORE = regex.compile(TIGHT_BEFORE)
+_TIGHT_AFTER = (regex.compile(TIGHT_AFTER), regex.compile(TIGHT_AFTER_ELIDED))
 _SENTENCE_END = regex.compile(SENTENCE_ENDS)
 _RUN = 8
 
@@ -37,7 +45,7 @@ class Tokeniser:
             case "words":
                 words = text.split()
             case "raw":
-                words = split_raw(text)
+                words = split_raw(text, elisions=options.elisions)
             case "characters":
                 words = characters_of(text)
             case "bytes":
@@ -60,7 +68,7 @@ def fold(words: Iterable[str]) -> list[str]:
     return [word.lower() for word in words]
 
 
-def split_raw(text: str) -> list[str]:
+def split_raw(text: str, *, elisions: bool = False) -> list[str]:
     """Tokenise ordinary text.
 
     A token is, in this order of preference:
@@ -75,13 +83,16 @@ def split_raw(text: str) -> list[str]:
     6. an emoji of one or more code points, or a flag;
     7. any other single mark, with the combining marks that follow it.
 
+    With `elisions` an apostrophe before a letter ends a word, as in French and Italian: l' homme, dell' arte; only
+    aujourd'hui and words that begin with prud'hom stay whole. Words that an apostrophe follows are then none.
+
     White space only separates. `Detokeniser` is the inverse. Scripts without spaces between words should be read as
     characters or subwords, or be tokenised by a tool for their language and read as `words`.
 
     >>> split_raw("'Tis he--the King's son, well-beloved!")
     ["'Tis", 'he', '--', 'the', "King's", 'son', ',', 'well-beloved', '!']
     """
-    return words_of(text)
+    return words_of(text, elisions=elisions)
 
 
 class Detokeniser:
@@ -100,6 +111,7 @@ class Detokeniser:
 
     def __init__(self, options: TextOptions) -> None:
         self._options = options
+        self._tight_after = _TIGHT_AFTER[options.elisions]
         self._break = "\n\n" if options.eos == "paragraph" else "\n"
         self._bytes = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._run: list[str] = []
@@ -139,7 +151,9 @@ class Detokeniser:
         before, after = self._tightness(word)
         text = self._capitalised(word) if self._options.lowercase else word
         joined = [*self._run, text]
-        glued = (self._tight or before) and split_raw("".join(joined)) == joined
+        elided = self._options.elisions and len(text) > 1 and text[-1] in ("'", APOSTROPHE)
+        whole = [*joined, "a"] if elided else joined  # what follows decides
+        glued = (self._tight or before) and split_raw("".join(whole), elisions=self._options.elisions) == whole
         space = "" if glued or not self._run else " "
         self._run = joined[-_RUN:] if glued else [text]
         self._tight = after
@@ -150,7 +164,7 @@ class Detokeniser:
         if word in TIGHT:
             return True, True
         if word not in _MARKS:
-            return _TIGHT_BEFORE.fullmatch(word) is not None, _TIGHT_AFTER.fullmatch(word) is not None
+            return _TIGHT_BEFORE.fullmatch(word) is not None, self._tight_after.fullmatch(word) is not None
         if word in self._open:
             self._open.remove(word)
             return True, False

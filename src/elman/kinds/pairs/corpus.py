@@ -87,6 +87,7 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     if "all" in empty:
         empty = {"train": empty["all"]}
     raw, held_out_too = divided(raw, options, str(source))
+    empty = dict.fromkeys(raw, 0) | empty
     raw["train"] = raw["train"][: options.train_pairs]
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
     too_long = dict.fromkeys(raw, 0)

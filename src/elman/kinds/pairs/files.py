@@ -4,17 +4,18 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from elman.data.lines import lines_of
 from elman.data.tables import rows_of
-from elman.data.text.sources import SPLITS
+from elman.data.text.sources import SPLITS, one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, notice
 from elman.kinds.pairs.record import PairOptions
 
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
+_NAMES = {name for names in ALIASES.values() for name in names}
 
 
 class RawPair(NamedTuple):
@@ -32,28 +33,35 @@ def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]
 
     Raises UserError where there is no file for a split, or more than one.
     """
-    if source.is_file() and options.form != "parallel":
-        return {"all": (source,)}
-    endings = {"tsv": ("tsv",), "trees": ("",), "parallel": options.languages or ()}[options.form]
+    if options.form != "parallel" and (whole := whole_files(source)):
+        return {"all": whole}
+    endings: tuple[str, ...] = {"tsv": ("tsv",), "parallel": options.languages or ()}.get(options.form, ("",))
     whole = tuple(Path(f"{source}.{ending}") for ending in endings)
     if options.form == "parallel" and all(path.is_file() for path in whole):
         return {"all": whole}
-    return {split: tuple(_find(source, split, ending) for ending in endings) for split in SPLITS}
+    found = {split: tuple(_find(source, split, ending) for ending in endings) for split in SPLITS}
+    there = {split: cast("tuple[Path, ...]", paths) for split, paths in found.items() if None not in paths}
+    if ("train" in there and len(there) == 1) or "train" not in there:
+        lacking = next(split for split in SPLITS if split not in there)
+        raise _no_split(source, lacking, endings[0])
+    return there
 
 
 def read_pairs(paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawPair], int]:
-    """The pairs of one file, or of two parallel ones, in order, and how many were left out since a side was empty.
+    """The pairs of files, or of two parallel ones, in order, and how many were left out since a side was empty.
 
     Raises UserError where a line has no tab, a damaged tree or an empty side, line counts differ, or there is no pair
     at all.
     """
     match options.form:
         case "tsv":
-            pairs = _columns(paths[0])
+            pairs = [pair for path in paths for pair in _columns(path)]
+        case "pronunciations":
+            pairs = [pair for path in paths for pair in _pronunciations(path)]
         case "parallel":
             pairs = _side_by_side(*paths)
         case "trees":
-            trees = read_trees(read_text(paths[0]), str(paths[0]))
+            trees = [tree for path in paths for tree in read_trees(read_text(path), str(path))]
             pairs = [RawPair(*to_pair(tree, options.tags == "XX", options.functions)) for tree in trees]
     kept = []
     for number, pair in enumerate(pairs, start=1):
@@ -97,11 +105,7 @@ def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs")
             f"{name}: {len(pairs):,} {what}, too few to hold out data.valid = {options.valid:,} and"
             f" data.test = {options.test:,}; lower them"
         )
-    order = list(range(len(pairs)))
-    if options.split == "hash":
-        order.sort(key=lambda index: (hashlib.sha256(pairs[index].source.encode()).digest(), index))
-    else:
-        order.reverse()
+    order = _order(pairs, options)
     test, valid = sorted(order[: options.test]), sorted(order[options.test : held])
     seen = {pairs[index].source for index in order[:held]}
     train = [pair for pair in pairs if pair.source not in seen]
@@ -115,12 +119,34 @@ def divided(
 ) -> tuple[dict[str, list[OneT]], int]:
     """Splits as they are, or of one file (`all`) those of `cut`, and how many training pairs that leaves out.
 
-    Raises UserError as `cut` does.
+    Where one held-out split is missing it is held out of training by the same rule, at most a tenth of it, which a
+    notice says. Raises UserError as `cut` does.
     """
-    if "all" not in raw:
+    lacking = [split for split in SPLITS if split not in raw]
+    if not lacking:
         return raw, 0
-    splits = cut(raw["all"], options, name, what)
-    return splits, len(raw["all"]) - sum(map(len, splits.values()))
+    if "all" in raw:
+        splits = cut(raw["all"], options, name, what)
+        return splits, len(raw["all"]) - sum(map(len, splits.values()))
+    (split,), train = lacking, raw["train"]
+    number = max(1, min(getattr(options, split), len(train) // 10))
+    order = _order(train, options)
+    held = [train[index] for index in sorted(order[:number])]
+    sources = {pair.source for pair in held}
+    kept = [pair for pair in train if pair.source not in sources]
+    if not kept:
+        raise UserError(f"{name}: no {split} split, and too few training {what} to hold one out; give more, or a split")
+    how = "whose source has the smallest SHA-256" if options.split == "hash" else "that are last"
+    notice(f"{name}: no {split} split: {number:,} of {len(train):,} training {what} are held out for it, those {how}")
+    splits = {"train": kept, split: held, **{one: raw[one] for one in raw if one != "train"}}
+    return {one: splits[one] for one in SPLITS}, len(train) - len(kept) - len(held)
+
+
+def _order(pairs: list[OneT], options: PairOptions) -> list[int]:
+    """The places of pairs in the order in which they are held out."""
+    if options.split == "last":
+        return list(reversed(range(len(pairs))))
+    return sorted(range(len(pairs)), key=lambda index: (hashlib.sha256(pairs[index].source.encode()).digest(), index))
 
 
 def say_left_out(source: str, what: str, reasons: Mapping[str, int]) -> None:
@@ -142,6 +168,33 @@ HELD_OUT_TOO = "whose source is held out too"
 def _lines(path: Path) -> list[str]:
     text = read_text(path)
     return lines_of(text) if text.strip() else []
+
+
+def _pronunciations(path: Path) -> list[RawPair]:
+    """The words of a dictionary and their phonemes, comments left out; raises UserError where a line is no entry."""
+    pairs = []
+    for number, line in enumerate(_lines(path), start=1):
+        entry = entry_of(line)
+        if entry is None and line.strip() and not line.startswith(COMMENTS):
+            raise UserError(f"{path}:{number}: {line!r} is no word with its phonemes, as in: cat  K AE1 T")
+        if entry is not None:
+            pairs.append(entry)
+    return pairs
+
+
+COMMENTS = (";;;", "#")
+"""How lines begin that are comments in a dictionary of pronunciations."""
+_ENTRY = re.compile(r"(\S+?)(?:\(\d+\))?(?: {2,}|\t+ *| )(\S+(?: +\S+)*)[ \t]*")
+
+
+def entry_of(line: str) -> RawPair | None:
+    """A word and its phonemes, of cmudict without the number of a variant; None where there are none.
+
+    >>> entry_of("READ(2)  R EH1 D # past")
+    RawPair(source='READ', target='R EH1 D')
+    """
+    entry = None if line.startswith(COMMENTS) else _ENTRY.fullmatch(line.partition(" #")[0])
+    return entry and RawPair(entry[1], " ".join(entry[2].split()))
 
 
 def _columns(path: Path) -> list[RawPair]:
@@ -169,23 +222,38 @@ def _side_by_side(source: Path, target: Path) -> list[RawPair]:
     return [RawPair(*pair) for pair in zip(*sides, strict=True)]
 
 
-def _find(source: Path, split: str, ending: str) -> Path:
+def whole_files(source: Path) -> tuple[Path, ...]:
+    """The files that are cut as one: a file, those that a pattern finds, or all of a folder without names of splits."""
+    if not source.is_dir():
+        return tuple(one_text(source))
+    paths = [path for path in sorted(source.rglob("*")) if not path.relative_to(source).as_posix().startswith(".")]
+    parts = {part for path in paths for part in re.split("[./_-]", path.relative_to(source).as_posix())}
+    return () if parts & _NAMES else tuple(path for path in paths if path.is_file())
+
+
+def _names(source: Path) -> list[Path]:
     folder, prefix = (source, "") if source.is_dir() else (source.parent, source.name)
     there = sorted(folder.iterdir()) if folder.is_dir() else []
-    names = [path for path in there if path.is_file() and path.name.startswith(prefix)]
+    return [path for path in there if path.is_file() and path.name.startswith(prefix)]
+
+
+def _no_split(source: Path, split: str, ending: str) -> UserError:
+    shown = f"{split}.{ending}" if ending else f"{split}.txt"
+    has = ", ".join(path.name for path in _names(source)[:8]) or "nothing"
+    return UserError(
+        f"{source}: no {split} split; looked for {shown}, or a file with {' or '.join(ALIASES[split])} as a part of"
+        f" its name{f' and the ending .{ending}' if ending else ''}; there is {has}"
+    )
+
+
+def _find(source: Path, split: str, ending: str) -> Path | None:
+    prefix = "" if source.is_dir() else source.name
     found = [
         path
-        for path in names
+        for path in _names(source)
         if set(re.split("[._-]", path.name.removeprefix(prefix))) & set(ALIASES[split])
         and (not ending or path.name.endswith(f".{ending}"))
     ]
-    shown = f"{split}.{ending}" if ending else f"{split}.txt"
-    if not found:
-        has = ", ".join(path.name for path in names[:8]) or "nothing"
-        raise UserError(
-            f"{source}: no {split} split; looked for {shown}, or a file with {' or '.join(ALIASES[split])} as a part of"
-            f" its name{f' and the ending .{ending}' if ending else ''}; there is {has}"
-        )
     if len(found) > 1:
         raise UserError(f"{source}: two files for the {split} split, {found[0].name} and {found[1].name}; keep one")
-    return found[0]
+    return found[0] if found else None

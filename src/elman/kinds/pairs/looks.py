@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks, parts_of
+from elman.kinds.pairs.files import COMMENTS, entry_of
 
 ORDER = 2
 
@@ -11,10 +12,28 @@ _NO_LANGUAGES = {".txt", ".tokens", ".raw", ".csv", ".tsv", ".npy", ".npz", ".js
 
 def claim(seen: Seen) -> Look | None:
     """Lines of two columns, of many lines all but a few."""
+    if _are_pronunciations(seen.rows):
+        return looks("pairs", "words and their phonemes", "text", form="pronunciations")
     one_tab = sum(row.count("\t") == 1 for row in seen.rows)
     if seen.in_two_columns or (len(seen.rows) >= 20 and one_tab > 0.95 * len(seen.rows)):
         return looks("pairs", "lines of two columns with a tab between", "text", form="tsv")
     return None
+
+
+def _are_pronunciations(rows: list[str]) -> bool:
+    """Whether lines are words and their phonemes: few symbols, each of many words, about as many as letters."""
+    if sum("  " in row or "\t" in row or row.startswith(COMMENTS) for row in rows) < 0.98 * len(rows):
+        return False
+    entries = [entry_of(row) for row in rows if not row.startswith(COMMENTS)]
+    found = [(entry.source, entry.target.split()) for entry in entries if entry]
+    if len(found) < 20 or len(found) < 0.98 * len(entries):
+        return False
+    symbols, letters = [symbol for _, some in found for symbol in some], sum(len(word) for word, _ in found)
+    several = sum(len(some) > 1 for _, some in found) > 0.8 * len(found)
+    few = (
+        len(set(symbols)) <= max(20, min(150, len(symbols) // 6)) and len({word for word, _ in found}) > len(found) / 2
+    )
+    return several and few and 0.4 * letters <= len(symbols) <= 1.5 * letters and max(map(len, symbols)) <= 6
 
 
 def reads(seen: Seen, found: Look) -> bool:

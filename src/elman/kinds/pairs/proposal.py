@@ -42,12 +42,21 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
     options = PairOptions(form=form, languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)
     pairs, _ = read_pairs(files.get("all") or files["train"], options)
-    return [of_pairs(pair_facts(pairs), found, cut="all" in files)]
+    capitals = all(pair.source.upper() == pair.source for pair in pairs)
+    return [of_pairs(pair_facts(pairs), found, cut="all" in files, capitals=capitals)]
 
 
-def of_pairs(facts: PairFacts, found: Look, *, cut: bool) -> Proposal:
-    """A recipe for pairs; `cut`: one file, or one pair of files, of which some pairs are held out."""
+def of_pairs(facts: PairFacts, found: Look, *, cut: bool, capitals: bool = False) -> Proposal:
+    """A recipe for pairs; `cut`: one file, or one pair of files, of which some pairs are held out.
+
+    `capitals`: sources are written in capitals alone, which are folded in words with phonemes.
+    """
     values = held_out(facts.pairs) if cut else {}
+    if found.form == "pronunciations":
+        recipe = "phonemes/small-cmudict.toml"
+        reason = "words and their phonemes: from letters to phonemes, evaluated by the edit distance"
+        values |= {"data.form": found.form, "data.lowercase": capitals}
+        return Proposal(recipe, changed(recipe, values), (reason,))
     short = facts.target <= SHORTER * facts.source
     recipe = "headlines/small-encdec.toml" if short else "translation/small-ja-en.toml"
     values["data.tokenisation"] = "characters" if not facts.words else "words" if facts.tokenised else "raw"

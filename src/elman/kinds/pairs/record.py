@@ -15,7 +15,8 @@ class PairOptions(Record, frozen=True, kw_only=True):
 
     Attributes:
         form: `tsv`: lines `source TAB target`; `parallel`: two files, line by line, named by `languages`; `trees`:
-            bracketed trees, whose words are the source and whose linear form is the target.
+            bracketed trees, whose words are the source and whose linear form is the target; `pronunciations`: lines of
+            a word and its phonemes, as of cmudict, whose letters are the source.
         languages: endings of the two parallel files, the source's first, such as `["ja", "en"]`.
         split: which pairs of a single file are held out: those whose source has the smallest SHA-256 (`hash`), or the
             `last`. Folders that bring their own splits are taken as they are.
@@ -39,7 +40,7 @@ class PairOptions(Record, frozen=True, kw_only=True):
         bleu_tokens: what BLEU counts (`elman.kinds.pairs.measures.bleu`); `none`: what stands between spaces.
     """
 
-    form: Literal["tsv", "parallel", "trees"] = "tsv"
+    form: Literal["tsv", "parallel", "trees", "pronunciations"] = "tsv"
     languages: tuple[str, str] | None = None
     split: Literal["hash", "last"] = "hash"
     valid: Positive = 2000
@@ -65,8 +66,8 @@ class PairOptions(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.form == "parallel" and self.languages is None:
             raise ValueError('form = "parallel" needs the endings of the two files, such as languages = ["ja", "en"]')
-        if self.form == "trees" and self.tokenisation != "words":
-            raise ValueError(f'tokenisation = "{self.tokenisation}"; trees come in words: leave it at "words"')
+        if self.form in ("trees", "pronunciations") and self.tokenisation != "words":
+            raise ValueError(f'tokenisation = "{self.tokenisation}"; {self.form} come in words: leave it at "words"')
         if self.tokenisation == "subwords" and (self.min_count > 1 or self.max_vocabulary is not None):
             raise ValueError(
                 'min_count and max_vocabulary with tokenisation = "subwords": its vocabulary spells every text and is'
@@ -76,12 +77,13 @@ class PairOptions(Record, frozen=True, kw_only=True):
     @property
     def source_text(self) -> TextOptions:
         """The same rules for the text of a source."""
-        return TextOptions(tokenisation=self.tokenisation, lowercase=self.lowercase, eos="none")
+        tokenisation = "characters" if self.form == "pronunciations" else self.tokenisation
+        return TextOptions(tokenisation=tokenisation, lowercase=self.lowercase, eos="none")
 
     @property
     def target_text(self) -> TextOptions:
         """The same rules for the text of a target; the labels of trees keep their capitals."""
-        return TextOptions(eos="none") if self.form == "trees" else self.source_text
+        return TextOptions(eos="none") if self.form in ("trees", "pronunciations") else self.source_text
 
 
 class PairEvaluation(Record, frozen=True, kw_only=True):

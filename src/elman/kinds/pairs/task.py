@@ -25,7 +25,12 @@ from elman.tasks.task import Size
 SAMPLES = 6
 """Sources of the test split whose targets a run folder shows."""
 
-_PAIRS = {"tsv": (30_000, 20, 8), "parallel": (50_000, 11.4, 8.8), "trees": (4_000, 16.5, 45)}
+_PAIRS = {
+    "tsv": (30_000, 20, 8),
+    "parallel": (50_000, 11.4, 8.8),
+    "trees": (4_000, 16.5, 45),
+    "pronunciations": (110_000, 7.4, 6.4),
+}
 """Approximate numbers: training pairs, symbols per source and symbols per target."""
 _SEQUENCES = (150_000, 20, 6)
 """The same of programs and pronunciations, whose vocabularies have less than a hundred symbols."""

@@ -95,6 +95,35 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
     return sentences
 
 
+MARKS = "_/|"
+"""What stands between a word and its tag, where both are one token: the last of these in it."""
+
+
+def joined_tag(token: str) -> tuple[str, str] | None:
+    """The word and the tag of `word_TAG`; None where there are none."""
+    at = max(map(token.rfind, MARKS))
+    return (token[:at], token[at + 1 :]) if 0 < at < len(token) - 1 else None
+
+
+def read_joined(lines: Sequence[str], name: str) -> list[TaggedSentence]:
+    """Sentences of words with their tags behind a mark, one per line; brackets and rules of phrases are left out.
+
+    Raises UserError, with the line, where a word has no tag.
+    """
+    sentences = []
+    for number, line in enumerate(lines, start=1):
+        tokens = [token for token in _BLANKS.split(line.strip(" \t")) if token.strip("[]=")]
+        cut = [(token, joined_tag(token)) for token in tokens]
+        if bare := next((token for token, pair in cut if pair is None), None):
+            raise UserError(f"{name}:{number}: {bare!r} has no tag; every word has one, as in cat_NN or cat/NN")
+        pairs = [pair for _, pair in cut if pair]
+        if pairs:
+            sentences.append(TaggedSentence([word for word, _ in pairs], [tag for _, tag in pairs]))
+    if not sentences:
+        raise UserError(f"{name}: there is no sentence; give words with their tags, as in the_DT cat_NN, one per line")
+    return sentences
+
+
 def _no_sentence(name: str) -> str:
     return f"{name}: there is no sentence; give a word and its tag per line, a blank line between sentences"
 

@@ -12,14 +12,15 @@ import numpy.typing as npt
 import torch
 
 from elman.data.batches import Batch
+from elman.data.lines import lines_of
 from elman.data.sentences import Ids, LabelledCorpus, LabelledSymbols
 from elman.data.text.utf8 import read_text
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.errors import UserError, notice
 from elman.files import sha256_file, sha256_lines
-from elman.kinds.pairs.files import HELD_OUT_TOO, divided, find_files, say_left_out
+from elman.kinds.pairs.files import HELD_OUT_TOO, divided, find_files, say_left_out, whole_files
 from elman.kinds.tags.bank import is_chunk_tag, read_bank
-from elman.kinds.tags.columns import TaggedSentence, read_columns
+from elman.kinds.tags.columns import TaggedSentence, read_columns, read_joined
 from elman.kinds.tags.lexicon import Lexicon
 from elman.kinds.tags.record import TagOptions
 
@@ -106,13 +107,13 @@ def open_tags(source: str | Path, options: TagOptions, *, symbols: TagSymbols | 
     in notices. Raises UserError where a file cannot be used, or there are too few sentences, words or tags.
     """
     path = Path(source)
-    if not path.exists():
+    if not path.exists() and not whole_files(path):
         raise UserError(
             f"{source}: no such file or folder; give words and tags in columns or trees in brackets, in one file or a"
             " folder with train, valid, test"
         )
     files = find_files(path, options.files)
-    raw = {name: read_sentences(paths[0], options) for name, paths in files.items()}
+    raw = {name: [one for path in paths for one in read_sentences(path, options)] for name, paths in files.items()}
     raw, held_out_too = divided(raw, options.files, str(source), "sentences")
     train = [one for one in raw["train"] if len(one.words) <= options.max_words]
     if not train:
@@ -136,6 +137,8 @@ def read_sentences(path: Path, options: TagOptions) -> list[TaggedSentence]:
     """The sentences of a file in the form of the options; raises UserError, with the line, where it is damaged."""
     if options.form == "trees":
         return read_bank(read_text(path), str(path), options.tags)
+    if options.form == "joined":
+        return read_joined(lines_of(read_text(path)), str(path))
     return read_columns(path, options)
 
 

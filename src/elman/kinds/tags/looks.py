@@ -6,15 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
-from elman.kinds.tags.columns import CONLLU_COLUMNS, DOCUMENT, cells_of
+from elman.kinds.tags.columns import CONLLU_COLUMNS, DOCUMENT, cells_of, joined_tag
 
 ORDER = 0
 
 
 def claim(seen: Seen) -> Look | None:
     """Words and tags in columns, sentences divided by blank lines."""
-    form = recognised(seen.lines)
-    what = {"columns": "words and tags in columns", "conllu": "words and tags in the form CoNLL-U"}
+    form = recognised(seen.lines) or ("joined" if _is_joined(seen.rows) else None)
+    what = {
+        "columns": "words and tags in columns",
+        "joined": "words with their tags (word_TAG)",
+        "conllu": "words and tags in the form CoNLL-U",
+    }
     return looks("tags", what[form], "text", "pairs", form=form) if form else None
 
 
@@ -73,6 +77,37 @@ def _table(rows: Sequence[str]) -> list[list[str]]:
 def _is_conllu(row: str) -> bool:
     cells = row.split("\t")
     return len(cells) == CONLLU_COLUMNS and re.fullmatch(r"[0-9]+([-.][0-9]+)?", cells[0]) is not None
+
+
+def numbered_columns(lines: Sequence[str]) -> tuple[int, int] | None:
+    """The columns of words and tags of dependency columns, whose first one counts the words of each sentence.
+
+    The tags are the first column after the words with few values that are no numbers; None: there are no such columns.
+    """
+    table = _in_columns(_rows(lines))
+    columns = list(zip(*table, strict=True))
+    if len(columns) < 3 or not all(cell.isdigit() for cell in columns[0]) or columns[0][:2] != ("1", "2"):
+        return None
+    for place, column in enumerate(columns[2:], start=2):
+        values = set(column)
+        if 1 < len(values) <= max(2, len(set(columns[1])) // 2) and not any(cell.isdigit() for cell in values):
+            return 1, place
+    return None
+
+
+def _is_joined(rows: Sequence[str]) -> bool:
+    """Whether nearly all tokens are a word and a tag, tags are no numbers and by far fewer than words."""
+    tokens = [token for row in rows for token in row.split() if token.strip("[]=")]
+    tags = [pair[1] for pair in map(joined_tag, tokens) if pair]
+    closed = len(set(tags)) <= max(3, len(tags) // 5) and any(tag.isalpha() for tag in tags)
+    numbers = sum(tag[:1].isdigit() for tag in tags)
+    return (
+        len(tags) >= 6
+        and len(tags) >= 0.98 * len(tokens)
+        and closed
+        and 10 * numbers < len(tags)
+        and len(set(tags)) > 1
+    )
 
 
 def _blocks(lines: Sequence[str]) -> int:

@@ -13,7 +13,8 @@ class TagOptions(Record, frozen=True, kw_only=True):
     """How files become words and tags.
 
     Attributes:
-        form: `columns`: a word and its tag per line, sentences divided by blank lines; `conllu`: CoNLL-U; `trees`: a
+        form: `columns`: a word and its tag per line, sentences divided by blank lines; `conllu`: CoNLL-U; `joined`:
+            a sentence per line, each word with its tag behind the last `_`, `/` or `|` (`word_TAG`); `trees`: a
             treebank in brackets.
         word_column, tag_column: the columns of words and of tags, the first being 0; None: the first and the last, of
             CoNLL-U FORM (1) and UPOS (3).
@@ -27,7 +28,7 @@ class TagOptions(Record, frozen=True, kw_only=True):
         max_words: longer training sentences are left out.
     """
 
-    form: Literal["columns", "conllu", "trees"] = "columns"
+    form: Literal["columns", "conllu", "joined", "trees"] = "columns"
     word_column: Count | None = None
     tag_column: Count | None = None
     tags: Literal["parts", "chunks"] = "parts"
@@ -42,8 +43,9 @@ class TagOptions(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.form != "trees" and self.tags != "parts":
             raise ValueError(f'tags = "{self.tags}" is for treebanks; set form = "trees", or leave tags out')
-        if self.form == "trees" and (self.word_column, self.tag_column) != (None, None):
-            raise ValueError('a treebank has no columns; leave word_column and tag_column out, or set form = "columns"')
+        if self.form in ("joined", "trees") and (self.word_column, self.tag_column) != (None, None):
+            what = "a treebank" if self.form == "trees" else "a text of joined tags"
+            raise ValueError(f'{what} has no columns; leave word_column and tag_column out, or set form = "columns"')
 
     @property
     def files(self) -> PairOptions:

@@ -17,7 +17,7 @@ from elman.data.trees.nodes import side_by_side
 from elman.data.trees.shape import NONE, Shape, shape_of
 from elman.errors import UserError, counted, notice
 from elman.files import sha256_file
-from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
+from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out, whole_files
 from elman.kinds.trees.record import TreeOptions
 
 
@@ -93,7 +93,7 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
     trees, words or labels.
     """
     path = Path(source)
-    if not path.exists():
+    if not path.exists() and not whole_files(path):
         raise UserError(
             f"{source}: no such file or folder; give trees in brackets, or a folder with train, valid, test"
         )

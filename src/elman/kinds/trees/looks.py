@@ -7,9 +7,23 @@ from elman.data.kinds import Look, Seen, looks
 ORDER = 1
 
 
+_LABEL = r"\([^\s()]{0,24}\s"
+
+
 def claim(seen: Seen) -> Look | None:
-    """Trees in brackets; before each there may be an identifier and a tab."""
-    text = "\n".join(line.split("\t", 1)[-1] for line in seen.rows)
-    if text.startswith("(") and len(re.findall(r"\([A-Z.,:$`'-]*\s", text)) > len(text) / 40:
+    """Trees in brackets, labels in any case; before each there may be an identifier and a tab, and blanks.
+
+    Most brackets open a constituent with its label, and most words stand in brackets of their own.
+    """
+    text = "\n".join(line.split("\t", 1)[-1] if "(" in line else line for line in seen.rows).lstrip()
+    opened, words = text.count("("), len(re.findall(r"\([^\s()]+[ \t]+[^\s()]+\)", text))
+    labelled = len(re.findall(_LABEL, text))
+    tokens = len(re.findall(r"[^\s()]+", text))
+    if (
+        text.startswith("(")
+        and opened > words >= 2
+        and labelled >= 0.9 * opened
+        and 2 * words + labelled > 0.9 * tokens
+    ):
         return looks("trees", "bracketed trees", "pairs", "text", "tags", form="trees")
     return None

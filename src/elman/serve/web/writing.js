@@ -34,8 +34,10 @@ export class Writing {
     const [before, after] = this.tightness(token);
     const text = lowercase ? this.capitalised(token) : token;
     const joined = [...this.run, text];
-    const parts = joined.join("").match(this.reading.tokens) ?? [];
-    const same = parts.length === joined.length && parts.every((part, at) => part === joined[at]);
+    const elided = this.rules.elisions && text.length > 1 && this.apostrophes.has(text.at(-1));
+    const whole = elided ? [...joined, "a"] : joined; // what follows decides
+    const parts = whole.join("").match(this.reading.tokens) ?? [];
+    const same = parts.length === whole.length && parts.every((part, at) => part === whole[at]);
     const glued = (this.close || before) && same;
     const space = glued || !this.run.length ? "" : " ";
     this.run = glued ? joined.slice(-run) : [text];

@@ -32,7 +32,7 @@ def as_read(facts: TextFacts, given: Sequence[str]) -> TextFacts:
     tokenisation = dict(flatten(with_settings({}, given))).get("data.tokenisation")
     if facts.words and tokenisation in ("characters", "bytes"):
         return facts._replace(words=False, wrapped=False, tokenised=False, unknown=False, tokens=facts.size)
-    return facts
+    return facts if tokenisation in (None, "raw") else facts._replace(elisions=False)
 
 
 def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) -> Proposal:
@@ -49,12 +49,15 @@ def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) ->
     else:
         how = "marks stand apart: tokenised already" if facts.tokenised else "ordinary text: marks are split off words"
         tokens = f"{how}, capitals are kept"
+        values["data.elisions"] = facts.elisions and not facts.tokenised
         count = next(count for limit, count in MIN_COUNT if facts.tokens < limit)
         values["data.tokenisation"] = "words" if facts.tokenised else "raw"
         values["data.min_count"] = 1 if facts.unknown else count
         if facts.tokens >= MIN_COUNT[0][0]:
             values["data.max_vocabulary"] = VOCABULARY
     proposal = Proposal(recipe).under(given).because(tokens, "data.tokenisation", "data.lowercase", "data.ruby")
+    if values.get("data.elisions"):
+        proposal = proposal.because("an apostrophe before a letter ends a word (l' homme)", "data.elisions")
     if cut and (share := _held_out(facts.tokens)) < 0.05:
         held_out = {"data.valid_fraction": share, "data.test_fraction": share}
         values |= held_out
