@@ -127,7 +127,7 @@ class Task(ABC):
         if best is None or sign * mine > sign * figures[best]:
             return None
         return (
-            f"no better than the baseline {best} on the validation split ({name} {mine:.4g}, there {figures[best]:.4g}):"
+            f"no better than the baseline {best} on the valid split ({name} {mine:.4g}, there {figures[best]:.4g}):"
             " give more --minutes, more data, or another training.optimiser.lr"
         )
 
