@@ -71,7 +71,7 @@ def require_own(folder: Path, *marks: str) -> None:
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         raise UserError(
             f"{folder} holds other files ({', '.join(others[:3])}{more}), which could be replaced; choose another"
-            " folder for --out"
+            " folder"
         )
 
 

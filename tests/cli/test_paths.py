@@ -141,7 +141,7 @@ def test_a_plugin_in_the_home_folder(capsys, home):
 
 @pytest.mark.parametrize("out", [["--out", ""], ["--out="]])
 def test_an_empty_path_is_not_the_working_folder(capsys, recipe, out):
-    assert refusal(capsys, "train", recipe, *out) == "elman: --out is empty; give a name\n"
+    assert refusal(capsys, "train", recipe, *out) == "elman: --out is empty; give a name"
     assert not list(Path().iterdir())
 
 
@@ -151,8 +151,11 @@ def test_files_and_folders_of_others_are_never_replaced(capsys):
     for name in ("sum.json", "test.txt", "corpus.json"):
         (folder := Path(f"of-{name}")).mkdir()
         (folder / name).write_text("mine")
-        for command in (["reproduce", "bf16-training"], ["data", "programs"], ["grammar", "sample"]):
-            line = refusal(capsys, *command, "--out", folder)
-            assert f"holds other files ({name}), which could be replaced" in line
+        for command in (
+            ["reproduce", "bf16-training", "--out", folder],
+            ["data", "programs", folder],
+            ["grammar", "generate", "elman-1991", "--out", folder],
+        ):
+            assert f"holds other files ({name}), which could be replaced" in refusal(capsys, *command)
         assert [path.read_text() for path in folder.iterdir()] == ["mine"]
     assert Path("text.txt").read_text() == "mine\n"

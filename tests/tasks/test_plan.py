@@ -55,6 +55,6 @@ def test_what_a_run_without_recipe_and_model_has_left_is_not_replaced(train, tmp
         (out / name).unlink()
     (out / ".lock").touch()
     for attempt in (lambda: Plan.resume(None, out), lambda: require_free(out)):
-        with pytest.raises(UserError, match="metrics.jsonl.* and no recipe.toml, checkpoint or model"):
+        with pytest.raises(UserError, match=r"metrics\.jsonl.* and no recipe\.toml, checkpoint or model"):
             attempt()
     assert (out / "metrics.jsonl").stat().st_size
