@@ -272,3 +272,28 @@ def test_a_file_of_records_has_an_end(tmp_path):
     (tmp_path / "other.json").write_text('{"valid": true}')
     with pytest.raises(UserError, match=r"other.json: damaged .Expected `array`"):
         read_json(tmp_path / "other.json", list[int])
+def test_a_file_is_replaced_only_as_elman_has_written_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "out.tsv"
+    out.write_text("of somebody else\n")
+    with pytest.raises(UserError, match=r"out\.tsv is there already"):
+        files.require_replaceable(out)
+    assert out.read_text() == "of somebody else\n"
+    out.write_text("")  # an empty file holds nothing
+    for text in ("first", "second, longer"):
+        files.require_replaceable(out)
+        write_atomic(out, text)
+    out.write_text(out.read_text() + " and a note")
+    with pytest.raises(UserError, match="choose another name, or move it"):
+        files.require_replaceable(out)
+    page = tmp_path / "page.html"
+    page.write_text("<p>Written by elman 0.1</p>")
+    files.require_replaceable(page)  # of another machine
+    files.require_replaceable(Path("/dev/null"))
+
+
+def test_a_full_disk_is_not_said_to_be_resumed_before_a_run_has_begun(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert explain(tmp_path / "x", full).endswith("free some space and give the command again")
+    (tmp_path / "recipe.toml").write_text("")
+    assert explain(tmp_path / "x", full).endswith("free some space and continue with --resume")

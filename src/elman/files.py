@@ -72,8 +72,56 @@ def require_own(folder: Path, *marks: str) -> None:
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         raise UserError(
             f"{folder} holds other files ({', '.join(others[:3])}{more}), which could be replaced; choose another"
-            " folder for --out"
+            " folder"
         )
+
+
+SIGNED = re.compile(rb"Written by `?elman")
+"""In pages and summaries: elman wrote them, wherever that was."""
+
+_OUTPUTS: set[Path] = set()
+
+
+def require_replaceable(path: Path) -> None:
+    """Raise UserError where `path` is a file that elman has not written, or that has been changed since.
+
+    From here on what `replacing` writes at `path` counts as written by elman: the cache keeps the size and the time of
+    each file. A missing or empty file, and a device, pipe or open file, can always be written.
+    """
+    given, path = path, path.absolute()
+    if path.is_file() and not is_stream(path) and (found := path.stat()).st_size:
+        with contextlib.suppress(OSError):
+            if _version(found) in _ledger(path).read_text(encoding="utf-8").splitlines():
+                _OUTPUTS.add(path)
+                return
+        try:
+            signed = SIGNED.search(path.read_bytes()) is not None if path.suffix in (".html", ".md") else False
+        except OSError as error:
+            raise UserError(explain(path, error)) from error
+        if not signed:
+            raise UserError(
+                f"{given} is there already, and is not a file as elman has written it; choose another name, or move it"
+            )
+    _OUTPUTS.add(path)
+
+
+def _ledger(path: Path) -> Path:
+    """A file of the cache with a line for each version of an output that was written."""
+    return cache_folder() / "outputs" / hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+
+
+def _version(found: os.stat_result) -> str:
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def _record(new: Path, path: Path) -> None:
+    """Note that a file, which takes the place of an output now, is elman's; without a cache nothing is noted."""
+    if path.absolute() in _OUTPUTS:
+        with contextlib.suppress(OSError):
+            ledger = _ledger(path.absolute())
+            ledger.parent.mkdir(parents=True, exist_ok=True)
+            with ledger.open("a", encoding="utf-8") as file:
+                file.write(f"{_version(new.stat())}\n")
 
 
 @contextlib.contextmanager
@@ -103,6 +151,7 @@ def replacing(path: Path, *, parents: bool = True) -> Iterator[Path]:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.chmod(own.stat().st_mode & 0o666)
+        _record(temporary, path)
         _replace(temporary, path)
     except OSError as error:
         raise UserError(explain(path, error)) from error
@@ -280,7 +329,8 @@ def explain(path: Path, error: OSError) -> str:
     if error.errno == errno.ENOENT and not path.parent.is_dir():
         return f"{path}: its folder has been removed; nothing more is written there"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{path}: the disk is full; the previous file, if any, is untouched; free some space and resume"
+        again = "continue with --resume" if (path.parent / "recipe.toml").is_file() else "give the command again"
+        return f"{path}: the disk is full; the previous file, if any, is untouched; free some space and {again}"
     return (
         f"{path}: cannot be written ({error.strerror}); choose another folder, with --out or, of the cache, with the"
         " variable ELMAN_CACHE"

@@ -137,3 +137,25 @@ def test_a_recipe_is_chosen_for_data_in_the_home_folder(capsys, home, monkeypatc
 def test_a_plugin_in_the_home_folder(capsys, home):
     assert str(home / "none.py") in refusal(capsys, "--plugin=~/none.py", "recipes")
     assert str(home) not in os.environ.get("ELMAN_PLUGINS", ""), "what cannot be loaded is not for child processes"
+
+
+@pytest.mark.parametrize("out", [["--out", ""], ["--out="]])
+def test_an_empty_path_is_not_the_working_folder(capsys, recipe, out):
+    assert refusal(capsys, "train", recipe, *out) == "elman: --out is empty; give a name"
+    assert not list(Path().iterdir())
+
+
+def test_files_and_folders_of_others_are_never_replaced(capsys):
+    Path("text.txt").write_text("mine\n")
+    assert "text.txt is there already" in refusal(capsys, "ngram", "train", "text.txt", "--out", "text.txt")
+    for name in ("sum.json", "test.txt", "corpus.json"):
+        (folder := Path(f"of-{name}")).mkdir()
+        (folder / name).write_text("mine")
+        for command in (
+            ["reproduce", "bf16-training", "--out", folder],
+            ["data", "programs", folder],
+            ["grammar", "generate", "elman-1991", "--out", folder],
+        ):
+            assert f"holds other files ({name}), which could be replaced" in refusal(capsys, *command)
+        assert [path.read_text() for path in folder.iterdir()] == ["mine"]
+    assert Path("text.txt").read_text() == "mine\n"

@@ -10,7 +10,7 @@ from elman import config
 from elman.errors import UserError
 from elman.learning.checkpoint import digest_of, model_tensors
 from elman.tasks.experiment import Experiment, build
-from elman.tasks.plan import Plan
+from elman.tasks.plan import Plan, require_free
 from support import text_runs
 
 
@@ -47,3 +47,14 @@ def test_a_trial_has_the_network_of_a_run_and_leaves_nothing(corpus, tmp_path):
     run = Experiment(recipe, tmp_path / "run", data=corpus)
     assert digest_of(model_tensors(trial.model)) == digest_of(model_tensors(run.model))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_run_without_recipe_and_model_has_left_is_not_replaced(train, tmp_path):
+    out = train(epochs=1)
+    for name in ("recipe.toml", "checkpoint.safetensors", "model.safetensors"):
+        (out / name).unlink()
+    (out / ".lock").touch()
+    for attempt in (lambda: Plan.resume(None, out), lambda: require_free(out)):
+        with pytest.raises(UserError, match=r"metrics\.jsonl.* and no recipe\.toml, checkpoint or model"):
+            attempt()
+    assert (out / "metrics.jsonl").stat().st_size

@@ -50,12 +50,13 @@ class RuleOptions:
 
     def statistics(self, loaded: "Run", rule: Rule | None) -> "Statistics | None":
         """The gradient statistics that a rule needs."""
-        from elman.tasks.adaptation import statistics
+        from elman.tasks.adaptation import is_writable, statistics
 
         if rule is None or rule.kind != "rms":
             return None
         part = "" if self.statistics_tokens is None else f"the first {self.statistics_tokens:,} tokens of "
-        line = f"gradient statistics of {part}the training data are computed once and kept in {loaded.path}"
+        line = f"gradient statistics of {part}the training data are computed"
+        line += f" once and kept in {loaded.path}" if is_writable(loaded.path) else ""
         with progress.counting("gradient statistics", line) as advance:
             return statistics(loaded, self.statistics_tokens, advance)
 

@@ -14,6 +14,7 @@ from elman.cli.options import AsJson, Natural, OutFile, Positive, Share, TextRun
 from elman.config.text import GrammarOptions
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
+from elman.files import require_own
 
 if TYPE_CHECKING:
     from elman.data.grammar.sample import Sentence
@@ -82,6 +83,7 @@ def generate(
         return
     if out.is_file() or (out / "train.txt").exists():
         raise UserError(f"{out} is a file or holds a text already; choose another --out")
+    require_own(out)
     counts = {split: _counts(found) for split, found in sample.write_text(grammar, wanted, out).items()}
     facts = {"folder": str(out), "splits": [{"split": split, **row} for split, row in counts.items()]}
     header = ["split", *(name.replace("_", " ") for name in counts["train"])]

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AsJson, file_to_write, writable
+from elman.cli.options import AsJson, file_to_extend, writable
 from elman.errors import UserError, command
 from elman.files import write_atomic
 from elman.tasks.models import registry, store
@@ -94,7 +94,7 @@ def publish(
     notes: Annotated[str, Parameter(metavar="TEXT")] = "",
     url: Annotated[str, Parameter(metavar="URL")] = "",
     weights: Literal["float32", "half", "int8"] = "float32",
-    registry_: Annotated[Path | None, Parameter(name="--registry", metavar="FILE", validator=file_to_write)] = None,
+    registry_: Annotated[Path | None, Parameter(name="--registry", metavar="FILE", validator=file_to_extend)] = None,
     common: Common = Common(),
 ) -> None:
     """Write a run so that others can fetch it as a model: a folder, a zip file and its entry for a registry.

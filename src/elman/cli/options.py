@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from elman.config.inference import Settings, contains, in_words, meta_of, option_of
 from elman.errors import UserError
-from elman.files import require_writable
+from elman.files import require_replaceable, require_writable
 from elman.formats import LARGEST
 
 if TYPE_CHECKING:
@@ -108,7 +108,14 @@ def writable(_: Any, value: Path | None) -> None:
 
 
 def file_to_write(_: Any, value: Path | None) -> None:
-    """The validator of a file to write: as `writable`, and a folder is refused too."""
+    """The validator of a file to write: as `file_to_extend`, and a file that elman has not written is refused too."""
+    file_to_extend(_, value)
+    if value is not None and value != Path("-"):
+        require_replaceable(value)
+
+
+def file_to_extend(_: Any, value: Path | None) -> None:
+    """The validator of a file whose content is kept: as `writable`, and a folder is refused too."""
     if value is not None and os.path.isdir(value):  # noqa: PTH112 - raises nothing
         raise ValueError(f"it is a folder; give the name of a file, such as {value / 'NAME'}")
     writable(_, value)

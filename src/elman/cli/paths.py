@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from elman.errors import UserError
 from elman.files import expanded
 
 if TYPE_CHECKING:
@@ -14,9 +15,15 @@ NAMES = frozenset({"DATA", "FILE", "FILE_OR_URL", "NGRAM[=W]", "OTHER", "RULES",
 
 
 def expand(_: "App", commands: tuple[str, ...], arguments: "ArgumentCollection") -> None:  # noqa: ARG001 - as called
-    """Put the home folder in the place of `~` in all paths, before they are checked and the command is called."""
+    """Put the home folder in the place of `~` in all paths, before they are checked and the command is called.
+
+    Raises UserError where a path is empty, which would be the working folder.
+    """
     for argument in arguments:
         if _is_path(argument.hint) or not NAMES.isdisjoint((argument.parameter.metavar, argument.name)):
+            for token in argument.tokens:
+                if not token.value and _is_path(argument.hint):
+                    raise UserError(f"{token.keyword or argument.name} is empty; give a name")
             argument.tokens = [token.evolve(value=_expanded(token.value)) for token in argument.tokens]
 
 

@@ -10,6 +10,7 @@ from elman.cli import show
 from elman.cli.options import AsJson, Natural, Positive, writable
 from elman.data.programs import Wish, write_pairs
 from elman.errors import UserError
+from elman.files import require_own
 
 _DEFAULT = Wish()
 
@@ -49,6 +50,7 @@ def programs(
     """
     if out.is_file() or (out / "train.tsv").exists():
         raise UserError(f"{out} is a file or holds pairs already; choose another folder")
+    require_own(out)
     wish = Wish(task, length, nesting or (_DEFAULT.nesting if task == "execute" else 1))
     wish = wish._replace(strategy=strategy, train=train, valid=valid, test=test, doubled=doubled, seed=seed)
     found = write_pairs(wish, out)

@@ -13,6 +13,7 @@ from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Positive, Tracked, file_to_write, trackers_of_runs, writable
 from elman.errors import UserError, counted
+from elman.files import require_own
 
 if TYPE_CHECKING:
     from elman.study.claim import Scale
@@ -84,6 +85,7 @@ def reproduce(
     if common.precision is not None:
         raise UserError("--precision: claims are trained with the precision of their recipes; leave it out")
     common.place()
+    require_own(out, "runs", "computed")
     console, store = progress.log(), Store(out, data)
     launch = launching.launch(out, common.device)
     pool = Pool(launch, common.device, common.threads, trackers_of_runs(track))

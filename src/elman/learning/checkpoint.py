@@ -75,6 +75,8 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         if os.name == "nt":  # where a file that tensors are mapped from cannot be replaced
             tensors = {name: tensor.clone() for name, tensor in tensors.items()}
     except (SafetensorError, OSError, RuntimeError) as error:
+        if isinstance(error, OSError):
+            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
         raise UserError(f"{path}: truncated or not a model file ({error}); restore it or train again") from None
     if not {"facts", "digest"} <= header.keys():
         raise UserError(f"{path}: not written by elman (its header has no digest); give a run folder")

@@ -222,6 +222,8 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
             count = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
             facts = (file.metadata() or {}).get("facts", "")
     except (SafetensorError, OSError) as error:
+        if isinstance(error, OSError):
+            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
         raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None
     try:
         return count, msgspec.convert(parse_json(facts), SavedModel)

@@ -13,6 +13,7 @@ from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe, load_recipe, parse_recipe, set_keys
 from elman.data.catalog.prepare import is_known
 from elman.errors import UserError, notice
+from elman.evaluation.result import RESULTS
 from elman.files import expanded, require_own, require_utf8, require_writable, write_atomic
 from elman.formats import parse_json
 from elman.jobs.locks import HELD
@@ -186,6 +187,10 @@ BEGUN = (".lock", HELD)
 """Files by which a folder says that a training of elman has begun in it, so that what else is there is its own."""
 
 
+ENDED = (RESULTS, "metrics.jsonl", "samples.json", "report.html")
+"""Files that a run writes only after its recipe."""
+
+
 def require_free(out: Path) -> None:
     """Raise UserError where a new run cannot be in the folder `out`, since something is there that it could replace.
 
@@ -202,6 +207,11 @@ def require_free(out: Path) -> None:
             " choose another --out"
         )
     require_own(out, *BEGUN)
+    if ended := [name for name in ENDED if (out / name).exists()]:
+        raise UserError(
+            f"{out} holds {', '.join(ended)} and no recipe.toml, checkpoint or model: nothing there can be"
+            " continued; choose another --out"
+        )
 
 
 def _model_of(out: Path) -> Path | None:
@@ -215,7 +225,7 @@ def _restore_recipe(out: Path) -> None:
     Raises UserError where there is no checkpoint and no model, or one of the files is damaged.
     """
     if (path := _model_of(out)) is None:
-        require_own(out, *BEGUN)
+        require_free(out)
         raise UserError(f"{out} is not a run folder: it has no recipe.toml; nothing to resume, leave out --resume")
     (_, facts), data = checkpoint.load(path, "recipe"), data_facts(out)
     tables = facts["recipe"] | {"title": out.name}
