@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from elman.evaluation.minimal_pairs import PairAccuracy
     from elman.evaluation.paired import PairedAccuracy
     from elman.tasks.text.minimal_pairs import Judged
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.model import TextModel
 
 PairFiles = Annotated[
     tuple[str, ...],
@@ -62,7 +62,7 @@ def minimal_pairs(
     tables: list[show.Table] = []
     single: list[dict[str, Any]] = []
     for folder in runs:
-        judged = _judged(common.open_text(folder), read, known_only=unknown_as_unk)
+        judged = _judged(common.open_model(folder), read, known_only=unknown_as_unk)
         rows = accuracies(*judged)
         fields = by_field(rows)
         facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
@@ -78,7 +78,7 @@ def minimal_pairs(
     show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
 
 
-def compare_on_pairs(runs: "Sequence[TextRun]", names: tuple[str, ...], *, as_json: bool) -> None:
+def compare_on_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], *, as_json: bool) -> None:
     """Print McNemar's test of two runs on the minimal pairs of files."""
     from elman.data.minimal_pairs import read_pairs
     from elman.evaluation.paired import compare_accuracies
@@ -104,7 +104,7 @@ def compare_on_pairs(runs: "Sequence[TextRun]", names: tuple[str, ...], *, as_js
     show.print_result(as_json, facts, (title, _COMPARED, [_compared(row) for row in shown]), notes=notes)
 
 
-def _judged(run: "TextRun", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":
+def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":
     from elman.tasks.text.minimal_pairs import judge
 
     with progress.counting(f"scoring pairs by {run.path}") as advance:
