@@ -1,7 +1,5 @@
 """Models that elman did not train score texts as runs do: by transformers, by n-grams; nothing is fetched."""
 
-import csv
-import io
 import itertools
 import json
 
@@ -10,11 +8,12 @@ import pytest
 import torch
 
 import elman
+from elman.cli import main
 from elman.data.minimal_pairs import Pair
 from elman.evaluation.word_ends import with_word_ends
 from elman.tasks.text.minimal_pairs import judge
 from elman.tasks.text.model import open_foreign
-from tests.support import cli
+from support.commands import complaint, output, table
 
 transformers = pytest.importorskip("transformers")
 LINES = [
@@ -72,7 +71,8 @@ def bert(tmp_path_factory):
 def arpa(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ngram")
     (folder / "text.txt").write_text("".join(f"{line}\n" for line in LINES * 3))
-    cli.ok("ngram", "train", folder / "text.txt", "--tokenisation", "words", "--order", 2, "--out", folder / "m.arpa")
+    text, out = str(folder / "text.txt"), str(folder / "m.arpa")
+    assert main(["ngram", "train", text, "--tokenisation", "words", "--order", "2", "--out", out]) == 0
     return folder / "m.arpa"
 
 
@@ -80,10 +80,6 @@ def _saved(folder, model, tokeniser):
     model.eval().save_pretrained(folder)
     tokeniser.save_pretrained(folder)
     return folder
-
-
-def _rows(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
 
 
 def _by_hand(folder, line):
@@ -103,11 +99,11 @@ def test_a_causal_model_gives_every_token_the_probability_of_the_model_alone(gpt
         assert "".join(tokens) == line
 
 
-def test_words_sum_to_the_sentence_for_every_model(gpt, bert, arpa, tmp_path):
+def test_words_sum_to_the_sentence_for_every_model(capsys, gpt, bert, arpa, tmp_path):
     (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in LINES))
     for model in (gpt, bert, arpa):
-        words = _rows(cli.ok("score", model, tmp_path / "text.txt", "--by", "word").out)
-        sentences = _rows(cli.ok("score", model, tmp_path / "text.txt", "--by", "sentence").out)
+        words = table(output(capsys, "score", model, tmp_path / "text.txt", "--by", "word"))
+        sentences = table(output(capsys, "score", model, tmp_path / "text.txt", "--by", "sentence"))
         for sentence in sentences:
             own = [row for row in words if row["sentence"] == sentence["sentence"]]
             assert sum(float(row["surprisal"]) for row in own) == pytest.approx(float(sentence["surprisal"]), abs=1e-3)
@@ -200,24 +196,25 @@ def test_pairs_that_end_with_a_word_count_its_end(gpt):
         assert score == pytest.approx(total + float(by_hand[-1, list(model.spaces)].logsumexp(-1)), abs=1e-4)
 
 
-def test_a_model_of_transformers_and_ngrams_are_compared_on_sentences_and_pairs(gpt, arpa, tmp_path):
-    table = tmp_path / "items.tsv"
-    table.write_text(
+def test_a_model_of_transformers_and_ngrams_are_compared_on_sentences_and_pairs(capsys, gpt, arpa, tmp_path):
+    items = tmp_path / "items.tsv"
+    items.write_text(
         "item\tcondition\ttext\n" + "".join(f"{n // 2}\t{'ab'[n % 2]}\t{s}\n" for n, s in enumerate(LINES))
     )
-    found = cli.ok("compare", gpt, arpa, "--stimuli", table, "--json")
+    assert main(["compare", str(gpt), str(arpa), "--stimuli", str(items), "--json"]) == 0
+    found = capsys.readouterr()
     assert "ends are not compared" in found.err
     facts = json.loads(found.out)
     assert facts["read_differently"] == 0
     assert {row["condition"] for row in facts["conditions"]} == {"a", "b", "all"}
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("good\tbad\nThe author laughs.\tThe author laugh.\nThe keys are\tThe keys is\n")
-    assert json.loads(cli.ok("compare", gpt, arpa, "--pairs", pairs, "--json").out)["phenomena"]
-    assert "belongs" not in cli.ok("minimal-pairs", gpt, arpa, "--pairs", pairs).err
+    assert json.loads(output(capsys, "compare", gpt, arpa, "--pairs", pairs, "--json"))["phenomena"]
+    assert len(json.loads(output(capsys, "minimal-pairs", gpt, arpa, "--pairs", pairs, "--json"))) == 2
 
 
-def test_what_only_runs_can_do_is_refused_in_one_line(gpt, arpa, tmp_path):
+def test_what_only_runs_can_do_is_refused_in_one_line(capsys, gpt, arpa, tmp_path):
     (tmp_path / "text.txt").write_text("The keys are\n")
     for model, option in ((gpt, "--adapt"), (arpa, "--adapt"), (gpt, "--document"), (gpt, "--pll=original")):
-        assert option.split("=")[0] in cli.refused("score", model, tmp_path / "text.txt", option)
-    assert "--pairs or --stimuli" in cli.refused("compare", gpt, arpa)
+        assert option.split("=")[0] in complaint(capsys, "score", model, tmp_path / "text.txt", option)
+    assert "--pairs or --stimuli" in complaint(capsys, "compare", gpt, arpa)

@@ -2,9 +2,10 @@
 
 import csv
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -27,7 +28,7 @@ PairFiles = Annotated[
     Parameter(
         consume_multiple=1,
         metavar="FILE",
-        help="BLiMP's .jsonl, Linzen's .text with .gold, tables (.tsv, .csv) with a header (good, bad, phenomenon, item"
+        help="BLiMP's .jsonl, Linzen's .text with .gold, templates (.toml), tables (.tsv, .csv) with a header (good, bad, phenomenon, item"
         " and others) or of good TAB bad [TAB phenomenon], folders of them, or the known set blimp",
     ),
 ]
@@ -41,6 +42,7 @@ def minimal_pairs(
     /,
     *,
     pairs: PairFiles,
+    by: Annotated[tuple[Literal["sentence", "word"], ...], Parameter(consume_multiple=1)] = ("sentence",),
     items: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     unknown_as_unk: AsUnk = False,
     common: Common = Common(),
@@ -50,28 +52,34 @@ def minimal_pairs(
     The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
 
     Args:
+        runs: runs on text, n-gram models (.arpa, .arpa.gz), or models of transformers: hf://NAME or their folders
+        by: what is compared: whole sentences, or both up to the first word in which they differ; or each of them
         items: also write a table (.tsv) with a row per run and pair: log-probabilities (natural), their difference,
             whether it is judged correctly, unknown words, and the columns of the file of pairs
     """
-    from elman.data.minimal_pairs import read_pairs
-    from elman.evaluation.minimal_pairs import accuracies, by_field
+    from elman.data.minimal_pairs import read_pairs, until_difference
+    from elman.evaluation.minimal_pairs import accuracies, by_column, by_field
     from elman.tasks.text.minimal_pairs import item_rows
 
     read = read_pairs(pairs)
     found: list[dict[str, Any]] = []
     tables: list[show.Table] = []
     single: list[dict[str, Any]] = []
-    for folder in runs:
-        judged = _judged(common.open_model(folder), read, known_only=unknown_as_unk)
+    for folder, how in itertools.product(runs, by):
+        cut = read if how == "sentence" else [until_difference(pair) for pair in read]
+        judged = _judged(common.open_model(folder), cut, known_only=unknown_as_unk)
         rows = accuracies(*judged)
-        fields = by_field(rows)
-        facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
-        found.append({"run": str(folder), **facts})
-        if fields:
-            tables.append((f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields]))
-        tables.append((f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows]))
+        parts = {"phenomena": rows, "fields": by_field(rows), "columns": by_column(cut, *judged)}
+        said = {} if by == ("sentence",) else {"by": how}
+        found.append(
+            {"run": str(folder), **said, **{name: [row.facts() for row in own] for name, own in parts.items()}}
+        )
+        title = f"{folder}: minimal pairs" + ("" if how == "sentence" else " until their first difference")
+        for name, own in (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns")):
+            if parts[name]:
+                tables.append((title + own, _HEADER, [_cells(row) for row in parts[name]]))
         if items is not None:
-            single += item_rows(str(folder), read, judged)
+            single += ({**row, **said} for row in item_rows(str(folder), cut, judged))
     if items is not None:
         write_atomic(items, _tsv(single))
     notes = [] if items is None else [f"items: {items}"]
