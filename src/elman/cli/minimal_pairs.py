@@ -28,8 +28,9 @@ PairFiles = Annotated[
     Parameter(
         consume_multiple=1,
         metavar="FILE",
-        help="BLiMP's .jsonl, Linzen's .text with .gold, templates (.toml), tables (.tsv, .csv) with a header (good, bad, phenomenon, item"
-        " and others) or of good TAB bad [TAB phenomenon], folders of them, or the known set blimp",
+        help="BLiMP's .jsonl, Linzen's .text with .gold, templates (.toml), the .agreement.tsv of generated sentences,"
+        " tables (.tsv, .csv) with a header (good, bad, phenomenon, item and others) or of good TAB bad [TAB"
+        " phenomenon], folders of them, or the known set blimp",
     ),
 ]
 

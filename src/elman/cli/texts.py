@@ -4,7 +4,7 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from elman.cli.groups import UnknownOptions
 from elman.cli.options import group
@@ -21,10 +21,11 @@ from elman.jobs import Advance
 
 if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
-    from elman.data.text.reading import Sentence
+    from elman.data.text.reading import Sentence, TextReader
     from elman.kinds.tags.run import TagRun
     from elman.kinds.trees.run import TreeRun
     from elman.tasks.text.model import Reader, TextModel
+    from elman.tasks.text.run import TextRun
 
 
 @group("Reading", 3)
@@ -38,6 +39,10 @@ class ReadingOptions:
 
     as_is: bool = False
 
+    @overload
+    def reader(self, loaded: "TextRun", name: str, unknown: UnknownOptions | None = None) -> "TextReader": ...
+    @overload
+    def reader(self, loaded: "TextModel", name: str, unknown: UnknownOptions | None = None) -> "Reader": ...
     def reader(self, loaded: "TextModel", name: str, unknown: UnknownOptions | None = None) -> "Reader":
         """What reads a text of this name for a run."""
         leave_out = unknown is not None and unknown.unknown == "exclude"

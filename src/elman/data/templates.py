@@ -52,10 +52,11 @@ def template_pairs(path: Path) -> Iterator[Pair]:
     if total > MOST:
         raise UserError(f"{path}: {total:,} pairs; give fewer words, {MOST:,} pairs at most")
     choices = [[(value, word) for value, words in forms[name].items() for word in words] for name in free]
-    for number, (place, *chosen) in enumerate(itertools.product(range(count), *choices), start=1):
+    for number, (place, chosen) in enumerate(itertools.product(range(count), itertools.product(*choices)), start=1):
         values = {name: value for name, (value, _) in zip(free, chosen, strict=True) if name in varied}
         words = {name: word for name, (_, word) in zip(free, chosen, strict=True)}
-        right, *wrong = sorted(forms[target], key=lambda value, own=values[source]: value != own)
+        right = values[source]
+        wrong = [value for value in forms[target] if value != right]
         others = (*values.items(), *((("condition", " ".join(values.values())),) if len(values) > 1 else ()))
         for value in wrong:
             good, bad = (_filled(text, words | {target: forms[target][one][place]}) for one in (right, value))

@@ -20,7 +20,7 @@ from elman.tasks.experiment import Experiment
 from elman.tasks.hub import fetched, named
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import Run
-from elman.tasks.text.model import Foreign, TextModel, open_foreign
+from elman.tasks.text.model import TextModel, open_foreign
 from elman.tasks.text.run import TextRun
 from elman.tasks.tracking.trackers import OFF, names_of, tracked
 
@@ -139,10 +139,8 @@ def score(run: AnyRun | TextModel, lines: Sequence[str] | str, *, document: bool
     Raises UserError where it is not a run on text, one of a list is no text, or the vocabulary lacks a word or a
     character and has no `<unk>`.
     """
-    model = run if isinstance(run, Foreign) else None
-    if isinstance(run, Path | str):
-        model = open_foreign(named(run))
-    opened = model or _text(run)
+    opened = open_foreign(named(run)) or _text(run) if isinstance(run, Path | str) else run
+    opened = _text(opened) if isinstance(opened, Run) else opened
     return [Scored(tokens, log_probs) for tokens, log_probs in opened.score(lines, document=document)]
 
 

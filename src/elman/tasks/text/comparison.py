@@ -257,8 +257,8 @@ def read_sentences(run: TextModel, texts: Sequence[str], advance: Advance = None
     words = [Word("".join("".join(_plain(run, one)).split()), EOS in one, slice(0, len(one))) for one in tokens]
     every = [token for one in tokens for token in one]
     unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)
-    ends = np.array([one.count(EOS) for one in tokens], dtype=np.int64)
-    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)), ends)
+    line_ends = np.array([one.count(EOS) for one in tokens], dtype=np.int64)
+    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)), line_ends)
 
 
 def _plain(run: TextRun, tokens: Sequence[str]) -> list[str]:
@@ -276,7 +276,7 @@ def _foreign_sentences(model: TextModel, texts: Sequence[str], *, ends: bool) ->
         inner = [token for token in sentence.pieces if token != EOS]
         words.append(Word("".join("".join(inner).split()), EOS in sentence.read, slice(0, len(sentence.read))))
         lacking.append(sentence.lacking)
-    unknown = np.array([len(one) for one in lacking], dtype=np.int64)
+    unknown: Counts = np.array([len(one) for one in lacking], dtype=np.int64)
     types = len({token for one in lacking for token in one})
     return Words(words, np.array(sums), unknown, types, np.array([int(one.ends) for one in words], dtype=np.int64))
 

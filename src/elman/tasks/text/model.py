@@ -180,8 +180,13 @@ def cut(reader: Reader, text: str, *, ends: bool) -> Sentence:
     found = reader.one(text)
     if found.read[-1:] != [EOS]:
         return found
-    pieces, starts, unknown, read = (part[:-1] for part in (found.pieces, found.starts, found.unknown, found.read))
-    return found._replace(pieces=pieces, starts=starts, unknown=unknown, read=read, ids=found.ids[:-1])
+    return found._replace(
+        pieces=found.pieces[:-1],
+        starts=found.starts[:-1],
+        unknown=found.unknown[:-1],
+        read=found.read[:-1],
+        ids=found.ids[:-1],
+    )
 
 
 def pair_scores(model: TextModel, pairs: Sequence[Pair], advance: Advance = None) -> tuple[list[CodedPair], Floats]:

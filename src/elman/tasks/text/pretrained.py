@@ -12,6 +12,7 @@ import functools
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,14 +49,15 @@ class Pretrained(Foreign):
             raise UserError(f"{path} is a model of transformers: pip install 'elman[hf]'") from None
         self.options = TextOptions(tokenisation="subwords", eos="none")
         try:
-            transformers.utils.logging.disable_progress_bar()
+            transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             config = transformers.AutoConfig.from_pretrained(folder)
             self.masked = any("MaskedLM" in name for name in config.architectures or ())
             kind = transformers.AutoModelForMaskedLM if self.masked else transformers.AutoModelForCausalLM
-            self.cut = transformers.AutoTokenizer.from_pretrained(folder)
-            self.model = kind.from_pretrained(folder, dtype=torch.float32).to(device).eval()
+            self.cut: Any = transformers.AutoTokenizer.from_pretrained(folder)
+            model: Any = kind.from_pretrained(folder, dtype=torch.float32)
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise UserError(f"{path}: transformers cannot open it as a language model ({first_line(error)})") from None
+        self.model = model.to(device).eval()
         if not self.cut.is_fast:
             raise UserError(
                 f"{path}: its tokeniser does not say where tokens stand in a text; give one with a fast form"
@@ -68,7 +70,7 @@ class Pretrained(Foreign):
 
     @functools.cached_property
     def _words(self) -> list[str]:
-        return [str(word) for word in self.cut.convert_ids_to_tokens(range(len(self.cut)))]
+        return [str(word) for word in self.cut.convert_ids_to_tokens(list(range(len(self.cut))))]
 
     @functools.cached_property
     def vocabulary(self) -> Vocabulary:  # type: ignore[override]
