@@ -105,7 +105,7 @@ class WordOptions:
         if loaded.spaces and not loaded.word_ends and self.blanks is None and by in ("word", "region"):
             notice("the blank between words counts for the word after it; --blanks before counts it as a word's end")
         if self.blanks == "before" and getattr(loaded, "masked", False):
-            raise UserError("--blanks before: masked models do not say where a word ends; leave it out")
+            raise UserError("--blanks before: masked models have no ends of words; leave it out")
         return loaded.word_ends if self.blanks is None else self.blanks == "before"
 
 

@@ -38,7 +38,7 @@ class Reader(Protocol):
         """A sentence for each line that is not blank, or for each that `<eos>` ends."""
 
     def one(self, text: str, number: int = 1) -> Sentence:
-        """A text as one sentence that goes on."""
+        """A text as the beginning of a sentence."""
 
     def complete(self, text: str, number: int = 1) -> Sentence:
         """A text as one sentence, with its end where the model predicts ends."""

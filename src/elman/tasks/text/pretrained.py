@@ -60,7 +60,7 @@ class Pretrained(Foreign):
         self.model = model.to(device).eval()
         if not self.cut.is_fast:
             raise UserError(
-                f"{path}: its tokeniser does not say where tokens stand in a text; give one with a fast form"
+                f"{path}: its tokeniser does not give the places of tokens in a text; take one with a fast form"
             )
         if self.masked and self.cut.mask_token_id is None:
             raise UserError(f"{path}: its tokeniser has no mask, by which a masked model is asked for a token")
