@@ -64,7 +64,7 @@ WITHOUT_A_RUN = {
     "data trees {tmp} {tmp}/out.tsv": ("cannot be read", "give a text file"),
     "grammar generate elman-1990": ("elman-1990", "elman-1991"),
     "metrics {tmp}/nope {tmp}/nope": ("nope", "give a text file"),
-    "recipes extra": ("extra", "too many"),
+    "recipes extra": ("extra", "no recipe has extra"),
     "reports {tmp}": ("did you mean report",),
 }
 """Commands that end before a model is read, and words that their one line has."""

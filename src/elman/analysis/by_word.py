@@ -3,9 +3,8 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -17,18 +16,15 @@ from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.drawing.heat_map import HOTTEST, Word, heat_map, mean_bits
 from elman.drawing.page import Section, Table, write_page
 from elman.evaluation.perplexity import score_of
-from elman.evaluation.scoring import Prediction, Sentences, Unknown, predict_document, predict_sentences, surprisal
+from elman.evaluation.scoring import Prediction, Unknown, surprisal
 from elman.evaluation.word_ends import with_word_ends
 from elman.objective import perplexity
-from elman.tasks.text.run import TextRun
+from elman.tasks.text.model import TextModel
 
 SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more</div>\n').format(int(HOTTEST))
 
 EDGES = (1, 5, 25, 100, 1000)
 """Frequencies at which bins begin, besides 0."""
-
-Predicted: TypeAlias = Iterable[tuple[Sentence, Prediction]]
-"""Each sentence and how its tokens were predicted."""
 
 
 class WordRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,30 +50,31 @@ class WordRow(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     word: str
     surprisal: float | None
-    entropy: float
-    entropy_reduction: float
+    entropy: float | None
+    entropy_reduction: float | None
     rank: int | None
     frequency: int | None
     length: int
     unknown: int
 
 
-def predict_text(run: TextRun, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
-    """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
-    if document:
-        return text.asked(lambda ids, inputs: predict_document(text.model, ids, run.first, inputs, run.spaces))
-    return text.asked(lambda ids, inputs: predict_sentences(text.model, ids, run.first, batch_size, inputs, run.spaces))
-
-
 def word_rows(
-    run: TextRun, number: int, sentence: Sentence, prediction: Prediction, treatment: Unknown
+    run: TextModel,
+    number: int,
+    sentence: Sentence,
+    prediction: Prediction,
+    treatment: Unknown,
+    *,
+    word_ends: bool = True,
 ) -> Iterator[WordRow]:
     """A row for every word of a sentence, predicted by `predict_text` or by a model that adapts.
 
-    Unknown words that the treatment excludes, and words of which nothing is read, have no surprisal.
+    Unknown words that the treatment excludes, and words of which nothing is read, have no surprisal. Without
+    `word_ends` the white space in front of a word counts for it, as its pieces have it.
     """
-    vocabulary = run.vocabulary
-    log_probs = with_word_ends(prediction.log_prob, prediction.space, sentence, run.tokeniser)
+    vocabulary, log_probs = run.vocabulary, prediction.log_prob
+    if word_ends:
+        log_probs = with_word_ends(log_probs, prediction.space, sentence, run.tokeniser)
     bits = surprisal(treatment.apply(log_probs, sentence.unknown_tokens))
     entropy = surprisal(-prediction.entropy)
     for position, word in enumerate(sentence.words(run.tokeniser), start=1):
@@ -90,13 +87,17 @@ def word_rows(
             position=position,
             word=word.text,
             surprisal=None if lacks else round(total, 6),
-            entropy=round(float(entropy[begin]), 6),
-            entropy_reduction=round(max(0.0, float(entropy[begin] - entropy[end])), 6),
-            rank=int(prediction.rank[begin]) if read else None,
-            frequency=None if run.options.spelt else _count(vocabulary, counted),
+            entropy=_rounded(entropy[begin]),
+            entropy_reduction=_rounded(np.maximum(0.0, entropy[begin] - entropy[end])),
+            rank=int(prediction.rank[begin]) or None if read else None,
+            frequency=_count(vocabulary, counted) if run.counts else None,
             length=len(word.text),
             unknown=int(word.unknown),
         )
+
+
+def _rounded(bits: float) -> float | None:
+    return None if math.isnan(bits) else round(float(bits), 6)
 
 
 def _count(vocabulary: Vocabulary, word: str) -> int:

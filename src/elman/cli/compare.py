@@ -75,13 +75,14 @@ def compare(
     with --stimuli a paired t test by item, also for each condition.
 
     Args:
-        a: a run folder
-        b: another run folder
+        a: a run folder, an n-gram model (.arpa, .arpa.gz), or a model of transformers: hf://NAME or its folder
+        b: another of these
     """
     from elman.tasks.text.ensemble import have_one_vocabulary
+    from elman.tasks.text.run import TextRun
 
-    runs = [common.open_text(folder) for folder in (a, b)]
-    one_vocabulary = have_one_vocabulary(*runs)
+    models = [common.open_model(path) for path in (a, b)]
+    one_vocabulary = have_one_vocabulary(*models)
     treatment = unknown.treatment(one_vocabulary=one_vocabulary)
     if material.column is not None and material.stimuli is None:
         raise UserError("--column belongs to --stimuli; add it")
@@ -92,11 +93,16 @@ def compare(
         refuse(own, "does not belong to --pairs and --stimuli; leave it out")
     if material.pairs:
         refuse(given(unknown), "does not belong to --pairs, which leaves out what a run cannot distinguish")
-        compare_on_pairs(runs, material.pairs, as_json=common.as_json)
-    elif material.stimuli is not None:
+        compare_on_pairs(models, material.pairs, as_json=common.as_json)
+        return
+    if material.stimuli is not None:
         column = material.column or "text"
-        compare_on_stimuli(runs, material.stimuli, column, treatment, unknown.unknown_types, as_json=common.as_json)
-    elif one_vocabulary and unknown.unknown is None:
+        compare_on_stimuli(models, material.stimuli, column, treatment, unknown.unknown_types, as_json=common.as_json)
+        return
+    runs = [model for model in models if isinstance(model, TextRun)]
+    if len(runs) < len(models):
+        raise UserError("other models than runs of elman are compared on --pairs or --stimuli; add one of them")
+    if one_vocabulary and unknown.unknown is None:
         _by_token(runs, split, common)
     else:
         _by_word(runs, split, treatment, unknown.unknown_types, common)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from elman.tasks.run import Run
+    from elman.tasks.text.model import TextModel
     from elman.tasks.text.run import TextRun
 
 RunT = TypeVar("RunT", bound="Run")
@@ -75,6 +76,12 @@ class Machine:
         from elman.tasks.text.run import TextRun
 
         return self.open_as(TextRun, folder)
+
+    def open_model(self, path: Path) -> "TextModel":
+        """Open what can score text: a run, an ARPA file, a model of transformers."""
+        from elman.tasks.text.model import open_foreign
+
+        return open_foreign(path, self.use()) or self.open_text(path)
 
 
 @group("Machine", 9)

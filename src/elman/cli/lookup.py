@@ -14,7 +14,7 @@ from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse, writable
 from elman.cli.progress import duration
 from elman.config.data import Data
-from elman.config.parts import OneOf, convert
+from elman.config.parts import OneOf, convert, tag_of
 from elman.config.recipe import Expected
 from elman.config.text import TextData
 from elman.config.toml import FOLDER, read_tables
@@ -142,16 +142,26 @@ class _Listed(msgspec.Struct, frozen=True):
     expected: Expected | None = None
 
 
-def recipes(*, as_json: AsJson = False) -> None:
-    """List the recipes that come with elman, with the published test figures where there are some."""
+def recipes(*filters: Annotated[str, Parameter(metavar="WORD")], as_json: AsJson = False) -> None:
+    """List the recipes that come with elman, with the published test figures where there are some.
+
+    Args:
+        filters: only recipes with all of these words in their path, title, corpus or kind of data, such as: ptb lstm
+    """
     rows, cells = [], []
     for file in sorted(FOLDER.rglob("*.toml")):
         path, recipe = Path("recipes") / file.relative_to(FOLDER), convert(read_tables(file), _Listed)
+        own = (str(path), recipe.title, tag_of(recipe.data), getattr(recipe.data, "corpus", None) or "")
+        known = " ".join(own).lower()
+        if not all(word.lower() in known for word in filters):
+            continue
         found = recipe.expected
         best = None if found is None else found.fine_tuned_test or found.test
         figure, measure = (None, "") if best is None else _published(recipe, best)
         rows.append({"path": str(path), "title": recipe.title, "expected": best, "figure": figure, "measure": measure})
         cells.append([str(path), recipe.title, "" if figure is None else f"{figure:.4g}", measure])
+    if not rows:
+        raise UserError(f"no recipe has {' and '.join(filters)} in its path, title, corpus or kind of data")
     show.print_result(as_json, rows, ("recipes", ["recipe", "title", "published test", "measure"], cells))
 
 

@@ -2,9 +2,10 @@
 
 import csv
 import io
+import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -20,15 +21,16 @@ if TYPE_CHECKING:
     from elman.evaluation.minimal_pairs import PairAccuracy
     from elman.evaluation.paired import PairedAccuracy
     from elman.tasks.text.minimal_pairs import Judged
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.model import TextModel
 
 PairFiles = Annotated[
     tuple[str, ...],
     Parameter(
         consume_multiple=1,
         metavar="FILE",
-        help="BLiMP's .jsonl, Linzen's .text with .gold, tables (.tsv, .csv) with a header (good, bad, phenomenon, item"
-        " and others) or of good TAB bad [TAB phenomenon], folders of them, or the known set blimp",
+        help="BLiMP's .jsonl, Linzen's .text with .gold, templates (.toml), the .agreement.tsv of generated sentences,"
+        " tables (.tsv, .csv) with a header (good, bad, phenomenon, item and others) or of good TAB bad [TAB"
+        " phenomenon], folders of them, or the known set blimp",
     ),
 ]
 
@@ -41,6 +43,7 @@ def minimal_pairs(
     /,
     *,
     pairs: PairFiles,
+    by: Annotated[tuple[Literal["sentence", "word"], ...], Parameter(consume_multiple=1)] = ("sentence",),
     items: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     unknown_as_unk: AsUnk = False,
     common: Common = Common(),
@@ -50,35 +53,41 @@ def minimal_pairs(
     The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
 
     Args:
+        runs: runs on text, n-gram models (.arpa, .arpa.gz), or models of transformers: hf://NAME or their folders
+        by: what is compared: whole sentences, or both up to the first word in which they differ; or each of them
         items: also write a table (.tsv) with a row per run and pair: log-probabilities (natural), their difference,
             whether it is judged correctly, unknown words, and the columns of the file of pairs
     """
-    from elman.data.minimal_pairs import read_pairs
-    from elman.evaluation.minimal_pairs import accuracies, by_field
+    from elman.data.minimal_pairs import read_pairs, until_difference
+    from elman.evaluation.minimal_pairs import accuracies, by_column, by_field
     from elman.tasks.text.minimal_pairs import item_rows
 
     read = read_pairs(pairs)
     found: list[dict[str, Any]] = []
     tables: list[show.Table] = []
     single: list[dict[str, Any]] = []
-    for folder in runs:
-        judged = _judged(common.open_text(folder), read, known_only=unknown_as_unk)
+    for folder, how in itertools.product(runs, by):
+        cut = read if how == "sentence" else [until_difference(pair) for pair in read]
+        judged = _judged(common.open_model(folder), cut, known_only=unknown_as_unk)
         rows = accuracies(*judged)
-        fields = by_field(rows)
-        facts = {"phenomena": [row.facts() for row in rows], "fields": [row.facts() for row in fields]}
-        found.append({"run": str(folder), **facts})
-        if fields:
-            tables.append((f"{folder}: minimal pairs by field", _HEADER, [_cells(row) for row in fields]))
-        tables.append((f"{folder}: minimal pairs", _HEADER, [_cells(row) for row in rows]))
+        parts = {"phenomena": rows, "fields": by_field(rows), "columns": by_column(cut, *judged)}
+        said = {} if by == ("sentence",) else {"by": how}
+        found.append(
+            {"run": str(folder), **said, **{name: [row.facts() for row in own] for name, own in parts.items()}}
+        )
+        title = f"{folder}: minimal pairs" + ("" if how == "sentence" else " until their first difference")
+        for name, own in (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns")):
+            if parts[name]:
+                tables.append((title + own, _HEADER, [_cells(row) for row in parts[name]]))
         if items is not None:
-            single += item_rows(str(folder), read, judged)
+            single += ({**row, **said} for row in item_rows(str(folder), cut, judged))
     if items is not None:
         write_atomic(items, _tsv(single))
     notes = [] if items is None else [f"items: {items}"]
     show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
 
 
-def compare_on_pairs(runs: "Sequence[TextRun]", names: tuple[str, ...], *, as_json: bool) -> None:
+def compare_on_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], *, as_json: bool) -> None:
     """Print McNemar's test of two runs on the minimal pairs of files."""
     from elman.data.minimal_pairs import read_pairs
     from elman.evaluation.paired import compare_accuracies
@@ -104,7 +113,7 @@ def compare_on_pairs(runs: "Sequence[TextRun]", names: tuple[str, ...], *, as_js
     show.print_result(as_json, facts, (title, _COMPARED, [_compared(row) for row in shown]), notes=notes)
 
 
-def _judged(run: "TextRun", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":
+def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":
     from elman.tasks.text.minimal_pairs import judge
 
     with progress.counting(f"scoring pairs by {run.path}") as advance:

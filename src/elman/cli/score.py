@@ -1,5 +1,7 @@
 """elman score: log-probability and surprisal of tokens, words, regions or sentences."""
 
+import contextlib
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,12 +18,13 @@ from elman.cli.scoring import By, Scoring
 from elman.cli.temperature import TemperatureOptions
 from elman.data.text.lacking import Tally
 from elman.data.text.shards import WHOLE_TEXT
-from elman.errors import UserError
+from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
     from elman.data.stimuli import Stimulus
-    from elman.data.text.reading import Sentence, TextReader
+    from elman.data.text.reading import Sentence
     from elman.evaluation.scoring import Sentences, Unknown
+    from elman.tasks.text.model import Reader, TextModel
     from elman.tasks.text.run import TextRun
 
 FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
@@ -54,9 +57,11 @@ class StimulusOptions:
             name = "--document" if document else "--adapt"
             raise UserError(f"{name}: the sentences of a table are independent of each other; leave {name} out")
 
-    def read(self, file: str, loaded: "TextRun") -> "list[Stimulus] | None":
+    def read(self, file: str, loaded: "TextModel") -> "list[Stimulus] | None":
         """The sentences of a table, or of a text with regions; None for other texts."""
         name = texts.shown_name(file)
+        if self.regions is None and file != "-":
+            _ask_for_regions(file, name)
         if self.column is None and Path(file).suffix in (".tsv", ".csv"):
             print(f"{name} is read as a text; --column NAME reads one column of a table", file=sys.stderr)
         if self.column is None and self.regions is None:
@@ -68,6 +73,40 @@ class StimulusOptions:
         else:
             found = lines_as_stimuli(texts.read_lines(file, loaded.options))
         return found if self.regions is None else [divided(one, self.regions, name) for one in found]
+
+
+def _ask_for_regions(file: str, name: str) -> None:
+    """A notice where most of the first lines of a file have bars between their words."""
+    with contextlib.suppress(OSError), Path(file).open(encoding="utf-8", errors="replace") as lines:
+        first = [line.split() for line in itertools.islice(lines, 50)]
+        if 2 * sum("|" in words for words in first) > max(2, len(first)):
+            notice(f'{name}: the bars | are read as words; if they divide regions, add --regions "|"')
+
+
+@group("Words", 3)
+class WordOptions:
+    """How the words of models of subwords are divided, and what masked models are asked.
+
+    Attributes:
+        blanks: the blank between two words belongs to the word before it, whose end it is, or to the word after it, in
+            whose first piece it is (default: before, of models of transformers after). Sums of sentences do not change.
+        pll: of masked models of transformers: predict a token from all others, or not from those after it in its word.
+    """
+
+    blanks: Literal["before", "after"] | None = None
+    pll: Literal["within_word_l2r", "original"] | None = None
+
+    def apply(self, loaded: "TextModel", by: By) -> bool:
+        """Set the rule of a masked model; whether blanks belong to the word before them."""
+        if self.pll is not None:
+            if not getattr(loaded, "masked", False):
+                raise UserError("--pll belongs to masked models of transformers; leave it out")
+            loaded.pll = self.pll  # type: ignore[attr-defined]
+        if loaded.spaces and not loaded.word_ends and self.blanks is None and by in ("word", "region"):
+            notice("the blank between words counts for the word after it; --blanks before counts it as a word's end")
+        if self.blanks == "before" and getattr(loaded, "masked", False):
+            raise UserError("--blanks before: masked models have no ends of words; leave it out")
+        return loaded.word_ends if self.blanks is None else self.blanks == "before"
 
 
 def score(
@@ -82,6 +121,7 @@ def score(
     html: WrittenFile = None,
     stimuli: StimulusOptions = StimulusOptions(),
     reading: texts.ReadingOptions = texts.ReadingOptions(),
+    words: WordOptions = WordOptions(),
     unknown: UnknownOptions = UnknownOptions(),
     temperature: TemperatureOptions = TemperatureOptions(),
     adaptation: OnlineOptions = OnlineOptions(),
@@ -100,6 +140,7 @@ def score(
     not grow with the text, which may be compressed (.gz, .zst).
 
     Args:
+        run: a run on text, an n-gram model (.arpa, .arpa.gz), or a model of transformers: hf://NAME or its folder
         file: a UTF-8 text; - is standard input
         out: write the rows to this file, completely or not at all (default: standard output)
         by: one row per token, per word (with entropy, rank, frequency), per region or per sentence
@@ -130,12 +171,18 @@ def score(
             raise UserError("--shard: --unknown spread counts the types of the whole text; give --unknown-types")
     if html is not None and by != "word":
         raise UserError("--html shows words; add --by word")
-    loaded = machine.open_text(run)
-    temperature.join(loaded)
-    mixture.join(loaded)
+    loaded = machine.open_model(run)
+    own = _own(loaded)
+    if own is None:
+        others = [*given(temperature), *(["--mix"] if mixture.mix else []), *(["--adapt"] if adaptation.adapt else [])]
+        refuse(others, "belongs to runs of elman; leave it out")
+    else:
+        temperature.join(own)
+        mixture.join(own)
+    by_ends = words.apply(loaded, by)
     beside = None if ngram_column is None else read_ngram(ngram_column)
     texts.write_any_text()
-    saved = None if load_state is None else states.load(load_state, loaded)
+    saved = None if load_state is None or own is None else states.load(load_state, own)
     name = texts.shown_name(file)
     reader = reading.reader(loaded, name, unknown)
     items = stimuli.read(file, loaded)
@@ -143,14 +190,16 @@ def score(
         source = None if items is not None else texts.Text(file, loaded.options, advance)
         part = WHOLE_TEXT if source is None else shards.part(source, loaded, reading.reader(loaded, name, unknown))
 
-        def read(by: "TextReader") -> "Iterator[Sentence]":
+        def read(by: "Reader") -> "Iterator[Sentence]":
             if source is None:
                 return texts.whole_sentences(items or [], by, name)
             return streaming.sentences(source, part, by)
 
         text, treatment = _treatment(unknown, file, read, loaded, reader)
-        stream = adaptation.stream(loaded, saved, text.model) if adaptation.adapt else None
-        scoring = Scoring(loaded, treatment, items, stimuli.spill_over or 0, name, beside, part.first)
+        stream = adaptation.stream(own, saved, text.model) if adaptation.adapt and own is not None else None
+        scoring = Scoring(
+            loaded, treatment, items, stimuli.spill_over or 0, name, beside, part.first, word_ends=by_ends
+        )
         batch_size = 1 if file == "-" else streaming.BATCH
         rows = scoring.rows(by, text, stream, document=document, batch_size=batch_size)
         scoring.keep = html is not None
@@ -164,18 +213,24 @@ def score(
     if html is not None:
         from elman.analysis.by_word import write_reading_page
 
-        write_reading_page(html, scoring.kept, loaded.recipe.title, texts.shown_name(file))
+        write_reading_page(html, scoring.kept, loaded.title, texts.shown_name(file))
         print(html, file=sys.stderr)
-    if stream is not None and save_state is not None:
-        states.save(save_state, loaded, stream.state, stream.unread, stream, adaptation.statistics_tokens)
+    if stream is not None and save_state is not None and own is not None:
+        states.save(save_state, own, stream.state, stream.unread, stream, adaptation.statistics_tokens)
+
+
+def _own(loaded: "TextModel") -> "TextRun | None":
+    from elman.tasks.text.run import TextRun
+
+    return loaded if isinstance(loaded, TextRun) else None
 
 
 def _treatment(
     options: UnknownOptions,
     file: str,
-    read: "Callable[[TextReader], Iterable[Sentence]]",
-    loaded: "TextRun",
-    reader: "TextReader",
+    read: "Callable[[Reader], Iterable[Sentence]]",
+    loaded: "TextModel",
+    reader: "Reader",
 ) -> "tuple[Sentences, Unknown]":
     """The sentences, and how unknown words are scored; by default the unknown types are counted in the text first."""
     from elman.evaluation.scoring import Unknown

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from elman.evaluation.ngram.model import NGramModel
     from elman.evaluation.ngram.text import WordSurprisal
     from elman.evaluation.scoring import Sentences, Unknown
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.model import TextModel
 
 By: TypeAlias = Literal["token", "word", "region", "sentence"]
 
@@ -28,14 +28,17 @@ class Scoring:
 
     def __init__(
         self,
-        loaded: "TextRun",
+        loaded: "TextModel",
         treatment: "Unknown",
         stimuli: "Sequence[Stimulus] | None",
         lags: int,
         name: str,
         beside: "NGramModel | None" = None,
         first: int = 1,
+        *,
+        word_ends: bool = True,
     ) -> None:
+        self.word_ends = word_ends
         self.first = first
         self.loaded, self.treatment, self.stimuli, self.lags, self.name = loaded, treatment, stimuli, lags, name
         self.keep, self.kept = False, list["WordRow"]()
@@ -47,7 +50,7 @@ class Scoring:
         """All rows, in the order of the text."""
         if by == "word":
             scored = self._predicted(text, stream, document=document, batch_size=batch_size)
-        elif by == "region" and self.loaded.spaces:
+        elif by == "region" and self.word_ends and self.loaded.spaces:
             scored = self._with_word_ends(self._predicted(text, stream, document=document, batch_size=batch_size))
         elif stream is not None:
             scored = text.asked(stream.score_all)
@@ -63,11 +66,9 @@ class Scoring:
     def _predicted(
         self, text: "Sentences", stream: "AdaptiveStream | None", *, document: bool, batch_size: int
     ) -> Iterable[Any]:
-        from elman.analysis.by_word import predict_text
-
         if stream is not None:
             return text.asked(functools.partial(stream.predict_all, spaces=self.loaded.spaces))
-        return predict_text(self.loaded, text, document=document, batch_size=batch_size)
+        return self.loaded.predict_text(text, document=document, batch_size=batch_size)
 
     def _with_word_ends(self, predicted: Iterable[Any]) -> Iterator[Any]:
         from elman.evaluation.word_ends import with_word_ends
@@ -105,7 +106,7 @@ class Scoring:
         if self.beside is not None:
             exclude = self.treatment.treatment == "exclude"
             counted = iter(word_surprisals(self.beside, sentence, self.loaded.tokeniser, exclude=exclude))
-        rows = word_rows(self.loaded, number, sentence, found, self.treatment)
+        rows = word_rows(self.loaded, number, sentence, found, self.treatment, word_ends=self.word_ends)
         for at, row, by_counts in zip(begins, rows, counted, strict=False):
             if self.keep:
                 self.kept.append(row)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from elman.evaluation.paired import PairedItems
     from elman.evaluation.scoring import Treatment
     from elman.tasks.text.comparison import Words
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.model import TextModel
 
 _HEADER = ["condition", "items", "sentences", "bits, A", "bits, B", "A - B", "95 % interval", "p", "p, Holm"]
 
 
 def compare_on_stimuli(
-    runs: "Sequence[TextRun]",
+    runs: "Sequence[TextModel]",
     stimuli: Path,
     column: str,
     treatment: "Treatment",
@@ -37,7 +37,10 @@ def compare_on_stimuli(
 
     table = read_table(texts.read_text(str(stimuli)), str(stimuli), column)
     sentences = [one.text for one in table]
-    first, second = (_read(run, sentences) for run in runs)
+    ends = all(run.options.eos != "none" for run in runs)
+    if not ends and any(run.options.eos != "none" for run in runs):
+        notice("only one of A and B predicts the end of a sentence, so that ends are not compared")
+    first, second = (_read(run, sentences, ends) for run in runs)
     alike = _read_alike(first, second, sentences)
     both = shared(first.at(alike), second.at(alike), treatment, types)
     rows = [index for index, ok in zip(alike, both.kept, strict=True) if ok]
@@ -91,11 +94,11 @@ def _column(row: "Stimulus", names: Sequence[str]) -> str | None:
     return next((found[name] for name in names if name in found), None)
 
 
-def _read(run: "TextRun", sentences: Sequence[str]) -> "Words":
+def _read(run: "TextModel", sentences: Sequence[str], ends: bool) -> "Words":
     from elman.tasks.text.comparison import read_sentences
 
     with progress.counting(f"scoring by {run.path}") as advance:
-        return read_sentences(run, sentences, advance)
+        return read_sentences(run, sentences, advance, ends=ends)
 
 
 def _read_alike(first: "Words", second: "Words", sentences: Sequence[str]) -> list[int]:

@@ -17,10 +17,10 @@ from elman.errors import UserError
 from elman.files import replacing
 
 if TYPE_CHECKING:
-    from elman.data.text.reading import Sentence, TextReader
+    from elman.data.text.reading import Sentence
     from elman.data.text.shards import Shard
     from elman.jobs import Advance
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.model import Reader, TextModel
 
 BATCH = 32
 """Sentences that are computed side by side."""
@@ -47,7 +47,7 @@ class ShardOptions:
             raise UserError(f"--shard is {self.shard!r}; give I/N, such as 2/8 for the second of eight parts")
         return number, parts
 
-    def part(self, text: texts.Text, loaded: "TextRun", reader: "TextReader") -> "Shard":
+    def part(self, text: texts.Text, loaded: "TextModel", reader: "Reader") -> "Shard":
         """The part of a text whose sentences are read; `reader` is a fresh one, which counts those before it.
 
         Raises UserError where the text is standard input.
@@ -63,7 +63,7 @@ class ShardOptions:
         )
 
 
-def sentences(text: texts.Text, part: "Shard", reader: "TextReader") -> "Iterator[Sentence]":
+def sentences(text: texts.Text, part: "Shard", reader: "Reader") -> "Iterator[Sentence]":
     """The sentences of a part of a text; the reader tallies these alone."""
     from elman.data.text.lacking import Tally
 

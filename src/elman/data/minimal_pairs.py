@@ -1,7 +1,8 @@
 """Minimal pairs: a grammatical sentence, and an ungrammatical one that differs from it in one respect.
 
-Three kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's sentences with a `.gold` file beside `.text`
-(Linzen, Dupoux & Goldberg 2016), and tables (`elman.data.tables`), under a header or without one.
+Kinds of files: BLiMP's JSON lines (Warstadt et al. 2020), Linzen's sentences with a `.gold` file beside `.text`
+(Linzen, Dupoux & Goldberg 2016), templates (`elman.data.templates`), the tables
+of verbs that `elman grammar generate` writes, and tables (`elman.data.tables`), under a header or without one.
 
 A header names the columns of the good and of the bad sentence; phenomenon, field and item are used where they are
 named, and all other columns are carried along. Without a header the columns are good, bad and optionally phenomenon. A
@@ -39,6 +40,9 @@ class Pair(NamedTuple):
     item: str = ""
     others: tuple[tuple[str, str], ...] = ()
 
+
+AGREEMENT = ("sentence", "noun", "verb", "right", "wrong", "number", "depth", "levels", "attractors")
+"""The columns of `SPLIT.agreement.tsv`: sentences from 1, positions within a sentence from 0."""
 
 NAMES = {
     "good": ("good", "grammatical", "acceptable", "correct", "right", "plausible", "expected"),
@@ -84,6 +88,10 @@ def _read(name: str) -> Iterator[Pair]:
     for file in files:
         if file.suffix == ".jsonl":
             yield from _blimp(file)
+        elif file.suffix == ".toml":
+            from elman.data.templates import template_pairs
+
+            yield from template_pairs(file)
         elif file.suffix in (".gold", ".text"):
             yield from _linzen(file.with_suffix(".text"), file.with_suffix(".gold"))
         else:
@@ -145,6 +153,8 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
 def read_pair_table(path: Path) -> list[Pair]:
     """The pairs of a table; raises UserError where a line is no pair, or the columns may be meant otherwise."""
     (_, header), *rest = rows = rows_of(read_text(path, ADVICE), path, ADVICE)
+    if tuple(header) == AGREEMENT:
+        return list(_agreement(path, rest))
     roles = [_role(cell) for cell in header]
     if not set(roles) & {"good", "bad"} and not (len(set(roles) & set(NAMES)) > 1 and all(header)):
         _require_plain(path, rows)
@@ -160,6 +170,34 @@ def read_pair_table(path: Path) -> list[Pair]:
             )
     table = named(path, roles, rest)
     return [_pair(path, number, dict(zip(table.columns, row, strict=True))) for number, row in table.rows]
+
+
+def _agreement(path: Path, rows: Sequence[Row]) -> Iterator[Pair]:
+    """The verbs of the sentences beside a table that `elman grammar generate` wrote, each with the words before it."""
+    text = path.with_name(path.name.removesuffix(".agreement.tsv") + ".txt")
+    sentences = read_file_lines(text, ADVICE) if text != path and text.is_file() else []
+    for number, cells in rows:
+        row = dict(zip(AGREEMENT, cells, strict=True))
+        at = int(row["sentence"]) - 1
+        words, verb = sentences[at].split() if at < len(sentences) else [], int(row["verb"])
+        if words[verb : verb + 1] != [row["right"]]:
+            raise UserError(f"{path}:{number}: {row['right']!r} is not word {verb} of sentence {at + 1} of {text}")
+        before, others = " ".join(words[:verb]), tuple((name, row[name]) for name in AGREEMENT[5:])
+        good, bad = f"{before} {row['right']}".strip(), f"{before} {row['wrong']}".strip()
+        yield Pair(good, bad, "agreement", whole=False, tokenised=True, item=str(number), others=others)
+
+
+def until_difference(pair: Pair) -> Pair:
+    """A pair cut after the first word in which its sentences differ, whose end is scored too.
+
+    What both begin with has one probability, so that the first different words are compared, given it (the one-prefix
+    method of Warstadt et al. 2020). Where one sentence is the beginning of the other the pair remains as it is.
+    """
+    good, bad = pair.good.split(), pair.bad.split()
+    at = next((at for at, (one, other) in enumerate(zip(good, bad, strict=False)) if one != other), None)
+    if at is None:
+        return pair
+    return pair._replace(good=" ".join(good[: at + 1]), bad=" ".join(bad[: at + 1]), whole=False)
 
 
 def _role(cell: str) -> str:

@@ -32,6 +32,9 @@ Scorer = Callable[[Sequence[Ids], Sequence[Ids]], Floats]
 BOUNDARY = -1
 """At the end of a sentence: any token that ends its last word."""
 
+_VALUES = 12
+"""Values that a column has at most whose accuracies are reported."""
+
 _GROUP = 2048
 """Sentences whose tree is held at once: bounds the memory of the states."""
 
@@ -167,6 +170,18 @@ def accuracies(coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccura
 
     found = [accuracy(*names, members) for names, members in by_phenomenon(coded).items()]
     return [*found, accuracy("all", "", range(len(coded)))]
+
+
+def by_column(pairs: Sequence[Pair], coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccuracy]:
+    """The accuracy by each value of each other column that has 2 to 12 of them, the column as the field."""
+    found = list[PairAccuracy]()
+    for column in dict.fromkeys(name for pair in pairs for name, _ in pair.others):
+        values = [dict(pair.others).get(column, "") for pair in pairs]
+        if 2 <= len(set(values)) <= _VALUES:
+            named = zip(coded, values, strict=True)
+            rows = [one._replace(phenomenon=value, field=column) for one, value in named]
+            found += accuracies(rows, log_probs)[:-1]
+    return found
 
 
 def by_field(found: Sequence[PairAccuracy]) -> list[PairAccuracy]:

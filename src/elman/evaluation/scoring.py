@@ -7,7 +7,7 @@ that reads spelling unknown words have numbers of their own.
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, tee
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -66,10 +66,11 @@ class Sentences(NamedTuple):
     """The sentences of a text as a model reads them, each with its inputs [n].
 
     A model that reads spelling knows the unknown words: among the inputs they have their own numbers, among the ids of
-    a sentence they are `<unk>`. The sentences may come from a text that is still being read.
+    a sentence they are `<unk>`. The sentences may come from a text that is still being read. A model that elman did not
+    train has no network here.
     """
 
-    model: LanguageModel
+    model: Any
     items: Iterable[tuple[Sentence, np.ndarray]]
 
     def asked(self, ask: Callable[[Symbols, Symbols], Iterator[FoundT]]) -> Iterator[tuple[Sentence, FoundT]]:
@@ -134,7 +135,8 @@ class Prediction(NamedTuple):
 
     Attributes:
         log_prob: of each symbol (nats), float32 [n].
-        rank: of each among all V by falling probability, 1 the most probable, int64 [n]; of ties the smallest rank.
+        rank: of each among all V by falling probability, 1 the most probable, int64 [n]; of ties the smallest rank;
+            0 where the model gives none.
         entropy: of the distribution before each symbol (nats), and of the one after the last: float32 [n + 1].
         space: log-probability (nats) that one of the asked `spaces` comes, before each symbol and after the last:
             float32 [n + 1]; -inf where none was asked for.

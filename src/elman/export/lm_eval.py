@@ -13,7 +13,7 @@ import torch
 
 from elman.errors import UserError, one_line
 from elman.export.harness import Answers, End
-from elman.network.device import choose_device
+from elman.network.device import choose_device, usable_threads
 from elman.tasks.hub import fetched
 from elman.tasks.text.run import TextRun
 
@@ -30,7 +30,7 @@ def _model() -> type:
         raise UserError("this needs the package lm_eval: pip install 'elman[lm-eval]'") from None
 
     class ElmanLM(LM):
-        """A run on text: `--model elman --model_args run=RUN[,end=never][,unknown_as_unk=true][,seed=0]`.
+        """A run on text: `--model elman --model_args run=RUN[,end=never][,unknown_as_unk=true][,seed=0][,threads=1]`.
 
         RUN is a folder or `hf://USER/NAME`; `batch_size` may be a word such as `auto`. Raises UserError where the
         folder is not a run on text.
@@ -45,8 +45,11 @@ def _model() -> type:
             end: End = "auto",
             unknown_as_unk: bool = False,
             seed: int = 0,
+            threads: int | None = None,
         ) -> None:
             super().__init__()
+            if threads is not None:
+                torch.set_num_threads(usable_threads(int(threads)))
             size = int(batch_size) if str(batch_size).isdigit() else ANY_SIZE
             # The harness asks for the first GPU where no device is named; without a GPU that is the CPU.
             unnamed = device in (None, "cuda", "cuda:0") and not torch.cuda.is_available()

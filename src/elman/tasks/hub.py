@@ -6,16 +6,22 @@ from pathlib import Path
 from elman.errors import UserError, did_you_mean, first_line, notice
 from elman.files import expanded
 
-_NAME = re.compile(r"hf:/{1,2}([\w.-]+/[\w.-]+)")
+_NAME = re.compile(r"hf:/{1,2}([\w.-]+(?:/[\w.-]+)?)")
+_SCHEME = re.compile(r"hf:/{1,2}(?=.)")
 
 
 def fetched(path: Path | str) -> Path:
     """The folder of a run: the path itself, the model of that name, or of `hf://USER/NAME` the copy in the cache.
 
-    `~` is the home folder. A folder here takes precedence over a model of the same name, which is reported. Raises
-    UserError where a model is damaged, where a name is nearly that of a model, and of the Hub where the package is
-    missing, or there is no such run.
+    `~` is the home folder, and `hf://FOLDER` a model of transformers here. A folder here takes precedence over a model
+    of the same name, which is reported. Raises UserError where a model is damaged, where a name is nearly that of a
+    model, and of the Hub where the package is missing, or there is no such run.
     """
+    local = _SCHEME.sub("", str(path))
+    if local != str(path):
+        for place in (Path(local), Path("/", local)):
+            if (place / "config.json").is_file():
+                return place
     if (named := _NAME.fullmatch(str(path))) is not None:
         return _of_hub(named[1])
     if _is_path(path):

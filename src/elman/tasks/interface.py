@@ -20,6 +20,7 @@ from elman.tasks.experiment import Experiment
 from elman.tasks.hub import fetched, named
 from elman.tasks.open import entitled, open_run
 from elman.tasks.run import Run
+from elman.tasks.text.model import TextModel, open_foreign
 from elman.tasks.text.run import TextRun
 from elman.tasks.tracking.trackers import OFF, names_of, tracked
 
@@ -52,13 +53,14 @@ class Scored(NamedTuple):
     log_probs: np.ndarray
 
 
-def load(path: Path | str, device: torch.device | str = "cpu") -> Run:
+def load(path: Path | str, device: torch.device | str = "cpu") -> Run | TextModel:
     """Open a run folder, or `hf://USER/NAME` from the Hub of Hugging Face, as the run of its kind of data.
 
-    `"USER/NAME"` is one on the Hub, too, where neither that folder nor a folder USER is here. Raises UserError where
-    the folder is not a run, or cannot be fetched.
+    `"USER/NAME"` is one on the Hub, too, where neither that folder nor a folder USER is here. An ARPA file and a
+    folder of transformers (or `hf://NAME`) are opened as a model that scores text. Raises UserError where the folder is
+    not a run, or cannot be fetched.
     """
-    return open_run(named(path), device)
+    return open_foreign(named(path), device) or open_run(named(path), device)
 
 
 def train(
@@ -103,7 +105,7 @@ def evaluate(
 
     `split` and `data` take precedence over those of `options`, whose split is by default the test split.
     """
-    opened = run if isinstance(run, Run) else load(run)
+    opened = run if isinstance(run, Run) else open_run(named(run))
     split, data = split or options.split, options.data if data is None else data
     return opened.evaluate(msgspec.structs.replace(options, split=split, data=data))
 
@@ -127,7 +129,7 @@ def generate(
     return Generated(shown(tokens, text.options), tokens)
 
 
-def score(run: AnyRun, lines: Sequence[str] | str, *, document: bool = False) -> list[Scored]:
+def score(run: AnyRun | TextModel, lines: Sequence[str] | str, *, document: bool = False) -> list[Scored]:
     """The log-probability of every token of every sentence; with `document` each in the context of those before it.
 
     There is one result for each text of a list, in its order: a text is one sentence, whatever line breaks it holds,
@@ -137,7 +139,9 @@ def score(run: AnyRun, lines: Sequence[str] | str, *, document: bool = False) ->
     Raises UserError where it is not a run on text, one of a list is no text, or the vocabulary lacks a word or a
     character and has no `<unk>`.
     """
-    return [Scored(tokens, log_probs) for tokens, log_probs in _text(run).score(lines, document=document)]
+    opened = open_foreign(named(run)) or _text(run) if isinstance(run, Path | str) else run
+    opened = _text(opened) if isinstance(opened, Run) else opened
+    return [Scored(tokens, log_probs) for tokens, log_probs in opened.score(lines, document=document)]
 
 
 def _text(run: AnyRun) -> TextRun:

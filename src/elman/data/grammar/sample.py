@@ -15,6 +15,7 @@ import msgspec
 from elman.config.text import GrammarOptions
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.rules import Grammar
+from elman.data.minimal_pairs import AGREEMENT
 from elman.data.text.cache import place
 from elman.errors import UserError
 from elman.files import cache_folder, canonical_json, sha256_lines, write_atomic
@@ -22,9 +23,6 @@ from elman.formats import read_json
 
 _TRIES, _SYMBOLS = 10_000, 10_000
 _FORMAT = 1
-
-COLUMNS = ("sentence", "noun", "verb", "right", "wrong", "number", "depth", "levels", "attractors")
-"""Of `SPLIT.agreement.tsv`: sentences from 1, positions within a sentence from 0."""
 
 
 class Leaf(NamedTuple):
@@ -189,7 +187,7 @@ def write_text(grammar: Grammar, options: GrammarOptions, folder: Path) -> dict[
         write_atomic(folder / f"{split}.txt", "".join(f"{' '.join(one.words)}\n" for one in found))
         numbered = enumerate(found, start=1)
         links = ((number, *one) for number, sentence in numbered for one in sentence.dependencies)
-        rows = ("\t".join(map(str, row)) for row in (COLUMNS, *links))
+        rows = ("\t".join(map(str, row)) for row in (AGREEMENT, *links))
         write_atomic(folder / f"{split}.agreement.tsv", "".join(f"{row}\n" for row in rows))
     write_atomic(folder / "rules.grammar", grammar.text)
     facts = {

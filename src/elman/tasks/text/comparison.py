@@ -32,6 +32,7 @@ from elman.evaluation.word_ends import ends_moved
 from elman.files import cache_folder
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
+from elman.tasks.text.model import TextModel, cut
 from elman.tasks.text.run import TextRun
 
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -234,9 +235,14 @@ def shared(a: Words, b: Words, treatment: Treatment, types: int | None = None) -
     return Shared(first, second, np.ones(len(first), dtype=bool))
 
 
-def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) -> Words:
-    """Each text as one word, independent of the others, in ordinary spelling or as the training text was tokenised."""
-    tokens = [_alone(run, text) for text in texts]
+def read_sentences(run: TextModel, texts: Sequence[str], advance: Advance = None, *, ends: bool = True) -> Words:
+    """Each text as one word, independent of the others, in ordinary spelling or as the training text was tokenised.
+
+    Its end counts where the model predicts it, unless `ends` is false.
+    """
+    if not isinstance(run, TextRun):
+        return _foreign_sentences(run, texts, ends=ends)
+    tokens = [_alone(run, text, ends=ends) for text in texts]
     if run.vocabulary.unk is None:
         for text, read in zip(texts, tokens, strict=True):
             if lacking := [token for token in read if token not in run.vocabulary.ids]:
@@ -251,8 +257,8 @@ def read_sentences(run: TextRun, texts: Sequence[str], advance: Advance = None) 
     words = [Word("".join("".join(_plain(run, one)).split()), EOS in one, slice(0, len(one))) for one in tokens]
     every = [token for one in tokens for token in one]
     unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)
-    ends = np.array([one.count(EOS) for one in tokens], dtype=np.int64)
-    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)), ends)
+    line_ends = np.array([one.count(EOS) for one in tokens], dtype=np.int64)
+    return Words(words, np.array(sums), unknown, _types(every, _unknown(run, every)), line_ends)
 
 
 def _plain(run: TextRun, tokens: Sequence[str]) -> list[str]:
@@ -262,6 +268,19 @@ def _plain(run: TextRun, tokens: Sequence[str]) -> list[str]:
     return fold(inner) if run.options.lowercase else inner
 
 
-def _alone(run: TextRun, text: str) -> list[str]:
+def _foreign_sentences(model: TextModel, texts: Sequence[str], *, ends: bool) -> Words:
+    reader, sums, words, lacking = model.reader(), list[float](), list[Word](), list[list[str]]()
+    sentences = (cut(reader, text, ends=ends) for text in texts)
+    for sentence, log_probs in model.score_text(model.as_read(sentences)):
+        sums.append(float(np.nansum(log_probs, dtype=np.float64)))
+        inner = [token for token in sentence.pieces if token != EOS]
+        words.append(Word("".join("".join(inner).split()), EOS in sentence.read, slice(0, len(sentence.read))))
+        lacking.append(sentence.lacking)
+    unknown: Counts = np.array([len(one) for one in lacking], dtype=np.int64)
+    types = len({token for one in lacking for token in one})
+    return Words(words, np.array(sums), unknown, types, np.array([int(one.ends) for one in words], dtype=np.int64))
+
+
+def _alone(run: TextRun, text: str, *, ends: bool) -> list[str]:
     tokens = fit(clean(text, run.options), run.vocabulary, run.tokeniser)
-    return [*tokens, EOS] if tokens and run.vocabulary.eos is not None else tokens
+    return [*tokens, EOS] if ends and tokens and run.vocabulary.eos is not None else tokens

@@ -21,6 +21,7 @@ from elman.evaluation.perplexity import (
 )
 from elman.evaluation.result import Result
 from elman.jobs import Advance
+from elman.tasks.text.model import TextModel
 from elman.tasks.text.run import TextRun
 
 
@@ -110,5 +111,5 @@ def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
             )
 
 
-def have_one_vocabulary(one: TextRun, other: TextRun) -> bool:
+def have_one_vocabulary(one: TextModel, other: TextModel) -> bool:
     return one.vocabulary.words == other.vocabulary.words

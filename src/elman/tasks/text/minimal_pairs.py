@@ -9,6 +9,7 @@ from elman.data.text.tokeniser import ends_word
 from elman.evaluation.minimal_pairs import BOUNDARY, CodedPair, Ids, code, pair_log_probs, sentence_log_probs
 from elman.evaluation.statistics import Floats
 from elman.jobs import Advance
+from elman.tasks.text.model import TextModel, pair_scores
 from elman.tasks.text.run import TextRun
 
 
@@ -19,8 +20,10 @@ class Judged(NamedTuple):
     log_probs: Floats
 
 
-def judge(run: TextRun, pairs: Sequence[Pair], *, known_only: bool = False, advance: Advance = None) -> Judged:
+def judge(run: TextModel, pairs: Sequence[Pair], *, known_only: bool = False, advance: Advance = None) -> Judged:
     """Score pairs; with `known_only` unknown words are `<unk>` also to a model that reads spelling."""
+    if not isinstance(run, TextRun):
+        return Judged(*pair_scores(run, pairs, advance))
     lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not known_only else None
     coded = code(pairs, run.vocabulary, run.tokeniser, lexicon)
     model = run.model if lexicon is None else run.model.knowing(lexicon.words)

@@ -25,7 +25,14 @@ from elman.decoding.sampling import among, generate, read
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate_split, reading, text_result
 from elman.evaluation.result import Result
-from elman.evaluation.scoring import Sentences, score_document, score_sentences
+from elman.evaluation.scoring import (
+    Prediction,
+    Sentences,
+    predict_document,
+    predict_sentences,
+    score_document,
+    score_sentences,
+)
 from elman.jobs import Advance
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
@@ -48,6 +55,7 @@ class TextRun(Run):
 
     kind = "text"
     inputs: Vocabulary
+    word_ends = True
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
         super().__init__(path, device)
@@ -69,6 +77,15 @@ class TextRun(Run):
     @property
     def vocabulary(self) -> Vocabulary:
         return self.inputs
+
+    @property
+    def title(self) -> str:
+        return self.recipe.title
+
+    @property
+    def counts(self) -> bool:
+        """Whether the vocabulary has how often the training text had each word."""
+        return not self.options.spelt
 
     @property
     def first(self) -> int:
@@ -222,6 +239,15 @@ class TextRun(Run):
         if document:
             return text.asked(lambda ids, inputs: score_document(text.model, ids, self.first, inputs=inputs))
         return text.asked(lambda ids, inputs: score_sentences(text.model, ids, self.first, batch_size, inputs))
+
+    def predict_text(
+        self, text: Sentences, *, document: bool = False, batch_size: int = 32
+    ) -> Iterator[tuple[Sentence, Prediction]]:
+        """How the model predicts each sentence of a text; with `document` each in the context of those before it."""
+        first, spaces = self.first, self.spaces
+        if document:
+            return text.asked(lambda ids, inputs: predict_document(text.model, ids, first, inputs, spaces))
+        return text.asked(lambda ids, inputs: predict_sentences(text.model, ids, first, batch_size, inputs, spaces))
 
     def begin(self) -> State:
         return self.model.begin(1)

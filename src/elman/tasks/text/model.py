@@ -1,0 +1,214 @@
+"""What scoring asks of a model of text, whatever it is: a run, an n-gram model, a model of transformers."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+import torch
+
+from elman.config.text import TextOptions
+from elman.data.minimal_pairs import Pair
+from elman.data.text.lacking import Tally
+from elman.data.text.reading import Sentence, TextReader
+from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.vocabulary import EOS, UNK, Vocabulary
+from elman.errors import UserError
+from elman.evaluation.minimal_pairs import CodedPair
+from elman.evaluation.ngram.arpa import read_arpa
+from elman.evaluation.ngram.model import BEGIN, END
+from elman.evaluation.scoring import Prediction, Sentences
+from elman.evaluation.statistics import Floats
+from elman.jobs import Advance
+from elman.tasks.hub import fetched
+
+Scored: TypeAlias = Iterator[tuple[Sentence, np.ndarray]]
+Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]
+"""Each sentence and how its tokens were predicted."""
+
+Pll: TypeAlias = Literal["within_word_l2r", "original"]
+
+
+class Reader(Protocol):
+    """Cuts texts into sentences of tokens, and tallies the unknown ones."""
+
+    tally: Tally
+
+    def sentences(self, lines: Iterable[str], number: int = 1) -> Iterator[Sentence]:
+        """A sentence for each line that is not blank, or for each that `<eos>` ends."""
+
+    def one(self, text: str, number: int = 1) -> Sentence:
+        """A text as the beginning of a sentence."""
+
+    def complete(self, text: str, number: int = 1) -> Sentence:
+        """A text as one sentence, with its end where the model predicts ends."""
+
+    def report(self) -> list[str]:
+        """What the vocabulary lacks."""
+
+
+class TextModel(Protocol):
+    """The tokens of a text with their places in it, and the log-probability of each.
+
+    Attributes:
+        path: what the model is called.
+        spaces: whether `Prediction.space` can be asked for: tokens that begin with white space end the word before.
+        counts: whether the vocabulary has how often the training text had each word.
+        word_ends: whether by default the end of a word counts as part of it (`elman.evaluation.word_ends`).
+    """
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def options(self) -> TextOptions: ...
+    @property
+    def tokeniser(self) -> Tokeniser: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def spaces(self) -> Sequence[int]: ...
+    @property
+    def counts(self) -> bool: ...
+    @property
+    def word_ends(self) -> bool: ...
+
+    def reader(self, name: str = ..., *, as_is: bool = ..., leave_out: bool = ..., cure: str = ...) -> Reader:
+        """What reads a text of a name in messages."""
+
+    def as_read(self, sentences: Iterable[Sentence]) -> Sentences:
+        """The sentences with what the model reads of them."""
+
+    def score_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Scored:
+        """The log-probabilities (nats) of the tokens of each sentence, NaN where a token is not predicted."""
+
+    def predict_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
+        """Also ranks and entropies, NaN where the model has none."""
+
+    def score(self, lines: Iterable[str] | str, *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every text and their log-probabilities (nats)."""
+
+
+class Foreign:
+    """A model that elman did not train: it scores texts, sentences independent of each other."""
+
+    counts = word_ends = False
+    spaces: Sequence[int] = ()
+    options: TextOptions
+    vocabulary: Vocabulary
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.title = path, path.name
+
+    @property
+    def tokeniser(self) -> Tokeniser:
+        return Tokeniser(self.options)
+
+    def as_read(self, sentences: Iterable[Sentence]) -> Sentences:
+        """The sentences as they are."""
+        return Sentences(None, ((sentence, sentence.ids) for sentence in sentences))
+
+    def reader(
+        self, name: str = "the text", *, as_is: bool = False, leave_out: bool = False, cure: str = "take it out"
+    ) -> Reader:
+        """A reader by the words of the vocabulary."""
+        return TextReader(self.vocabulary, self.tokeniser, as_is=as_is, leave_out=leave_out, name=name, cure=cure)
+
+    def predict_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
+        """The prediction of each sentence; raises UserError with `document`."""
+        raise NotImplementedError
+
+    def score_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Scored:
+        """The log-probabilities (nats) of each sentence; raises UserError with `document`."""
+        for sentence, found in self.predict_text(text, document=document, batch_size=batch_size):
+            yield sentence, found.log_prob
+
+    def score(self, lines: Iterable[str] | str, *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
+        """The tokens of every text and their log-probabilities (nats); a string is the lines that it holds."""
+        reader = self.reader()
+        split = reader.sentences(lines.splitlines()) if isinstance(lines, str) else map(reader.complete, lines)
+        for sentence, log_probs in self.score_text(self.as_read(split), document=document):
+            yield sentence.tokens, log_probs
+
+    def independent(self, document: bool) -> None:
+        """Raise UserError where sentences are to be read as one document."""
+        if document:
+            raise UserError(f"{self.path}: its sentences are read independent of each other; leave --document out")
+
+
+class NGramText(Foreign):
+    """An n-gram model of an ARPA file; every sentence is read after `<s>`, and its end is predicted."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.model = read_arpa(path)
+        words = [EOS if word == END else word for word in self.model.words if word != BEGIN]
+        self.options = TextOptions(eos="none" if EOS not in words else "line")
+        self.vocabulary = Vocabulary(tuple(words), (0,) * len(words))
+
+    def predict_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:  # noqa: ARG002
+        """The prediction of each sentence, without ranks and entropies."""
+        self.independent(document)
+        for sentence, _ in text.items:
+            log_prob, _ = self.model.score(self.model.encode(UNK if w in (BEGIN, END) else w for w in sentence.read))
+            yield sentence, unranked(log_prob.astype(np.float32))
+
+
+def unranked(log_prob: np.ndarray, space: np.ndarray | None = None) -> Prediction:
+    """A prediction [n] that has no ranks and entropies."""
+    nothing = np.full(len(log_prob) + 1, np.nan, np.float32)
+    return Prediction(log_prob, np.zeros(len(log_prob), np.int64), nothing, nothing if space is None else space)
+
+
+def open_foreign(path: Path | str, device: torch.device | str = "cpu") -> Foreign | None:
+    """An ARPA file (`.arpa`, `.arpa.gz`) or a folder of transformers as a model of text; None for anything else."""
+    folder = fetched(path)
+    if folder.is_file() and folder.name.removesuffix(".gz").endswith(".arpa"):
+        return NGramText(folder)
+    if (folder / "config.json").is_file() and not (folder / "recipe.toml").exists():
+        from elman.tasks.text.pretrained import Pretrained
+
+        return Pretrained(Path(path), folder, device)
+    return None
+
+
+def cut(reader: Reader, text: str, *, ends: bool) -> Sentence:
+    """A text as one sentence, with its end where the model predicts ends, or without it."""
+    if ends:
+        return reader.complete(text)
+    found = reader.one(text)
+    if found.read[-1:] != [EOS]:
+        return found
+    return found._replace(
+        pieces=found.pieces[:-1],
+        starts=found.starts[:-1],
+        unknown=found.unknown[:-1],
+        read=found.read[:-1],
+        ids=found.ids[:-1],
+    )
+
+
+def pair_scores(model: TextModel, pairs: Sequence[Pair], advance: Advance = None) -> tuple[list[CodedPair], Floats]:
+    """Minimal pairs as a model that is no run reads them, and log-probabilities (nats) [n, 2]; NaN: not distinguished.
+
+    Of a pair that ends with a word in the midst of a sentence the end of that word is scored too, where tokens spell.
+    """
+    reader, coded = model.reader(), list[CodedPair]()
+    sides = list[Sentence]()
+    for pair in pairs:
+        good, bad = (cut(reader, text, ends=pair.whole) for text in (pair.good, pair.bad))
+        unknown = tuple(dict.fromkeys([*good.lacking, *bad.lacking]))
+        same = np.array_equal(good.ids, bad.ids)
+        coded.append(CodedPair(pair.phenomenon, pair.field, good.ids, bad.ids, (good.ids, bad.ids), unknown, same))
+        sides += [good, bad]
+    sums, read = list[float](), model.as_read(sides)
+    predicted = model.predict_text(read) if model.spaces else ((one, unranked(p)) for one, p in model.score_text(read))
+    for number, (_, found) in enumerate(predicted):
+        ends = bool(model.spaces) and not pairs[number // 2].whole
+        sums.append(float(np.nansum(found.log_prob, dtype=np.float64)) + (float(found.space[-1]) if ends else 0.0))
+        if advance is not None:
+            advance(len(sums), len(sides))
+    scores = np.array(sums).reshape(-1, 2)
+    scores[[one.same for one in coded]] = np.nan
+    return coded, scores

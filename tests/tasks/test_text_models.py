@@ -1,0 +1,220 @@
+"""Models that elman did not train score texts as runs do: by transformers, by n-grams; nothing is fetched."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import elman
+from elman.cli import main
+from elman.data.minimal_pairs import Pair
+from elman.evaluation.word_ends import with_word_ends
+from elman.tasks.text.minimal_pairs import judge
+from elman.tasks.text.model import open_foreign
+from support.commands import complaint, output, table
+
+transformers = pytest.importorskip("transformers")
+LINES = [
+    "The keys to the cabinet are on the table.",
+    "The author near the pilots laughs.",
+    "She knows the café and 日本語 well.",
+    "Is it?",
+]
+
+
+@pytest.fixture(scope="module")
+def gpt(tmp_path_factory):
+    """A tiny causal model with a byte-level tokeniser."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    pieces = Tokenizer(models.BPE())
+    pieces.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    pieces.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=["<|end|>"], initial_alphabet=alphabet)
+    pieces.train_from_iterator(LINES * 3, trainer)
+    tokeniser = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=pieces, bos_token="<|end|>", eos_token="<|end|>", pad_token="<|end|>"
+    )
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=len(tokeniser), n_positions=32, n_embd=16, n_layer=2, n_head=2, initializer_range=0.5,
+        bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    return _saved(tmp_path_factory.mktemp("gpt"), transformers.GPT2LMHeadModel(config), tokeniser)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    """A tiny masked model with pieces of words."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+    pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    pieces.normalizer, pieces.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces.train_from_iterator(LINES * 3, trainers.WordPieceTrainer(vocab_size=60, special_tokens=special))
+    marks = [("[CLS]", 2), ("[SEP]", 3)]
+    pieces.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
+    tokeniser = transformers.PreTrainedTokenizerFast(tokenizer_object=pieces, **names)
+    torch.manual_seed(1)
+    config = transformers.BertConfig(
+        vocab_size=len(tokeniser), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=64, initializer_range=0.5,
+    )  # fmt: skip
+    return _saved(tmp_path_factory.mktemp("bert"), transformers.BertForMaskedLM(config), tokeniser)
+
+
+@pytest.fixture(scope="module")
+def arpa(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ngram")
+    (folder / "text.txt").write_text("".join(f"{line}\n" for line in LINES * 3))
+    text, out = str(folder / "text.txt"), str(folder / "m.arpa")
+    assert main(["ngram", "train", text, "--tokenisation", "words", "--order", "2", "--out", out]) == 0
+    return folder / "m.arpa"
+
+
+def _saved(folder, model, tokeniser):
+    model.eval().save_pretrained(folder)
+    tokeniser.save_pretrained(folder)
+    return folder
+
+
+def _by_hand(folder, line):
+    """Log-probabilities of a line after the beginning symbol, one at a time, in double precision."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).double().eval()
+    tokeniser = transformers.AutoTokenizer.from_pretrained(folder)
+    ids = [tokeniser.bos_token_id, *tokeniser(line, add_special_tokens=False)["input_ids"]]
+    with torch.no_grad():
+        found = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return found, ids
+
+
+def test_a_causal_model_gives_every_token_the_probability_of_the_model_alone(gpt):
+    for line, (tokens, log_probs) in zip(LINES, elman.load(f"hf://{gpt}").score(LINES), strict=True):
+        found, ids = _by_hand(gpt, line)
+        assert log_probs == pytest.approx([float(found[at, one]) for at, one in enumerate(ids[1:])], abs=1e-4)
+        assert "".join(tokens) == line
+
+
+def test_words_sum_to_the_sentence_for_every_model(capsys, gpt, bert, arpa, tmp_path):
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in LINES))
+    for model in (gpt, bert, arpa):
+        words = table(output(capsys, "score", model, tmp_path / "text.txt", "--by", "word"))
+        sentences = table(output(capsys, "score", model, tmp_path / "text.txt", "--by", "sentence"))
+        for sentence in sentences:
+            own = [row for row in words if row["sentence"] == sentence["sentence"]]
+            assert sum(float(row["surprisal"]) for row in own) == pytest.approx(float(sentence["surprisal"]), abs=1e-3)
+            assert [row["word"] for row in own if row["word"] != "<eos>"] == sentence["text"].split()
+
+
+def test_blanks_before_move_the_ends_of_words_as_minicons_moves_them(gpt):
+    """Within a sentence: + log p(blank | word) at the end of a word, and - the same at the beginning of the next."""
+    model = open_foreign(gpt)
+    line = LINES[0]
+    ((sentence, found),) = model.predict_text(model.as_read([model.sentence(line, 1)]))
+    moved = with_word_ends(found.log_prob, found.space, sentence, model.tokeniser)
+    by_hand, ids = _by_hand(gpt, line)
+    own = np.array([float(by_hand[at, one]) for at, one in enumerate(ids[1:])])
+    space = by_hand[:, list(model.spaces)].logsumexp(-1).numpy()
+    for at, piece in enumerate(sentence.pieces):
+        if at and piece.startswith(" "):
+            own[at - 1] += space[at]
+            own[at] -= space[at]
+    assert moved == pytest.approx(own, abs=1e-4)
+    assert moved.sum() == pytest.approx(found.log_prob.sum(), abs=1e-4)
+    assert not np.allclose(moved, found.log_prob, atol=1e-3)
+
+
+def test_ranks_and_entropies_are_those_of_the_whole_distribution(gpt):
+    model = open_foreign(gpt)
+    ((_, found),) = model.predict_text(model.as_read([model.sentence(LINES[1], 1)]))
+    by_hand, ids = _by_hand(gpt, LINES[1])
+    assert found.entropy == pytest.approx(torch.special.entr(by_hand.exp()).sum(-1).numpy(), abs=1e-4)
+    ranks = [int((by_hand[at] > by_hand[at, one]).sum()) + 1 for at, one in enumerate(ids[1:])]
+    assert found.rank.tolist() == ranks
+
+
+def test_a_text_beyond_the_context_is_read_in_windows_of_half_a_context(gpt):
+    line = " ".join(LINES * 3)
+    tokeniser = transformers.AutoTokenizer.from_pretrained(gpt)
+    model = transformers.AutoModelForCausalLM.from_pretrained(gpt).eval()
+    ids = [tokeniser.bos_token_id, *tokeniser(line, add_special_tokens=False)["input_ids"]]
+    assert len(ids) > 3 * 32
+    expected, done = [], 0
+    for begin in itertools.count(0, 16):
+        window = torch.tensor([ids[begin : begin + 32]])
+        with torch.no_grad():
+            found = model(window).logits[0].log_softmax(-1)
+        expected += [float(found[at - begin - 1, ids[at]]) for at in range(done + 1, begin + window.shape[1])]
+        done = begin + window.shape[1] - 1
+        if begin + 32 >= len(ids):
+            break
+    ((_, log_probs),) = elman.load(gpt).score([line])
+    assert log_probs == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("pll", ["within_word_l2r", "original"])
+def test_a_masked_model_gives_pseudo_log_likelihoods(bert, pll):
+    """A transcription of the rule of minicons, which masks a token, and with `within_word_l2r` the rest of its word."""
+    tokeniser = transformers.AutoTokenizer.from_pretrained(bert)
+    network = transformers.AutoModelForMaskedLM.from_pretrained(bert).double().eval()
+    model = open_foreign(bert)
+    model.pll = pll
+    for line, (_, log_probs) in zip(LINES, model.score(LINES), strict=True):
+        read = tokeniser(line)
+        words, expected = read.word_ids(), []
+        for at, one in enumerate(read["input_ids"]):
+            if words[at] is None:
+                continue
+            ids = list(read["input_ids"])
+            for later in range(at, len(ids)):
+                if later == at or (pll != "original" and words[later] == words[at]):
+                    ids[later] = tokeniser.mask_token_id
+            with torch.no_grad():
+                expected.append(float(network(torch.tensor([ids])).logits[0, at].log_softmax(-1)[one]))
+        assert log_probs == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_batch_changes_no_probability(gpt):
+    model = open_foreign(gpt)
+    together = [found for _, found in model.score(LINES)]
+    alone = [next(model.score([line]))[1] for line in LINES]
+    for one, other in zip(together, alone, strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
+
+
+def test_pairs_that_end_with_a_word_count_its_end(gpt):
+    model = open_foreign(gpt)
+    pair = Pair("The author laughs", "The author laugh", "agreement", whole=False)
+    judged = judge(model, [pair])
+    for text, score in zip((pair.good, pair.bad), judged.log_probs[0], strict=True):
+        by_hand, ids = _by_hand(gpt, text)
+        total = sum(float(by_hand[at, one]) for at, one in enumerate(ids[1:]))
+        assert score == pytest.approx(total + float(by_hand[-1, list(model.spaces)].logsumexp(-1)), abs=1e-4)
+
+
+def test_a_model_of_transformers_and_ngrams_are_compared_on_sentences_and_pairs(capsys, gpt, arpa, tmp_path):
+    items = tmp_path / "items.tsv"
+    items.write_text(
+        "item\tcondition\ttext\n" + "".join(f"{n // 2}\t{'ab'[n % 2]}\t{s}\n" for n, s in enumerate(LINES))
+    )
+    assert main(["compare", str(gpt), str(arpa), "--stimuli", str(items), "--json"]) == 0
+    found = capsys.readouterr()
+    assert "ends are not compared" in found.err
+    facts = json.loads(found.out)
+    assert facts["read_differently"] == 0
+    assert {row["condition"] for row in facts["conditions"]} == {"a", "b", "all"}
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("good\tbad\nThe author laughs.\tThe author laugh.\nThe keys are\tThe keys is\n")
+    assert json.loads(output(capsys, "compare", gpt, arpa, "--pairs", pairs, "--json"))["phenomena"]
+    assert len(json.loads(output(capsys, "minimal-pairs", gpt, arpa, "--pairs", pairs, "--json"))) == 2
+
+
+def test_what_only_runs_can_do_is_refused_in_one_line(capsys, gpt, arpa, tmp_path):
+    (tmp_path / "text.txt").write_text("The keys are\n")
+    for model, option in ((gpt, "--adapt"), (arpa, "--adapt"), (gpt, "--document"), (gpt, "--pll=original")):
+        assert option.split("=")[0] in complaint(capsys, "score", model, tmp_path / "text.txt", option)
+    assert "--pairs or --stimuli" in complaint(capsys, "compare", gpt, arpa)
