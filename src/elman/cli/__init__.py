@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _use_anywhere(tokens: list[str]) -> list[str]:
-    """The command line without `--plugin FILE` and `--encoding NAME`, which may stand anywhere and are in effect now."""
+    """The command line without `--plugin FILE` and `--encoding NAME`, which may stand anywhere, and take effect."""
     kept, values = [], dict[str, list[str]]({"--plugin": [], "--encoding": []})
     rest = iter(tokens)
     for token in rest:

@@ -87,6 +87,10 @@ def foreign(blocks: Blocks, name: str) -> Iterator[str] | None:
         return _decoded(blocks, codec, name, "its byte order mark states", damaged, "save the file again, as UTF-8")
     hidden = list[str]()
     if (plain := _decodes(blocks, "utf-8")) and not (hidden := _hidden(blocks)):
+        if any(b"\x1b$)A" in block or b"\x1b$)G" in block for block in blocks()):
+            raise UserError(
+                f"{name}: this is ISO-2022-CN, which is not read here; convert it: iconv -f ISO-2022-CN-EXT -t UTF-8"
+            )
         report_misread(blocks, name)
         return None
     if codec := given():
@@ -204,9 +208,17 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
     import chardet
 
     sample, found = _sample(blocks), dict[str, str]()
-    for one in chardet.detect_all(sample, ignore_threshold=True, compat_names=False):
+    eras = [chardet.EncodingEra.ALL]
+    if sum(value > 127 for value in sample) < _FEW:  # which hardly tell encodings apart: every other one is of today
+        eras.append(chardet.EncodingEra.MODERN_WEB)
+    orders = [chardet.detect_all(sample, ignore_threshold=True, compat_names=False, encoding_era=era) for era in eras]
+    names = [one["encoding"] or "" for one in filter(None, itertools.chain(*itertools.zip_longest(*orders)))]
+    if b"\0" in sample:  # of wide characters, if its line feeds are among them
+        wide = ("utf-16-le", "utf-16-be")
+        names += [one for one in wide if 2 * sample.decode(one, "replace").count("\n") > sample.count(b"\n")]
+    for name in names:
         try:
-            codec = codecs.lookup(one["encoding"] or "").name
+            codec = codecs.lookup(name).name
             text = _text(sample, codec)
         except (LookupError, UnicodeDecodeError):
             continue
