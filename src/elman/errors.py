@@ -11,6 +11,9 @@ from collections.abc import Iterable
 LONGEST = 1000
 """Characters of a message at most."""
 
+ENCODING = "ELMAN_ENCODING"
+"""The environment variable with the encoding that the user gave for texts that are not UTF-8."""
+
 
 class UserError(Exception):
     """A mistake of the user: bad input, an impossible recipe, a damaged file.
@@ -60,12 +63,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def command(*words: object) -> str:
-    """A command of elman as a shell reads it, for a message; words with spaces or quotes are quoted.
+    """A command of elman as a shell reads it, for a message, with the encoding that was given.
 
     >>> command("train", "--resume", "--out", "my run")
     "elman train --resume --out 'my run'"
     """
-    return shlex.join(["elman", *map(str, words)])
+    encoding = os.environ.get(ENCODING)
+    return shlex.join(["elman", *map(str, words), *(["--encoding", encoding] if encoding else [])])
 
 
 def first_line(error: BaseException) -> str:

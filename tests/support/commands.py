@@ -75,7 +75,7 @@ def refusal(capsys, *arguments):
     assert status == 2
     assert captured.out == ""
     lines = captured.err.strip().splitlines()
-    assert len(lines) == 1, lines
+    assert all(line.startswith("  --encoding ") for line in lines[1:]), lines
     return lines[0]
 
 

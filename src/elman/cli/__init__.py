@@ -21,7 +21,7 @@ import elman
 from elman import kinds
 from elman.cli import mistakes, paths
 from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
-from elman.errors import UserError, one_line
+from elman.errors import ENCODING, UserError, one_line
 from elman.files import expanded
 
 
@@ -88,7 +88,8 @@ def application() -> App:
         help="Recurrent models of words, characters, pairs of texts, trees, tags, music and series: train, evaluate,"
         " sample, score.\n\nBegin with `elman demo`, or with a text of your own: elman train novel.txt. `elman COMMAND"
         " --help` describes a command; `elman --install-completion` lets the shell complete commands and options."
-        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file.",
+        " `--plugin FILE`, anywhere on a line, adds the cells, outputs, activations, tasks or claims of a Python file."
+        " `--encoding NAME`, anywhere on a line, is how texts are read that are not UTF-8.",
         version=lambda: f"elman {elman.__version__}",
         default_parameter=Parameter(negative=(), allow_repeating=True, show_default=shown_default),
         config=paths.expand,
@@ -129,8 +130,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         sys.stderr = LastingLog(sys.stderr)
         os.environ.setdefault("ELMAN_JOBS", "auto")  # processes that read a large text: all cores
+    encoding = os.environ.get(ENCODING)
     try:
-        tokens = _use_plugins(tokens)
+        tokens = _use_anywhere(tokens)
         if (line := mistakes.unknown_option(app, tokens)) is not None:
             raise UserError(line)
         status = app(tokens)
@@ -150,23 +152,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError):
             discard(sys.stdout)
         with contextlib.suppress(OSError):
-            print(f"elman: {one_line(line)}", file=sys.stderr)
+            print(f"elman: {one_line(line)}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
         return 2
+    finally:
+        os.environ.pop(ENCODING, None)
+        os.environ.update({ENCODING: encoding} if encoding else {})
 
 
-def _use_plugins(tokens: list[str]) -> list[str]:
-    """The command line without `--plugin FILE`, which may stand anywhere, after the files have been loaded."""
-    kept, files = [], []
+def _use_anywhere(tokens: list[str]) -> list[str]:
+    """The command line without `--plugin FILE` and `--encoding NAME`, which may stand anywhere, and take effect."""
+    kept, values = [], dict[str, list[str]]({"--plugin": [], "--encoding": []})
     rest = iter(tokens)
     for token in rest:
         name, equals, value = token.partition("=")
-        if name != "--plugin":
+        if name not in values:
             kept.append(token)
             continue
-        file = value if equals else next(rest, None)
-        if not file or file.startswith("-"):
-            raise UserError("--plugin needs the name of a file")
-        files.append(str(expanded(file).absolute()))
+        given = value if equals else next(rest, None)
+        if not given or given.startswith("-"):
+            what = "the name of a file" if name == "--plugin" else "the name of an encoding"
+            raise UserError(f"{name} needs {what}")
+        values[name].append(given)
+    if values["--encoding"]:
+        from elman.data.text import encodings
+
+        os.environ[ENCODING] = encodings.lookup(values["--encoding"][-1])  # of child processes too
+    files = [str(expanded(file).absolute()) for file in values["--plugin"]]
     if files:
         from elman.config import plugins
 

@@ -1,6 +1,7 @@
 """The texts that commands read, from files or standard input, what is reported of them, and text on standard output."""
 
 import io
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,11 +12,11 @@ from elman.cli.options import group
 from elman.config.parts import tag_of
 from elman.config.text import TextOptions
 from elman.data.lines import with_breaks
-from elman.data.text.encodings import STANDARD_INPUT, marked, unmarked
+from elman.data.text.encodings import STANDARD_INPUT, marked
 from elman.data.text.files import Files
 from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
 from elman.data.text.vocabulary import UNK
-from elman.errors import UserError
+from elman.errors import ENCODING, UserError
 from elman.files import cache_folder
 from elman.jobs import Advance
 
@@ -160,10 +161,8 @@ def stream_lines(name: str, text: TextOptions | None = None) -> Iterator[str]:
 def _standard_input(text: TextOptions) -> Iterator[str]:
     offset, found = 0, False
     while data := sys.stdin.buffer.readline():
-        if (
-            not offset and not _any_bytes(text) and (marked(data) or unmarked(data))
-        ):  # its lines cannot be found before it is decoded
-            data += sys.stdin.buffer.read()
+        if not offset and not _any_bytes(text) and (marked(data) or b"\0" in data or os.environ.get(ENCODING)):
+            data += sys.stdin.buffer.read()  # its lines cannot be found before it is decoded
         line = _decoded(data, "-", text, offset)
         found, offset = found or bool(line.strip()), offset + len(data)
         yield from with_breaks(line, exact=text.eos == "exact")
@@ -195,7 +194,8 @@ def _decoded(data: bytes, name: str, text: TextOptions | None, offset: int = 0) 
     if _any_bytes(text):
         found = data.decode(errors="surrogateescape")
     else:
-        found = strict(data, shown_name(name), offset) if offset else decode(data, shown_name(name))
+        later = offset and b"\x1b" not in data and b"~{" not in data
+        found = strict(data, shown_name(name), offset) if later else decode(data, shown_name(name))
     exact = text is not None and text.eos == "exact"
     return found if exact or offset else found.removeprefix(MARK)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from elman.config.data import Data
 from elman.config.parts import members
 from elman.data.lines import lines_of
-from elman.data.text.encodings import marked
+from elman.data.text.encodings import of_head
 from elman.data.text.files import is_compressed, plain_name
 from elman.data.text.sources import one_text, training_files
 
@@ -89,7 +89,7 @@ class Seen:
         """The lines of a text without the last one, which may be cut; none of a file in a known format of bytes."""
         if self.head.startswith(_WITHOUT_LINES):
             return []
-        lines = lines_of(self.head.decode(marked(self.head) or "utf-8-sig", errors="replace"))
+        lines = lines_of(self.head.decode(of_head(self.head), errors="replace"))
         return lines if len(self.head) < HEAD or len(lines) == 1 else lines[:-1]
 
     @functools.cached_property

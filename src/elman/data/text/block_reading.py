@@ -61,7 +61,7 @@ class Block(NamedTuple):
         """The lines; raises UserError where the bytes are not UTF-8 and not read as `bytes`."""
         at = 0
         for size, ended in self.cuts or _cuts(self.data, None):
-            yield Line(as_read(self.data[at : at + size], section.files, self.start + at, options), ended)
+            yield Line(as_read(self.data[at : at + size], section.files, options), ended)
             at += size
 
 
@@ -152,7 +152,7 @@ class BlockReader:
 
     def _whole(self, block: Block) -> tuple[list[str], dict[str, int]]:
         """The same for words in lines, all lines of a block at once, which takes a third of the time."""
-        text = as_read(block.data, self.section.files, block.start, self.options)
+        text = as_read(block.data, self.section.files, self.options)
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()

@@ -1,16 +1,21 @@
-"""The encoding of texts that are not UTF-8: known by a mark, or proposed with the command that converts the file.
+"""The encoding of texts: UTF-8, or stated by a mark, or the one that `--encoding` names; others are refused and shown.
 
-A byte order mark states UTF-16 or UTF-32, and such a text is decoded. Everything else that is not UTF-8 is refused;
-what `charset-normalizer` finds in the lines that are not ASCII is proposed, if it decodes the whole text.
+A byte order mark states UTF-16 or UTF-32. A text that is not UTF-8 is read as the option says; without a mark UTF-16
+and UTF-32 are known by NULs, ISO-2022 and HZ, which are ASCII, by escapes. Without the option the refusal shows a line
+of the text in each of the encodings that `chardet` finds likeliest, in its order.
 """
 
 import codecs
+import io
+import itertools
 import os
 import re
-import shlex
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
-from elman.errors import UserError, counted, notice
+from elman.data.text.files import Stream
+from elman.errors import ENCODING, UserError, counted, notice, one_line
 
 Blocks = Callable[[], Iterable[bytes]]
 """A text in blocks of bytes, as often as it is asked for."""
@@ -23,25 +28,17 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_CANDIDATES = {
-    **{"cp932": "CP932 (Shift_JIS)", "euc_jp": "EUC-JP", "gb18030": "GB18030", "big5": "BIG5"},
-    **{"cp949": "CP949 (EUC-KR)", "cp1252": "CP1252 (Windows-1252)", "cp1250": "CP1250 (Windows-1250)"},
-    **{"cp1251": "CP1251 (Windows-1251)", "koi8_r": "KOI8-R", "mac_roman": "MACINTOSH (Mac OS Roman)"},
-    **{"cp850": "CP850", "iso8859_2": "ISO-8859-2", "koi8_u": "KOI8-U", "cp866": "CP866"},
-    **{f"cp{page}": f"CP{page} (Windows-{page})" for page in range(1253, 1259)},
-    **{"cp874": "CP874 (Thai)", "cp437": "CP437", "utf_16_le": "UTF-16LE", "utf_16_be": "UTF-16BE"},
-}
-"""The encodings that are looked for, by the names of Python, common ones first: the name of iconv and a usual one."""
+_HIDDEN = ("utf-16", "utf-32", "iso2022", "hz")
+"""How the names of encodings begin whose bytes may be valid UTF-8."""
 
-_NAMED = 4
-"""Encodings that a message names at most."""
+_SHOWN = 3
+"""Encodings that a message shows at most."""
 
 _FEW = 10
 """Fewer characters beyond ASCII than this are reported: they hardly distinguish encodings."""
 
-_UNPACKED_BY = {".gz": "gzip", ".zst": "zstd"}
 _SAMPLE = 1 << 15
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_C1 = re.compile("[\x80-\x9f]")
 _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
 
 
@@ -50,20 +47,66 @@ def marked(head: bytes) -> str | None:
     return next((codec for mark, codec in _MARKS.items() if head.startswith(mark)), None)
 
 
-def unmarked(head: bytes) -> str | None:
-    """UTF-16 without a mark, known by NULs at every second byte of the beginning; None where it is something else."""
-    half = len(head) // 2
-    even, odd = (head[place : 2 * half : 2].count(0) for place in (0, 1))
-    if half >= 2 and max(even, odd) > 0.4 * half and min(even, odd) < 0.05 * half:
-        return "utf_16_le" if odd > even else "utf_16_be"
-    return None
+def lookup(name: str) -> str:
+    """The name that Python has for an encoding of texts; raises UserError where it has none."""
+    try:
+        found = codecs.lookup(name).name
+        "".encode(found)
+    except (LookupError, ValueError):
+        raise UserError(
+            f"--encoding {name}: no encoding of texts has this name; give one such as cp1252, koi8-r or big5"
+        ) from None
+    if found in _MARKS.values():
+        raise UserError(f"--encoding {name}: say in which order its bytes are: {found}-le or {found}-be")
+    return found
 
 
-def decoded(blocks: Blocks, codec: str, name: str) -> Iterator[str]:
-    """A text whose mark states its encoding, without the mark; a notice names the encoding.
+def given() -> str | None:
+    """The encoding of texts that are not UTF-8, as the user gave it; raises UserError where there is none such."""
+    return lookup(name) if (name := os.environ.get(ENCODING)) else None
 
-    Raises UserError where the text breaks the rules of that encoding.
+
+def of_head(head: bytes) -> str:
+    """How the beginning of a text is decoded where it is only looked at."""
+    if (codec := marked(head)) or (codec := given()) is None:
+        return codec or "utf-8-sig"
+    whole = head[: head.rfind(b"\n") + 1] or head
+    return "utf-8-sig" if _decodes(lambda: [whole], "utf-8") and not _hidden(lambda: [whole]) else codec
+
+
+def foreign(blocks: Blocks, name: str) -> Iterator[str] | None:
+    """A text that is not UTF-8, decoded and without its mark, or one whose end is cut; None where it is UTF-8.
+
+    A notice names the encoding; others report an incomplete last character, which is left out, and control characters
+    of a text that was decoded wrongly earlier.
+
+    Raises UserError where it has another encoding than UTF-8 and none was given, or not the one that was given.
     """
+    if codec := marked(next(iter(blocks()), b"")):
+        damaged = f"begins with the mark of {codec.upper()}, but is damaged"
+        return _decoded(blocks, codec, name, "its byte order mark states", damaged, "save the file again, as UTF-8")
+    hidden = list[str]()
+    if (plain := _decodes(blocks, "utf-8")) and not (hidden := _hidden(blocks)):
+        if any(b"\x1b$)A" in block or b"\x1b$)G" in block for block in blocks()):
+            raise UserError(
+                f"{name}: this is ISO-2022-CN, which is not read here; convert it: iconv -f ISO-2022-CN-EXT -t UTF-8"
+            )
+        report_misread(blocks, name)
+        return None
+    if codec := given():
+        wrong = f"is not {codec.upper()}, which --encoding names: it is wrong"
+        return _decoded(blocks, codec, name, "--encoding says", wrong, "without the option likely ones are shown")
+    if plain:
+        raise _showing(f"{name}: not UTF-8 (it has the NULs or escapes of another encoding)", _sample(blocks), hidden)
+    wrong_lines, good, _ = _not_utf8(blocks)
+    _, at, line, reason = wrong_lines[0]
+    if good and reason == "unexpected end of data" and not line.endswith(b"\n"):
+        notice(f"{name}: ends within a character, at byte {at}; what there is of it was left out")
+        return map(codecs.getincrementaldecoder("utf-8-sig")().decode, blocks())
+    raise refusal(blocks, name)
+
+
+def _decoded(blocks: Blocks, codec: str, name: str, why: str, wrong: str, cure: str) -> Iterator[str]:
     decoder, done = codecs.getincrementaldecoder(codec)(), 0
     try:
         for block in blocks():
@@ -71,78 +114,149 @@ def decoded(blocks: Blocks, codec: str, name: str) -> Iterator[str]:
             done += len(block)
         yield decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name}: begins with the mark of {codec.upper()}, but is damaged near byte {done + error.start}"
-            f" ({error.reason}); save the file again, as UTF-8"
-        ) from None
-    notice(f"{name}: read as {codec.upper()}, which its byte order mark states")
+        raise UserError(f"{name}: {wrong} near byte {done + error.start} ({error.reason}); {cure}") from None
+    notice(f"{name}: read as {codec.upper()}, which {why}")
 
 
-def refusal(blocks: Blocks, name: str, reason: str) -> UserError:
-    """The error for a text that is not UTF-8: the reason, the likely encodings, and the command that converts it."""
-    sample = _sample(blocks)
-    likely = propose(blocks, sample)
-    if not likely:
-        return UserError(f"{name}: {reason}, nor in any encoding that is known here; give a text file in UTF-8")
-    *others, last = (_CANDIDATES[codec] for codec in likely)
-    looks = f"it looks like {', '.join(others)} or {last}" if others else f"it looks like {last}"
-    beyond = sum(ord(character) > 127 for character in sample.decode(likely[0], "ignore"))
-    few = f", judged by only {counted(beyond, 'character')} beyond ASCII" if 0 < beyond < _FEW else ""
-    convert = f"iconv -f {_CANDIDATES[likely[0]].partition(' ')[0]} -t UTF-8"
-    if name != STANDARD_INPUT:
-        plain, end = os.path.splitext(name)  # noqa: PTH122 - messages have names, not paths
-        unpack, file = _UNPACKED_BY.get(end), shlex.quote(name)
-        target = shlex.quote(f"{plain if unpack else name}.utf8")
-        convert = f"{unpack} -dc {file} | {convert} > {target}" if unpack else f"{convert} {file} > {target}"
-    first = "if it is the first, " if others else ""
-    return UserError(f"{name}: {reason}; {looks}{few}; {first}convert it with: {convert}")
+def _lines(blocks: Blocks) -> Iterator[bytes]:
+    return cast("Iterator[bytes]", io.BufferedReader(Stream(iter(blocks()))))
 
 
-def propose(blocks: Blocks, sample: bytes) -> list[str]:
-    """The most likely encodings of those that decode the whole text without control characters, the likeliest first.
+def _not_utf8(blocks: Blocks) -> tuple[list[tuple[int, int, bytes, str]], int, set[str]]:
+    """The lines that are not UTF-8: number, offset of the first wrong byte, line, reason.
 
-    They are ordered by the detector's measures, disorder and the resemblance to a language, in tenths, then common ones
-    first; of several that give the same characters the first is kept.
+    And how many that are have characters beyond ASCII, and these characters.
     """
-    from charset_normalizer import from_bytes
+    wrong, good, known, start = list[tuple[int, int, bytes, str]](), 0, set[str](), 0
+    for number, line in enumerate(_lines(blocks), start=1):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            wrong.append((number, start + error.start, line, error.reason))
+            text = line[: error.start].decode() if error.reason == "unexpected end of data" else ""
+        if not text.isascii():
+            good += 1
+            known.update(text)
+        start += len(line)
+    return wrong, good, known
 
-    if (plain := unmarked(next(iter(blocks()), b""))) is not None:
-        return [plain]
-    order = list(_CANDIDATES)
-    ranked = sorted(
-        (int(10 * match.chaos), -round(match.coherence, 1), order.index(codec), codec)
-        for match in from_bytes(sample, cp_isolation=order)
-        for codec in match.could_be_from_charset
-        if codec in _CANDIDATES
+
+def refusal(blocks: Blocks, name: str, offset: int = 0) -> UserError:
+    """The error for a text, from `offset` of a file on, that is not UTF-8: where, and the likely encodings.
+
+    Where more lines beyond ASCII are UTF-8 than not, it names the others, and shows the first in the encodings that
+    give the fewest characters which the rest does not have.
+    """
+    wrong, good, known = _not_utf8(blocks)
+    _, at, line, _ = wrong[0]
+    value = next(
+        ord(letter) - 0xDC00 for letter in line.decode(errors="surrogateescape") if "\udc80" <= letter <= "\udcff"
     )
-    found = dict[str, str]()
-    for *_, codec in ranked:
-        text = sample.decode(codec, "replace")
-        if len(found) < _NAMED and text not in found and _decodes(blocks, codec):
+    reason = f"{name}: not UTF-8 at byte {offset + at} (0x{value:02x})"
+    if good <= len(wrong):
+        return _showing(reason, _sample(blocks), propose(blocks))
+    lines = ", ".join(f"{number:,} (byte {offset + at})" for number, at, *_ in wrong[:_SHOWN])
+    more = f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
+    error = UserError(
+        f"{reason}, but {counted(good, 'line')} with letters beyond ASCII are; mend line {lines}{more}, which"
+        " may be in another encoding, as below, or damaged"
+    )
+    likely = propose(lambda: [line for *_, line, _ in wrong], shown=None)
+    likely.sort(key=lambda codec: len(set(line.decode(codec, "replace")) - known))
+    return _with_readings(error, line, {codec: codec for codec in likely[:_SHOWN]})
+
+
+def _showing(reason: str, sample: bytes, likely: Sequence[str]) -> UserError:
+    if not likely:
+        return UserError(f"{reason}, nor in any encoding that is known here; give a text file in UTF-8")
+    *others, last = likely
+    beyond = sum(ord(character) > 127 for character in _text(sample, likely[0]))
+    few = f", judged by only {counted(beyond, 'character')} beyond ASCII" if 0 < beyond < _FEW else ""
+    looks = f"{', '.join(others)} or {last}" if others else last
+    which = "the one that reads right below" if others else "it, if it reads right below"
+    error = UserError(f"{reason}; it looks like {looks}{few}; add --encoding with {which}")
+    return _with_readings(error, sample, {codec: f"--encoding {codec}" for codec in likely})
+
+
+def _with_readings(error: UserError, sample: bytes, likely: Mapping[str, str]) -> UserError:
+    """The error with notes: the line in which encodings differ most, cut about the differing letters, in each."""
+    from rich.cells import set_cell_size
+
+    label = max(map(len, likely.values()), default=0) + 4
+    width = max(20, shutil.get_terminal_size().columns - label - 1)
+    best, most = list[str](), -1
+    for readings in zip(*(_text(sample, codec).split("\n") for codec in likely), strict=False):
+        rows = list(itertools.zip_longest(*readings, "" if len(readings) == 1 else readings[0]))
+        first = next((at for at, row in enumerate(rows) if len(set(row)) > 1), 0)
+        start = max(0, first - width // 3) if max(map(len, readings)) > width else 0
+        pairs = itertools.combinations(range(len(readings)), 2)
+        seen = rows[start : start + width]
+        differing = min((sum(row[a] != row[b] for row in seen) for a, b in pairs), default=len(seen))
+        if differing > most:
+            best, most = [one_line(text[start : start + width]) for text in readings], differing
+    for name, text in zip(likely.values(), best, strict=True):
+        error.add_note(f"  {name:{label - 2}}{set_cell_size(text, width).rstrip()}")
+    return error
+
+
+def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
+    """The likeliest encodings of those that decode the whole text, in the order of the detector.
+
+    One that gives control characters of C1, which no text has, is none; of several that give the same characters the
+    first is kept.
+    """
+    import chardet
+
+    sample, found = _sample(blocks), dict[str, str]()
+    eras = [chardet.EncodingEra.ALL]
+    if sum(value > 127 for value in sample) < _FEW:  # which hardly tell encodings apart: every other one is of today
+        eras.append(chardet.EncodingEra.MODERN_WEB)
+    orders = [chardet.detect_all(sample, ignore_threshold=True, compat_names=False, encoding_era=era) for era in eras]
+    names = [one["encoding"] or "" for one in filter(None, itertools.chain(*itertools.zip_longest(*orders)))]
+    if b"\0" in sample:  # of wide characters, if its line feeds are among them
+        wide = ("utf-16-le", "utf-16-be")
+        names += [one for one in wide if 2 * sample.decode(one, "replace").count("\n") > sample.count(b"\n")]
+    for name in names:
+        try:
+            codec = codecs.lookup(name).name
+            text = _text(sample, codec)
+        except (LookupError, UnicodeDecodeError):
+            continue
+        if codec not in ("utf-8", "ascii") and text not in found and _decodes(blocks, codec, controls=False):
             found[text] = codec
+        if len(found) == shown:
+            break
     return list(found.values())
 
 
+def _hidden(blocks: Blocks) -> list[str]:
+    """The encoding of a text whose bytes are UTF-8 too, as its NULs or escapes show; none where it is UTF-8."""
+    traces = any(trace in block for block in blocks() for trace in (b"\0", b"\x1b", b"~{"))
+    return [codec for codec in propose(blocks)[:1] if codec.startswith(_HIDDEN)] if traces else []
+
+
+def _text(sample: bytes, codec: str) -> str:
+    """A sample, decoded but for a last character that may be cut."""
+    return codecs.getincrementaldecoder(codec)().decode(sample)
+
+
 def _sample(blocks: Blocks) -> bytes:
-    """The first lines with bytes beyond ASCII; line feeds are no part of a character in most encodings."""
-    sample, rest = bytearray(), b""
-    for block in blocks():
-        *lines, rest = (rest + block).split(b"\n")
-        for line in (*lines, *([rest] if len(rest) > _SAMPLE else [])):
-            if not line.isascii() and len(sample) <= _SAMPLE:
-                sample += line[:_SAMPLE] + b"\n"
-        rest = b"" if len(rest) > _SAMPLE else rest
+    """The first lines with bytes beyond ASCII, NULs or escapes; line feeds are no part of a character but in UTF-16."""
+    sample = bytearray()
+    for line in _lines(blocks):
+        if not line.isascii() or b"\0" in line or b"\x1b" in line or b"~" in line:
+            sample += line[:_SAMPLE]
         if len(sample) > _SAMPLE:
             break
-    return bytes(sample) if sample and rest.isascii() else bytes(sample + rest[:_SAMPLE])
+    return bytes(sample)
 
 
-def _decodes(blocks: Blocks, codec: str, *, controls: bool = False) -> bool:
-    """Whether a text can be decoded, and, unless `controls`, has no control characters then."""
+def _decodes(blocks: Blocks, codec: str, *, controls: bool = True) -> bool:
+    """Whether a text can be decoded, and, unless `controls`, has no control characters of C1 then."""
     decoder = codecs.getincrementaldecoder(codec)()
     try:
-        texts = (decoder.decode(block) for block in blocks())
-        unusual = any(_CONTROL.search(text) and not controls for text in texts)
+        texts = map(decoder.decode, blocks())
+        unusual = any(not controls and _C1.search(text) for text in texts)
         return not unusual and not decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
@@ -161,8 +275,8 @@ def report_misread(blocks: Blocks, name: str) -> None:
                     first, example = lines + data.count(b"\n", 0, match.start()), match[0]
                 total, converted = total + 1, converted or match[0] != b"\0"
         lines += data.count(b"\n")
-    if not total or not _decodes(blocks, "utf-8", controls=True):
-        return  # in other encodings these bytes are parts of characters
+    if not total:
+        return
     cause = "it is not text, or was UTF-16 once; look at the original file"
     if converted:
         cause = (

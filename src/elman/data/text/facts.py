@@ -10,7 +10,7 @@ import numpy as np
 import regex
 
 from elman.data.lines import lines_of
-from elman.data.text.encodings import marked
+from elman.data.text.encodings import of_head
 from elman.data.text.files import BLOCK, Files
 from elman.data.text.passages import has_words, remove_ruby, unseparated
 from elman.data.text.patterns import SENTENCE_ENDS, characters_of
@@ -76,7 +76,7 @@ def text_facts(source: Files | Path) -> TextFacts:
     with files.stored.reading() as file:
         head = file.read(BLOCK).removeprefix(codecs.BOM_UTF8)
     whole = len(head) >= size
-    codec = marked(head) or "utf-8-sig"
+    codec = of_head(head)
     text = codecs.getincrementaldecoder(codec)(errors="replace").decode(head, final=whole)
     if not text.strip():
         raise UserError(f"{files.name}: no text in it; give a text of at least two different words")

@@ -144,7 +144,7 @@ class Files:
 
     def reading(self, start: int = 0) -> BinaryIO:
         """The text from a byte on; raises UserError, while it is read, where a file is damaged or cannot be read."""
-        return cast("BinaryIO", io.BufferedReader(_Stream(self.blocks(start)), 1 << 16))
+        return cast("BinaryIO", io.BufferedReader(Stream(self.blocks(start)), 1 << 16))
 
     def blocks(self, start: int = 0) -> Iterator[bytes]:
         """The text in blocks of bytes, from one on."""
@@ -172,7 +172,9 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
     yield from blocks
 
 
-class _Stream(io.RawIOBase):
+class Stream(io.RawIOBase):
+    """Blocks of bytes as a file."""
+
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks, self._held = blocks, memoryview(b"")
 

@@ -4,8 +4,6 @@ Where bytes are the tokens, an ASCII byte is its character and any other is writ
 a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be read as text and written back.
 """
 
-import codecs
-import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +11,10 @@ from typing import IO, NamedTuple
 
 from elman.config.text import TextOptions
 from elman.data.lines import lines_of
-from elman.data.text.encodings import Blocks, decoded, marked, refusal, report_misread, unmarked
+from elman.data.text.encodings import foreign, given, refusal
 from elman.data.text.files import Files
 from elman.errors import UserError
-from elman.files import replacing, sha256_file
+from elman.files import replacing, sha256_file, sha256_lines
 
 BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in range(256))
 """The token of every byte."""
@@ -38,28 +36,20 @@ def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text of a user's file, UTF-8 or marked as UTF-16 or UTF-32; a byte order mark of UTF-8 is included.
+    """The text of a user's file, as `elman.data.text.encodings.foreign` has it; a byte order mark of UTF-8 is included.
 
-    A notice reports another encoding than UTF-8, and control characters of a text that was decoded wrongly earlier.
-
-    Raises UserError where it has another encoding, with those that it looks like.
+    Raises UserError as that does.
     """
-    if codec := marked(data):
-        return "".join(decoded(lambda: [data], codec, name))
-    text = strict(data, name)
-    if unmarked(data[:LONGEST]):
-        raise refusal(lambda: [data], name, _UTF16)
-    if not text.isascii() or "\0" in text:
-        report_misread(lambda: [data], name)
-    return text
+    texts = foreign(lambda: [data], name)
+    return data.decode() if texts is None else "".join(texts)
 
 
 def strict(data: bytes, name: str, offset: int = 0) -> str:
     """UTF-8 bytes, from `offset` of a text on, as text; raises UserError where they are not UTF-8."""
     try:
         return data.decode()
-    except UnicodeDecodeError as error:
-        raise _not_utf8(lambda: [data], name, error, offset) from None
+    except UnicodeDecodeError:
+        raise refusal(lambda: [data], name, offset) from None
 
 
 def read_text(path: Path, advice: str = "give a text file") -> str:
@@ -76,47 +66,23 @@ def read_file_lines(path: Path, advice: str = "give a text file") -> list[str]:
 
 
 def as_utf8(path: Path, folder: Path) -> Path:
-    """The file itself, or where it is marked as UTF-16 or UTF-32 a copy in UTF-8, which `folder` keeps.
+    """The file itself, or where it is not UTF-8 a copy in UTF-8, which `folder` keeps.
 
-    Notices are as for `decode`. Raises UserError where it is UTF-16 without a mark, or cannot be read.
+    It is read in constant memory. Raises UserError as `elman.data.text.encodings.foreign` does.
     """
-    blocks = Files.of(path, exact=True).blocks
-    head = next(iter(blocks()), b"")
-    if (codec := marked(head)) is None:
-        if unmarked(head[:LONGEST]):
-            raise refusal(blocks, str(path), _UTF16)
-        report_misread(blocks, str(path))
+    if (texts := foreign(Files.of(path, exact=True).blocks, str(path))) is None:
         return path
-    copy = folder / f"{sha256_file(path)}.txt"
+    copy = folder / f"{sha256_lines(sha256_file(path), given() or '')}.txt"
     with replacing(copy) as temporary, temporary.open("wb") as file:
-        for text in decoded(blocks, codec, str(path)):
+        for text in texts:
             file.write(text.encode())
     return copy
 
 
 def checked(path: Path, folder: Path, options: TextOptions) -> Files:
-    """A file as `as_utf8` gives it, every byte of which is known to be UTF-8 unless it is read as `bytes`.
-
-    It is read once, in constant memory. Raises UserError where it is not UTF-8, or `as_utf8` does.
-    """
-    if options.tokenisation == "bytes":
-        return Files.of(path, exact=options.eos == "exact")
-    files = Files.of(as_utf8(path, folder), exact=options.eos == "exact")
-    decoder, at = codecs.getincrementaldecoder("utf-8")(), 0
-    for block in itertools.chain(files.stored.blocks(), [b""]):
-        start = at - len(decoder.getstate()[0])
-        try:
-            decoder.decode(block, final=not block)
-        except UnicodeDecodeError as error:
-            raise _not_utf8(files.stored.blocks, str(path), error, start) from None
-        at += len(block)
-    return files
-
-
-def _not_utf8(blocks: Blocks, name: str, error: UnicodeDecodeError, offset: int) -> UserError:
-    """The error for bytes, from `offset` of a text on, that are not UTF-8."""
-    place = f"byte {offset + error.start} (0x{error.object[error.start]:02x})"
-    return refusal(blocks, name, f"not UTF-8 at {place}")
+    """A file as `as_utf8` gives it, or as it stands where it is read as `bytes`."""
+    file = path if options.tokenisation == "bytes" else as_utf8(path, folder)
+    return Files.of(file, exact=options.eos == "exact")
 
 
 class Line(NamedTuple):
@@ -146,7 +112,7 @@ def read_lines(
     files, offset = Files.of(source, exact=options.eos == "exact"), start
     with files.reading(start) as file:
         for data, ended in parts(file, math.inf if stop is None else stop - start):
-            yield Line(as_read(data, files, offset, options), ended, stop=offset + len(data))
+            yield Line(as_read(data, files, options), ended, stop=offset + len(data))
             offset += len(data)
     if not offset:
         raise empty(files)
@@ -170,17 +136,17 @@ def parts(file: IO[bytes], size: float = math.inf) -> Iterator[tuple[bytes, bool
         yield rest, True
 
 
-def as_read(data: bytes, files: Files, offset: int, options: TextOptions) -> str:
-    """Bytes from `offset` of a text on; raises UserError where they are not UTF-8 and not read as `bytes`."""
+def as_read(data: bytes, files: Files, options: TextOptions) -> str:
+    """Bytes of a text as they are read; raises UserError where they are not UTF-8 and not read as `bytes`."""
     if options.tokenisation == "bytes":
         return from_bytes(data)
     try:
         return data.decode()
-    except UnicodeDecodeError as error:
+    except UnicodeDecodeError:
         for path in files.paths if len(files.paths) > 1 else ():
             for _ in read_lines(path, options=options):  # the file that it is in, and the place there
                 pass
-        raise _not_utf8(files.stored.blocks, files.name, error, offset + files.lead) from None
+        raise refusal(files.stored.blocks, files.name) from None
 
 
 def to_bytes(text: str) -> bytes:
