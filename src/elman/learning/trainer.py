@@ -27,7 +27,7 @@ from elman.network.model import LanguageModel
 from elman.objective import perplexity
 
 FALL = 0.2
-"""Of the time before a stop by the clock, in which the rate falls to 0 where its schedule does not follow the clock."""
+"""Of the time before a timed stop, in which the rate falls to 0 where its schedule does not follow the clock."""
 
 
 class StopReason(enum.Enum):
@@ -242,7 +242,7 @@ class Trainer:
     def _descend(self, left: Callable[[int], float], asked_to_stop: Callable[[], bool], steps: int | None) -> bool:
         """Take steps at the share of the present rate that is `left` after so many, until nothing is.
 
-        False where a process of the team has to stop within them. Watchers are told of each of so many `steps`.
+        False where a process of the team has to stop within them. Watchers follow each of so many `steps`.
         """
         update, progress, epoch, lr = self.update, self.progress, self._epoch(), self._rate()
         for taken, span in enumerate(self.course.ahead(progress)):
