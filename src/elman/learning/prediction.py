@@ -7,11 +7,14 @@ docs/automatic.md).
 """
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from elman.learning.progress import Progress
 from elman.objective import perplexity
+
+if TYPE_CHECKING:
+    from elman.learning.trainer import Trainer
 
 FRACTIONS = 1 / 8, 1 / 4
 """Of the steps, after which training branches off."""
@@ -79,3 +82,24 @@ def compared(progress: Progress, epochs: int) -> str | None:
         return None
     error = math.expm1(min(700.0, end - best))
     return f"best validation NLL {best:.3f}, {end:.3f} was predicted: a perplexity {error:+.1%} off"
+
+
+def descend(
+    trainer: "Trainer", left: Callable[[int], float], asked_to_stop: Callable[[], bool], steps: int | None
+) -> bool:
+    """Take steps at the share of the present rate that is `left` after so many, until nothing is.
+
+    False where a process of the team has to stop within them. Watchers follow each of so many `steps`.
+    """
+    update, progress, epoch, lr = trainer.update, trainer.progress, trainer.now(), trainer.rate()
+    for taken, span in enumerate(trainer.course.ahead(progress)):
+        if (share := left(taken)) <= 0:
+            break
+        if any(trainer.folder.team.any(asked_to_stop())):
+            return False
+        for watcher in trainer.folder.watchers if steps else ():
+            watcher.branch(taken, steps or 0)
+        update.gradient(trainer.course.batch(span).to(trainer.model.device), epoch, progress.step + taken)
+        update.clip()
+        update.apply(lr * share * trainer.course.rate_share(span))
+    return True

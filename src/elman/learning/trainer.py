@@ -1,13 +1,12 @@
 """The training loop: windows in, gradient steps, validation, checkpoints, metrics out."""
 
-import contextlib
 import enum
 import functools
 import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -19,7 +18,8 @@ from elman.errors import Diverged, UserError
 from elman.jobs import listening
 from elman.learning import checkpoint, prediction
 from elman.learning.folder import Folder
-from elman.learning.progress import Course, Progress, averages_at_once, phases_of, rate, record_validation
+from elman.learning.progress import Course, Progress, averages_at_once, phases_of, record_validation
+from elman.learning.progress import rate as rate_at
 from elman.learning.resumption import Changes, described, read_checkpoint
 from elman.learning.update import Update
 from elman.network.fast.precision import products_in
@@ -27,7 +27,7 @@ from elman.network.model import LanguageModel
 from elman.objective import perplexity
 
 FALL = 0.2
-"""Of the time before a stop by the clock, in which the rate falls to 0 where its schedule does not follow the clock."""
+"""Of the time before a timed stop, in which the rate falls to 0 where its schedule does not follow the clock."""
 
 
 class StopReason(enum.Enum):
@@ -155,7 +155,7 @@ class Trainer:
         return StopReason.FINISHED
 
     def _step(self, span: Span) -> None:
-        progress, epoch, lr = self.progress, self._epoch(), self._rate() * self.course.rate_share(span)
+        progress, epoch, lr = self.progress, self.now(), self.rate() * self.course.rate_share(span)
         loss = self.update.gradient(self.course.batch(span).to(self.model.device), epoch, progress.step)
         norm = self.update.clip()
         progress.step += 1
@@ -168,11 +168,11 @@ class Trainer:
         if progress.step % self.training.log_every == 0:
             self._write_train(lr, norm)
 
-    def _rate(self) -> float:
+    def rate(self) -> float:
         phase, clock = self.phase, self._clock()
-        epoch = max(self._epoch(), clock * phase.epochs)
+        epoch = max(self.now(), clock * phase.epochs)
         share = 1.0 if isinstance(phase.schedule, config.Cosine) else min(1.0, max(0.0, 1 - clock) / FALL)
-        return share * rate(phase.schedule, phase.optimiser.lr, epoch, phase.epochs, self.progress.by_epoch)
+        return share * rate_at(phase.schedule, phase.optimiser.lr, epoch, phase.epochs, self.progress.by_epoch)
 
     def _clock(self) -> float:
         """The share of `training.minutes` that is over; 0 without them."""
@@ -181,18 +181,18 @@ class Trainer:
 
     def _place(self) -> float:
         """How far the phase is, from 0 to 1, by its epochs or the clock."""
-        return max(self._epoch() / self.phase.epochs, self._clock())
+        return max(self.now() / self.phase.epochs, self._clock())
 
     def _epochs(self) -> int:
         """The epochs of the phase, fewer where the clock is ahead of them."""
         epochs, place = self.phase.epochs, self._place()
-        return epochs if self._clock() < place or not place else max(1, round(self._epoch() / place))
+        return epochs if self._clock() < place or not place else max(1, round(self.now() / place))
 
     def _end_by_the_clock(self) -> None:
         """Validate at the end of `training.minutes`, where the rate has fallen."""
         self._validate()
         self.progress.finished = True
-        epochs = f"epoch {self._epoch():.2f} of {self.phase.epochs}"
+        epochs = f"epoch {self.now():.2f} of {self.phase.epochs}"
         self._event("clock", f"the {self.training.minutes:g} minutes are over at {epochs}, and the rate has fallen")
 
     @property
@@ -219,43 +219,13 @@ class Trainer:
 
         Weights, moments, averages, states and random numbers are kept.
         """
-        with self._branched():
-            if not self._descend(lambda taken: 1 - taken / steps, asked_to_stop, steps):
+        with self.update.branched():
+            if not prediction.descend(self, lambda taken: 1 - taken / steps, asked_to_stop, steps):
                 return None
             nll = self._nll()
             for watcher in self.folder.watchers:
                 watcher.branch(steps, steps)
             return nll
-
-    @contextlib.contextmanager
-    def _branched(self) -> Iterator[None]:
-        """After the block everything that changes in training is as before it."""
-        update = self.update
-        count = 0 if update.average is None else update.average.count
-        kept = {name: tensor.clone() for name, tensor in update.tensors().items()}
-        try:
-            yield
-        finally:
-            update.state = None
-            update.restore(kept, count)
-
-    def _descend(self, left: Callable[[int], float], asked_to_stop: Callable[[], bool], steps: int | None) -> bool:
-        """Take steps at the share of the present rate that is `left` after so many, until nothing is.
-
-        False where a process of the team has to stop within them. Watchers are told of each of so many `steps`.
-        """
-        update, progress, epoch, lr = self.update, self.progress, self._epoch(), self._rate()
-        for taken, span in enumerate(self.course.ahead(progress)):
-            if (share := left(taken)) <= 0:
-                break
-            if any(self.folder.team.any(asked_to_stop())):
-                return False
-            for watcher in self.folder.watchers if steps else ():
-                watcher.branch(taken, steps or 0)
-            update.gradient(self.course.batch(span).to(self.model.device), epoch, progress.step + taken)
-            update.clip()
-            update.apply(lr * share * self.course.rate_share(span))
-        return True
 
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
@@ -286,7 +256,7 @@ class Trainer:
             from elman.learning.constraint import recurrent_spectrum
 
             facts |= recurrent_spectrum(self.model.core)
-        self.folder.write_train(self.progress, self._epoch(), facts)
+        self.folder.write_train(self.progress, self.now(), facts)
 
     def _validate(self) -> float:
         """Validate, save the model if it is the best, begin averaging if it is time; the NLL (nats per token).
@@ -297,7 +267,7 @@ class Trainer:
             return self.progress.checks[-1]
         self._check()
         nll, averaged = self._nll(), self.update.average is not None
-        self._write_valid(nll, best=record_validation(self.progress, self.phase, nll, self._epoch()))
+        self._write_valid(nll, best=record_validation(self.progress, self.phase, nll, self.now()))
         if self.progress.averaging and not averaged:
             self.update.begin_averaging(self.phase)
             self._event("averaging", "the validation loss stopped falling")
@@ -307,9 +277,9 @@ class Trainer:
         """Write a validation, its NLL in nats per token, and the model where it is the best so far."""
         averaged = self.update.average is not None
         facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
-        self.folder.write("valid", self.progress, self._epoch(), facts)
+        self.folder.write("valid", self.progress, self.now(), facts)
         if best:
-            self.folder.save_best(self.progress, self._epoch(), nll, self.update, stopped=stopped)
+            self.folder.save_best(self.progress, self.now(), nll, self.update, stopped=stopped)
 
     def _nll(self) -> float:
         """The validation NLL (nats per token), shared like a batch where there are slices."""
@@ -339,7 +309,7 @@ class Trainer:
     def phase(self) -> config.Training:
         return self.phases[self.progress.phase]
 
-    def _epoch(self) -> float:
+    def now(self) -> float:
         return self.course.epoch(self.progress)
 
     @property
@@ -353,10 +323,10 @@ class Trainer:
         if interrupted:
             return StopReason.INTERRUPTED
         begun = time.monotonic()
-        with self._branched():
+        with self.update.branched():
             if self._falls and begun < deadline:
                 length = deadline - begun
-                if not self._descend(lambda _: (deadline - time.monotonic()) / length, stop.is_set, None):
+                if not prediction.descend(self, lambda _: (deadline - time.monotonic()) / length, stop.is_set, None):
                     return StopReason.INTERRUPTED
             return self._stopped()
 
@@ -377,4 +347,4 @@ class Trainer:
         return self.folder.save(self.progress, self.update)
 
     def _event(self, name: str, message: str, **facts: Any) -> None:
-        self.folder.write("event", self.progress, self._epoch(), {"event": name, "message": message, **facts})
+        self.folder.write("event", self.progress, self.now(), {"event": name, "message": message, **facts})

@@ -1,7 +1,7 @@
 """One training step: the gradient of a window, clipping, and the update of the weights."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -135,6 +135,17 @@ class Update:
     def averaged(self) -> AbstractContextManager[None]:
         """Within the block the weights hold their average, where there is one."""
         return nullcontext() if self.average is None else self.average.applied()
+
+    @contextmanager
+    def branched(self) -> Iterator[None]:
+        """After the block everything that changes in training is as before it."""
+        count = 0 if self.average is None else self.average.count
+        kept = {name: tensor.clone() for name, tensor in self.tensors().items()}
+        try:
+            yield
+        finally:
+            self.state = None
+            self.restore(kept, count)
 
     def weight_norm(self) -> float:
         """The norm of all trained weights together."""
