@@ -272,6 +272,8 @@ def test_a_file_of_records_has_an_end(tmp_path):
     (tmp_path / "other.json").write_text('{"valid": true}')
     with pytest.raises(UserError, match=r"other.json: damaged .Expected `array`"):
         read_json(tmp_path / "other.json", list[int])
+
+
 def test_a_file_is_replaced_only_as_elman_has_written_it(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "out.tsv"
