@@ -77,7 +77,7 @@ def require_own(folder: Path, *marks: str) -> None:
 
 
 SIGNED = re.compile(rb"Written by `?elman")
-"""In pages and summaries: elman wrote them, wherever that was."""
+"""In pages and summaries that are our own, on whatever machine they were written."""
 
 _OUTPUTS: set[Path] = set()
 

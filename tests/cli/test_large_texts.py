@@ -82,11 +82,10 @@ def test_rows_are_written_to_a_file_or_not_at_all(capsys, run, text, tmp_path, m
     def interrupted(*args, **more):
         raise KeyboardInterrupt
 
-    out.write_text("before")
     with monkeypatch.context() as patch:
         patch.setattr(Scoring, "_rows", interrupted)
         assert main(["score", str(run), str(text), "--unknown", "exclude", "--out", str(out)]) == 130
-    assert out.read_text() == "before"
+    assert out.read_text() == whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scored.tsv", "text.txt"]
 
 

@@ -260,7 +260,7 @@ def test_full_disk_keeps_the_previous_checkpoint(corpus, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", full)
-    message = "the disk is full; the previous file, if any, is untouched; free some space and resume"
+    message = "the disk is full; the previous file, if any, is untouched; free some space and continue with --resume"
     with pytest.raises(UserError, match=message):
         Experiment(text_runs.recipe(), out, data=corpus, resume=True).train()
     assert (out / "checkpoint.safetensors").read_bytes() == before

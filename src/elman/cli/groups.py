@@ -79,9 +79,11 @@ class Machine:
 
     def open_model(self, path: Path) -> "TextModel":
         """Open what can score text: a run, an ARPA file, a model of transformers."""
+        from elman.tasks.hub import fetched
         from elman.tasks.text.model import open_foreign
 
-        return open_foreign(path, self.use()) or self.open_text(path)
+        folder = fetched(path)
+        return open_foreign(folder, self.use(), path) or self.open_text(folder)
 
 
 @group("Machine", 9)

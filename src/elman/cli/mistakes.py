@@ -50,7 +50,7 @@ _NO_MEMORY = (
     "can't start new thread",
     "failed to map segment from shared object",
 )
-"""What torch, oneDNN, Python and the loader say where there is no more memory."""
+"""What torch, oneDNN, Python and the loader report where there is no more memory."""
 
 _OPTIONS: dict[Any, dict[str, bool]] = {}
 

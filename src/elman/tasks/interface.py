@@ -60,7 +60,8 @@ def load(path: Path | str, device: torch.device | str = "cpu") -> Run | TextMode
     folder of transformers (or `hf://NAME`) are opened as a model that scores text. Raises UserError where the folder is
     not a run, or cannot be fetched.
     """
-    return open_foreign(named(path), device) or open_run(named(path), device)
+    folder = fetched(named(path))
+    return open_foreign(folder, device, path) or open_run(folder, device)
 
 
 def train(
@@ -139,8 +140,11 @@ def score(run: AnyRun | TextModel, lines: Sequence[str] | str, *, document: bool
     Raises UserError where it is not a run on text, one of a list is no text, or the vocabulary lacks a word or a
     character and has no `<unk>`.
     """
-    opened = open_foreign(named(run)) or _text(run) if isinstance(run, Path | str) else run
-    opened = _text(opened) if isinstance(opened, Run) else opened
+    if isinstance(run, Path | str):
+        folder = fetched(named(run))
+        opened: TextModel = open_foreign(folder, name=run) or TextRun(folder)
+    else:
+        opened = _text(run) if isinstance(run, Run) else run
     return [Scored(tokens, log_probs) for tokens, log_probs in opened.score(lines, document=document)]
 
 

@@ -209,7 +209,7 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
 
     sample, found = _sample(blocks), dict[str, str]()
     eras = [chardet.EncodingEra.ALL]
-    if sum(value > 127 for value in sample) < _FEW:  # which hardly tell encodings apart: every other one is of today
+    if sum(value > 127 for value in sample) < _FEW:  # which hardly distinguish encodings: every other one is of today
         eras.append(chardet.EncodingEra.MODERN_WEB)
     orders = [chardet.detect_all(sample, ignore_threshold=True, compat_names=False, encoding_era=era) for era in eras]
     names = [one["encoding"] or "" for one in filter(None, itertools.chain(*itertools.zip_longest(*orders)))]

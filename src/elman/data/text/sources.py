@@ -119,7 +119,7 @@ def find_sections(
 def _with_third(found: dict[str, Section], source: Path, options: TextOptions) -> dict[str, Section]:
     """Splits of a folder; where only `valid` or `test` is missing it is the last share of the training text.
 
-    As where a text is cut, it begins at a whole unit; a notice says so. Where nothing begins there it stays missing.
+    As where a text is cut, it begins at a whole unit; a notice reports it. Where nothing begins there it stays missing.
     """
     lacking = [split for split in SPLITS if split not in found]
     if lacking not in (["valid"], ["test"]) or not (share := _shares(options)[lacking[0]]):

@@ -20,7 +20,6 @@ from elman.evaluation.ngram.model import BEGIN, END
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.evaluation.statistics import Floats
 from elman.jobs import Advance
-from elman.tasks.hub import fetched
 
 Scored: TypeAlias = Iterator[tuple[Sentence, np.ndarray]]
 Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]
@@ -161,15 +160,17 @@ def unranked(log_prob: np.ndarray, space: np.ndarray | None = None) -> Predictio
     return Prediction(log_prob, np.zeros(len(log_prob), np.int64), nothing, nothing if space is None else space)
 
 
-def open_foreign(path: Path | str, device: torch.device | str = "cpu") -> Foreign | None:
-    """An ARPA file (`.arpa`, `.arpa.gz`) or a folder of transformers as a model of text; None for anything else."""
-    folder = fetched(path)
+def open_foreign(folder: Path, device: torch.device | str = "cpu", name: Path | str | None = None) -> Foreign | None:
+    """An ARPA file (`.arpa`, `.arpa.gz`) or a folder of transformers as a model of text; None for anything else.
+
+    `name`: what it is called, such as `hf://USER/NAME`; None: by its path.
+    """
     if folder.is_file() and folder.name.removesuffix(".gz").endswith(".arpa"):
         return NGramText(folder)
     if (folder / "config.json").is_file() and not (folder / "recipe.toml").exists():
         from elman.tasks.text.pretrained import Pretrained
 
-        return Pretrained(Path(path), folder, device)
+        return Pretrained(Path(name or folder), folder, device)
     return None
 
 
