@@ -212,7 +212,8 @@ def _become(line: tuple[str, ...], out: int, err: int) -> None:
 
 def fault(outcome: Outcome) -> str | None:
     """What is wrong with how a command ended."""
-    last = outcome.err.strip().rpartition("\n")[2]
+    lines = [line for line in outcome.err.strip().split("\n") if not line.startswith("  --encoding ")]  # readings
+    last = lines[-1]
     if outcome.status is None:
         return "no answer in time"
     if outcome.status < 0 or outcome.status == 70:
