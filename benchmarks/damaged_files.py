@@ -174,7 +174,7 @@ def run_quietly(line: list[str]) -> None:
 
 
 def ended(line: tuple[str, ...], limit: float) -> Outcome:
-    """Run a command in a fork of this process, killed after so many seconds."""
+    """Run a command in a fork of this process, killed after a number of seconds."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         pid = os.fork()
         if not pid:

@@ -39,7 +39,7 @@ def shrunk(path: Path) -> Recipe | None:
 
 
 def trained(recipe: Recipe, data: str, steps: int) -> float:
-    """The validation loss (nats per token) after so many steps."""
+    """The validation loss (nats per token) after a number of steps."""
     _, task, model, update = build(Plan.trial(recipe, data, torch.device("cpu")))
     windows, phase, done, epoch = task.windows(recipe.training.window.max_extra), recipe.training, 0, 0
     while done < steps:

@@ -37,7 +37,7 @@ def made_folders(folder: Path) -> list[tuple[Path, int]]:
 
 
 def remove_empty(folders: list[tuple[Path, int]]) -> None:
-    """Remove those of some folders, the deepest first, that hold nothing and that no other has taken the place of."""
+    """Remove the folders, the deepest first, that hold nothing and whose place no other has taken."""
     with contextlib.suppress(OSError):
         for folder, number in folders:
             if folder.stat().st_ino == number:
@@ -79,6 +79,12 @@ def require_own(folder: Path, *marks: str) -> None:
 SIGNED = re.compile(rb"Written by `?elman")
 """In pages and summaries that are our own, on whatever machine they were written."""
 
+
+def is_signed(path: Path) -> bool:
+    """Whether a file is a page or a summary of ours; raises OSError where it cannot be read."""
+    return SIGNED.search(path.read_bytes()) is not None
+
+
 _OUTPUTS: set[Path] = set()
 
 
@@ -95,7 +101,7 @@ def require_replaceable(path: Path) -> None:
                 _OUTPUTS.add(path)
                 return
         try:
-            signed = SIGNED.search(path.read_bytes()) is not None if path.suffix in (".html", ".md") else False
+            signed = path.suffix in (".html", ".md") and is_signed(path)
         except OSError as error:
             raise UserError(explain(path, error)) from error
         if not signed:

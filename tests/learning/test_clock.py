@@ -17,7 +17,7 @@ COSINE = {"kind": "cosine", "floor": 0.0}
 
 @pytest.fixture
 def pace(monkeypatch):
-    """A clock by which each step takes so many minutes."""
+    """A clock by which each step takes a number of minutes."""
 
     def set_to(minutes):
         monkeypatch.setattr(Folder, "seconds", lambda self, progress: 60 * minutes * progress.step)

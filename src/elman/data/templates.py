@@ -64,7 +64,7 @@ def template_pairs(path: Path) -> Iterator[Pair]:
 
 
 def _forms(path: Path, name: str, slot: Any) -> dict[str, list[str]]:
-    """The words of a slot by their value; those of a list have none."""
+    """The words of a slot by their value; a list gives none."""
     found = {"": slot} if isinstance(slot, list) else slot
     if isinstance(found, dict):
         found = {value: words for value, words in found.items() if value != "agrees"}

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 import elman
 from elman.drawing import player
 from elman.errors import UserError
-from elman.files import SIGNED, is_stream, write_atomic
+from elman.files import is_signed, is_stream, write_atomic
 
 
 def render(
@@ -42,7 +42,7 @@ def render(
 
 def write(out: Path, page: str) -> Path:
     """Write a page and return its path; raises UserError for a folder, a page of others, or what cannot be written."""
-    if out.is_file() and not is_stream(out) and SIGNED.search(out.read_bytes()) is None:
+    if out.is_file() and not is_stream(out) and not is_signed(out):
         raise UserError(f"{out} is not a page that elman has written; choose another --out, or move it")
     write_atomic(require_file_name(out), page.encode(errors="replace"))
     return out

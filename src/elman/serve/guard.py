@@ -134,7 +134,7 @@ class Guard:
 
 
 def _cookies_of(headers: Headers) -> Iterator[str]:
-    """The cookies of our name; those of other servers on this machine, which come with them, need not be readable."""
+    """The cookies of our name; other servers on this machine may send unreadable ones with them."""
     for part in ";".join(headers.getlist("cookie")).split(";"):
         if part.strip().startswith(f"{COOKIE}="):
             with contextlib.suppress(CookieError):

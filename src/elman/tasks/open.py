@@ -37,7 +37,7 @@ def task_of(recipe: Recipe) -> type[Task]:
 
 
 def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> Task:
-    """Read the data of a recipe, which is believed: a notice reports where the data look like those of another kind.
+    """Read the data of a recipe, which is believed: a notice reports where the data look like another kind.
 
     Raises UserError where they cannot be read so.
     """

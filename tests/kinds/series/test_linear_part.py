@@ -213,6 +213,12 @@ def test_forecast_with_dates_a_drawing_and_a_backtest(run, tmp_path, capsys):
     assert "80 %" in plot.read_text()
     assert "2021-0" in plot.read_text()
     capsys.readouterr()
+    (tmp_path / "mine.svg").write_text("mine")
+    assert "is there already" in refusal(capsys, *command, "--plot", str(tmp_path / "mine.svg"))
+    assert (tmp_path / "mine.svg").read_text() == "mine"
+    for refused in (["--backtest", "0"], ["--backtest", "3", "--plot", str(tmp_path / "x.svg")]):
+        assert main(["forecast", str(run), *refused]) == 2
+        assert "--backtest" in capsys.readouterr().err
     assert main(["forecast", str(run), "--steps", "5", "--samples", "9", "--backtest", "3", "--json"]) == 0
     rows = {row["model"]: row for row in json.loads(capsys.readouterr().out)["backtest"]}
     assert set(rows) == {"this model", "persistence", "seasonal, 7 steps", "linear part"}

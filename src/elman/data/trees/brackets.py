@@ -107,7 +107,7 @@ def walk(tree: Node | Leaf) -> Iterator[tuple[Literal["(", "", ")"], Node | Leaf
 
 
 def fold(tree: Node | Leaf, leaf: Callable[[Leaf], Value], node: Callable[[Node, list[Value]], Value]) -> Value:
-    """A value of every word and, by those of its children, of every constituent; that of the whole tree."""
+    """The value of a tree, where `node` gives the value of a constituent by the values of its children."""
     found: list[list[Value]] = [[]]
     for side, one in walk(tree):
         if side == "(":

@@ -15,7 +15,7 @@ MEASURES = {"nrmse": "NRMSE", "mase": "MASE", "coverage_80": "in 80 %"}
 def backtested(
     run: SeriesRun, split: Series, origins: int, steps: int, samples: int, seed: int
 ) -> list[dict[str, Any]]:
-    """The errors of forecasts of so many steps from evenly spaced origins of a split, a row per model.
+    """The errors of forecasts of `steps` from evenly spaced origins of a split, a row per model.
 
     NRMSE is as of one step; MASE the mean absolute error over that of persistence, or the season before, one step ahead
     in the training split, in the split itself where there is no linear part. Steps without a value do not count.

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.groups import Common
-from elman.cli.options import Natural, OutFile, Positive, Reals, number
+from elman.cli.options import Natural, OutFile, Positive, Reals, file_to_write, number
 from elman.errors import UserError
 from elman.kinds.series.record import Missing
 
@@ -34,8 +34,8 @@ def forecast(
     history: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
     covariates: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     missing: Missing | None = None,
-    backtest: Annotated[int, number(int, Meta(ge=0))] = 0,
-    plot: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    backtest: Positive | None = None,
+    plot: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:
@@ -43,7 +43,7 @@ def forecast(
 
     The table has a row per step, with its date where the series has dates: for each column the mean and the quantiles
     over the samples, or with --every-sample the samples themselves. With --backtest the forecast is compared with what
-    came: from so many origins within the test split, beside simple predictions.
+    came, from several origins within the test split, beside simple predictions.
 
     Args:
         run: a run on series
@@ -56,14 +56,14 @@ def forecast(
         history: a series to continue, read as the data of the run was (default: the run's own data, to its end)
         covariates: a table with the columns that are known ahead, a row per step to come (default: as they were a
             season before, or at the last step)
-        backtest: from so many origins of the test split, forecast --steps of it and print the errors by the side of
+        backtest: from this number of origins of the test split, forecast --steps and print the errors by the side of
             persistence, the season before and the linear part; nothing is written
         plot: draw the end of the series and the forecast into an .svg or .png file
         missing: what becomes of missing values of the series: interpolate, previous (the value before), drop (the row)
             or mask (read as the value before; default: as the run's recipe says)
         out: the CSV file to write (default: standard output)
     """
-    from elman.files import write_atomic
+    from elman.files import require_replaceable, write_atomic
     from elman.kinds.series.backtest import MEASURES, backtested
     from elman.kinds.series.dates import following, written
     from elman.kinds.series.run import SeriesRun
@@ -74,7 +74,9 @@ def forecast(
     if plot is not None and plot.suffix not in (".svg", ".png"):
         raise UserError(f"--plot {plot}: give a name that ends in .svg or .png")
     known = None if covariates is None else loaded.covariates(covariates, steps)
-    if backtest:
+    if backtest is not None:
+        if plot is not None or out is not None:
+            raise UserError(f"--backtest prints errors alone; leave {'--plot' if plot is not None else '--out'} out")
         rows = backtested(loaded, loaded.corpus(missing=missing).split("test"), backtest, steps, samples, seed)
         cells = [[row["model"], *(f"{row[one]:.4f}" if one in row else "" for one in MEASURES)] for row in rows]
         title = f"{run}: {steps} steps from {backtest} origins of the test split"
@@ -83,22 +85,27 @@ def forecast(
         )
         return
     read = loaded.corpus(missing=missing).split("test") if history is None else loaded.series(history, missing)
+    names = loaded.inputs.names
+    drawings = [] if plot is None else [plot, *(plot.with_stem(f"{plot.stem}-{name}") for name in names[1:])]
+    for file in drawings:
+        require_replaceable(file)
     drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature, known=known)
     dates = written(following(read.dates, steps)) if read.dates is not None and len(read.dates) > 1 else None
-    names = loaded.inputs.names
     table = _samples(drawn, names) if every_sample else _summary(drawn, names, quantiles)
     text = _csv(table, dates, min(loaded.inputs.deviation))
     notes = [text.rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"]
     if out is not None:
         write_atomic(out, text)
-    if plot is not None:
-        notes += _draw(plot, read, drawn, names, dates)
+    if drawings:
+        notes += _draw(drawings, read, drawn, names, dates)
     facts = {"run": str(run), "samples": samples, "seed": seed, "forecast": table}
     show.print_result(common.as_json, facts | ({} if dates is None else {"dates": dates}), notes=notes)
 
 
-def _draw(plot: Path, read: "Series", drawn: "Array", names: Sequence[str], dates: list[str] | None) -> list[str]:
-    """Write a drawing of each column, after the first with its name in the file's; a line for each."""
+def _draw(
+    files: Sequence[Path], read: "Series", drawn: "Array", names: Sequence[str], dates: list[str] | None
+) -> list[str]:
+    """Write a drawing of each column into the file at its place; a line for each."""
     import numpy as np
 
     from elman.drawing.forecast import Forecast
@@ -108,13 +115,12 @@ def _draw(plot: Path, read: "Series", drawn: "Array", names: Sequence[str], date
 
     past, steps, said = read.values[-max(30, 2 * drawn.shape[1]) :], drawn.shape[1], []
     every = None if dates is None or read.dates is None else [*written(read.dates[-len(past) :]), *dates]
-    for index, name in enumerate(names):
+    for index, (name, file) in enumerate(zip(names, files, strict=True)):
         low, middle, high = np.quantile(drawn[:, :, index], (0.1, 0.5, 0.9), axis=0).tolist()
         truth = [None if np.isnan(one) else float(one) for one in past[:, index]] + [None] * steps
         first = len(read.values) - len(past)
         shown = Forecast(name, first, truth, [None] * len(truth), low, middle, high, every)
-        file = plot if not index else plot.with_stem(f"{plot.stem}-{name}")
-        if plot.suffix == ".png":
+        if file.suffix == ".png":
             data = io.BytesIO()
             shown.figure().savefig(data, format="png", dpi=200, facecolor="white")
             write_atomic(file, data.getvalue())

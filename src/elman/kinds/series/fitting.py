@@ -27,7 +27,7 @@ def seasons_of(values: Array, usual: Sequence[int] = ()) -> list[int]:
     """Lengths of seasons that may be in a series [n, P]: the `usual` ones, and two at peaks of the autocorrelation.
 
     The series is taken as differences and without its line. A peak is the first lag above 2 whose correlation is 9
-    tenths or more of the greatest and above those of its neighbours, where that is above .1 and twice its error. Two
+    tenths or more of the greatest and above both neighbours, where that is above .1 and twice its error. Two
     seasons at least have to be within half of the series.
     """
     most, found = len(values) // 4, list(usual)

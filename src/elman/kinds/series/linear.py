@@ -142,7 +142,7 @@ class Linear(msgspec.Struct, frozen=True):
 
 
 def _whole(values: Array, known: Array, before: Array, first: Array, most: int) -> tuple[Array, int]:
-    """A series with covariates, [m + n, P + C], after at most so many steps before it; and how many those are."""
+    """A series with covariates, [m + n, P + C], after at most `most` steps before it; and the number of these."""
     past = before[-most:]
     if not len(past):
         past = np.concatenate([first[None], known[:1]], axis=1)

@@ -29,7 +29,7 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
 
 
 def of_tags(form: str, sentences: int, *, cut: bool, columns: tuple[int, int] | None = None) -> Proposal:
-    """A recipe for so many sentences; `cut`: of one file, of which some are held out; `columns`: of words and tags."""
+    """A recipe for some sentences; `cut`: of one file, of which some are held out; `columns`: of words and tags."""
     recipe = "tagging/small-bidirectional-characters.toml"
     values = {"data.form": form, **(held_out(sentences) if cut else {})}
     column = {"conllu": "UPOS", "joined": "behind the last mark of each word"}.get(form, "the last column")

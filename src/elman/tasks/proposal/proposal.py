@@ -19,7 +19,7 @@ MOST_EPOCHS = 100
 CLOCK = "training.minutes"
 
 TIMING_ERROR = 4
-"""What the clock allows is trained, up to so many times the epochs that were timed to fit, as on a busy machine."""
+"""The clock allows more epochs than were timed to fit, as on a busy machine, up to this multiple of them."""
 
 MORE = 2
 """Of the epochs that are needed, what training has at most where validation may end it."""
@@ -148,7 +148,7 @@ def by_the_clock(
 ) -> Proposal:
     """The proposal with the time of training, what the choice has spent left out, as it is where it fine-tunes.
 
-    Its epochs are at most so many, and as many as the clock allows. Epochs that the user has set stay.
+    Its epochs are at most the number given, and as many as the clock allows. Epochs that the user has set stay.
     """
     training = proposal.load().training
     if training.fine_tune is not None:

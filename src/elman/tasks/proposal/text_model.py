@@ -217,7 +217,7 @@ def _brief(extent: Extent, epochs: int) -> bool:
 
 
 def most_epochs(extent: Extent, planned: int) -> int:
-    """Epochs that are trained at most where so many were planned: those needed, few without dropout."""
+    """Epochs that are trained at most where `planned` were: the needed ones, few without dropout."""
     needed = needed_epochs(extent.in_words)
     return min(needed, BRIEF + 1) if _brief(extent, planned) else needed
 

@@ -33,7 +33,7 @@ from elman.tasks.task import Size, Task, write_results
 from elman.tasks.text.run import TextRun
 
 UNLIKE, LEAST_UNKNOWN = 3, 0.03
-"""Held-out text is remarked on where its share of unknown words is so many times the training text's, or .03."""
+"""Held-out text is remarked on where its share of unknown words is this multiple of the training text's, or .03."""
 
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
 _CHARACTERS = {"shakespeare": 5_000_000}
