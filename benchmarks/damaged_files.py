@@ -9,7 +9,6 @@ endings that are not one line. What is read with the same answer as before, thou
 judgement. Exit status 1 on a fault.
 """
 
-import argparse
 import collections
 import gzip
 import io
@@ -31,6 +30,7 @@ from backports import zstd
 import damage
 import tiny_runs
 from elman.cli import main as elman
+from mutations import options_of
 
 RUNS = ("text", "pairs", "series", "trees", "tags", "music")
 
@@ -225,13 +225,7 @@ def fault(outcome: Outcome) -> str | None:
 
 def main() -> int:
     """Damage, read, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=10.0, help="seconds that a command may take")
-    parser.add_argument("--only", type=int, help="the number of the one file to repeat")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, 10.0)
     torch.set_num_threads(1)
     os.environ["ELMAN_JOBS"] = "1"
     table: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)

@@ -213,15 +213,20 @@ def run(count: int, seed: int, limit: float, only: int | None, folder: Path) -> 
     return faults, table
 
 
-def main() -> int:
-    """Mutate, open, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(about: str | None, limit: float) -> argparse.Namespace:
+    """The options of a benchmark that damages files, described by `about`."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds that a command may take")
-    parser.add_argument("--only", type=int, help="the number of the one mutation to repeat")
+    parser.add_argument("--limit", type=float, default=limit, help="seconds that a command may take")
+    parser.add_argument("--only", type=int, help="the number of the one case to repeat")
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Mutate, open, print."""
+    options = options_of(__doc__, 60.0)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         faults, table = run(options.count, options.seed, options.limit, options.only, Path(folder))
