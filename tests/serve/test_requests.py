@@ -39,8 +39,8 @@ def client(services):
     yield from _client(services)
 
 
-def _client(services, limits=LIMITS, host="127.0.0.1", token=None):
-    app, api = build_app(services, limits, host, token)
+def _client(services, limits=LIMITS, host="127.0.0.1", token=None, public=""):
+    app, api = build_app(services, limits, host, token, public)
     with TestClient(app, base_url=f"http://{host}:8321") as found:
         found.api = api
         yield found
@@ -309,12 +309,39 @@ def test_a_token_opens_the_server(services):
             given = {"authorization": f"{scheme} the-token"}
             assert bare.post("/api/score", json={"text": "to"}, headers=given).status_code == status
         opened = bare.get("/?token=the-token", follow_redirects=False)
-        assert (opened.status_code, opened.headers["location"]) == (303, "/")
+        assert (opened.status_code, opened.headers["location"]) == (303, "./")
         cookie = opened.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "samesite=strict" in cookie.lower()
         assert bare.get("/").status_code == 200, "the browser keeps the cookie"
         refusal(bare.get("/", headers={"host": "evil.example"}), 403)
+
+
+@pytest.mark.parametrize("public", ["https://lab.example.org/elman/", "http://lab.example.org:8080/"])
+def test_a_proxy_passes_requests_on(services, public):
+    origin, path = public.rstrip("/").removesuffix("/elman"), "/elman/" if "elman" in public else "/"
+    bearer, question = {"authorization": "Bearer the-token"}, {"text": "to be"}
+    for client in _client(services, token="the-token", public=public):
+        for host in ("lab.example.org", "lab.example.org:8080", "127.0.0.1:8321"):
+            own = {"host": host, "origin": origin, "sec-fetch-site": "same-origin"}
+            assert client.post("/api/score", json=question, headers=own | bearer).status_code == 200, host
+            refusal(client.post("/api/score", json=question, headers=own), 401)
+            for other in (
+                "http://lab.example.org:3000",
+                "https://evil.example",
+                "https://lab.example.org.evil",
+                "null",
+            ):
+                refused = client.post("/api/score", json=question, headers=own | bearer | {"origin": other})
+                assert "other sites" in refusal(refused, 403)
+        refusal(client.get("/", headers=bearer | {"host": "evil.example"}), 403)
+        opened = client.get("/?token=the-token", follow_redirects=False)
+        assert opened.headers["location"] == "./", "relative to the path of the proxy"
+        cookie = opened.headers["set-cookie"].lower().split("; ")
+        assert f"path={path}" in cookie
+        assert ("secure" in cookie) == public.startswith("https")
+        drawn = client.post("/api/generate", json={"text": "to", "drawn": 2}, headers=bearer)
+        assert drawn.headers["x-accel-buffering"] == "no"
 
 
 def test_a_full_queue_and_full_tabs_shed_load(services):

@@ -1,6 +1,7 @@
 """elman serve: a page to look into models while typing, and a JSON interface for other programs."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 
@@ -24,6 +25,7 @@ def serve(
     port: Natural = 8321,
     host: Annotated[str, Parameter(metavar="ADDRESS")] = "127.0.0.1",
     token: Annotated[str | None, Parameter(metavar="TEXT")] = None,
+    public_url: Annotated[str, Parameter(metavar="URL")] = "",
     open_page: Annotated[bool, Parameter(name="--open")] = False,
     limits: LimitOptions = LimitOptions(),
     machine: Machine = Machine(),
@@ -37,6 +39,7 @@ def serve(
         port: where it listens; 0 is a free one
         host: only this machine by default; 0.0.0.0 lets others in who have the token
         token: that the address must hold (default: for other hosts a fresh one)
+        public_url: the address at which a proxy, such as nginx, passes requests on to this server
         open_page: open the page in the browser
     """
     bounds = record_of(Limits(), limits)
@@ -46,6 +49,7 @@ def serve(
         raise UserError(f"--port {port}: it must be 0 to 65535")
     if token is not None and not (token.isascii() and token.replace("-", "").replace("_", "").isalnum()):
         raise UserError("--token: it must be letters, digits, - and _, since it stands in the address")
+    public = public_address(public_url)
     try:
         from elman.serve.server import serve as listen
     except ModuleNotFoundError as error:
@@ -63,5 +67,18 @@ def serve(
 
             webbrowser.open(address)
 
-    listen(services, host=host, port=port, token=token, limits=bounds, begun=begun)
+    listen(services, host=host, port=port, token=token, public=public, limits=bounds, begun=begun)
     print("elman: ended", flush=True)
+
+
+def public_address(url: str) -> str:
+    """The address of a proxy with its path to the last /; raises UserError where it is none."""
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        named = False
+    if url and (not named or parts.query or parts.fragment or "@" in parts.netloc or not url.isprintable()):
+        raise UserError(f"--public-url {url!r}: it must be an address such as https://lab.example.org/elman/")
+    place = parts.netloc.lower().removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, " "))
+    return f"{parts.scheme}://{place}{parts.path.rstrip('/')}/" if url else ""

@@ -115,7 +115,7 @@ class Events(Response):
     """Server-sent events, until they end, the client leaves or the server stops."""
 
     def __init__(self, api: Api, events: AsyncGenerator[Any, None], first: Any) -> None:
-        super().__init__(media_type="text/event-stream")
+        super().__init__(media_type="text/event-stream", headers={"x-accel-buffering": "no"})  # of nginx
         self.api, self.events, self.first = api, events, first
         del self.headers["content-length"]
 

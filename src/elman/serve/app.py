@@ -20,9 +20,9 @@ from elman.serve.services import Services, listed
 
 
 def build_app(
-    services: Services, limits: Limits, host: str = "127.0.0.1", token: str | None = None
+    services: Services, limits: Limits, host: str = "127.0.0.1", token: str | None = None, public: str = ""
 ) -> tuple[ASGIApp, Api]:
-    """The application for these runs, and what it keeps."""
+    """The application for these runs, and what it keeps; `public` is its address behind a proxy."""
     api = Api(services, limits)
     page = dict(page_files())
     description = msgspec.json.encode(openapi())
@@ -62,7 +62,7 @@ def build_app(
         *(Route(f"/{path}", file) for path in page),
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
-    return Guard(app, host, token, limits.request_seconds), api
+    return Guard(app, host, token, limits.request_seconds, public), api
 
 
 async def _refused(request: Request, error: Exception) -> Response:

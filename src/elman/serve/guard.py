@@ -62,10 +62,12 @@ def is_loopback(host: str) -> bool:
 class Guard:
     """Lets requests for `host` through to an application that bring the token, where there is one."""
 
-    def __init__(self, app: ASGIApp, host: str, token: str | None, send_seconds: float) -> None:
+    def __init__(self, app: ASGIApp, host: str, token: str | None, send_seconds: float, public: str = "") -> None:
         self.app, self.token, self.send_seconds = app, token, send_seconds
+        self.public = urlsplit(public)
         self.any_address = not is_loopback(host)
         self.names = {"localhost", host.lower(), *([socket.gethostname().lower()] if self.any_address else [])}
+        self.names |= {self.public.hostname} if self.public.hostname else set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -98,7 +100,7 @@ class Guard:
         if not self._is_own(host):
             raise Refused(403, "this server has another name; use the address that it printed")
         origin = headers.get("origin")
-        if (origin is not None and _place_of(origin) != host) or (
+        if (origin is not None and not self._is_own_page(origin, host)) or (
             headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate"
         ):
             raise Refused(403, "requests of other sites are refused")
@@ -106,8 +108,9 @@ class Guard:
             return None
         if self._is_token(asked.query_params.get("token", "")):
             if scope["method"] == "GET" and scope["path"] == "/":
-                answer = RedirectResponse("/", 303)
-                answer.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
+                answer = RedirectResponse("./", 303)
+                secure, path = self.public.scheme == "https", self.public.path or "/"
+                answer.set_cookie(COOKIE, self.token, path=path, secure=secure, httponly=True, samesite="strict")
                 return answer
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -128,6 +131,11 @@ class Guard:
         except ValueError:
             return False
         return self.any_address or address.is_loopback
+
+    def _is_own_page(self, origin: str, host: str) -> bool:
+        """Whether an origin is the page of this server, or of the proxy before it."""
+        place = _place_of(origin)
+        return place == host or (bool(place) and origin.lower() == f"{self.public.scheme}://{self.public.netloc}")
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self.token or "").encode())

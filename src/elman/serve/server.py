@@ -59,21 +59,23 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8321,
     token: str | None = None,
+    public: str = "",
     limits: Limits = Limits(),  # noqa: B008 - a frozen record
     begun: Callable[[str], None] = print,
 ) -> None:
     """Serve runs until the process is asked to end.
 
-    Where other machines reach the host, a token is made unless one is given. `begun` is called with the address, the
-    token in it. Raises UserError where the address cannot be used.
+    Where other machines reach the host, or a proxy at the address `public` passes their requests on, a token is made
+    unless one is given. `begun` is called with the address, the token in it. Raises UserError where the
+    address cannot be used.
     """
-    if token is None and not is_loopback(host):
+    if token is None and (public or not is_loopback(host)):
         token = secrets.token_urlsafe(16)
     listening = listen(host, port)
     more_files()
-    app, api = build_app(services, limits, host, token)
+    app, api = build_app(services, limits, host, token, public)
     server = server_of(app, api)
-    begun(address(host, listening.getsockname()[1], token))
+    begun((public or address(host, listening.getsockname()[1])) + ("" if token is None else f"?token={token}"))
     try:
         asyncio.run(server.serve(sockets=[listening]))
     finally:
@@ -113,11 +115,11 @@ def listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def address(host: str, port: int, token: str | None) -> str:
+def address(host: str, port: int) -> str:
     """Where the page is."""
     name = f"[{host}]" if ":" in host else host
     shown = {"0.0.0.0": socket.gethostname(), "[::]": socket.gethostname()}.get(name, name)
-    return f"http://{shown}:{port}/" + ("" if token is None else f"?token={token}")
+    return f"http://{shown}:{port}/"
 
 
 def more_files() -> None:
