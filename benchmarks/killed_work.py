@@ -122,10 +122,30 @@ def encode(inputs: Path, place: Path) -> int:  # noqa: ARG001
 def tune(inputs: Path, place: Path) -> int:
     """Tune dynamic evaluation and the cache of a trained run, and evaluate with them."""
     if not (place / "run").exists():
-        shutil.copytree(inputs / "trained" / "run", place / "copy", dirs_exist_ok=True)
+        shutil.copytree(inputs / "trained" / "text" / "run", place / "copy", dirs_exist_ok=True)
         (place / "copy").rename(place / "run")
     tuning = ["--method", "dynamic+cache", "--tune", "--tune-tokens", "60", "--rule", "rms", "--threads", "1"]
     return elman_main(["evaluate", str(place / "run"), *tuning, "--json"])
+
+
+def written(name: str, *command: str) -> Callable[[Path, Path], int]:
+    """A command that writes `name` from a trained run; a folder that is there already is complete."""
+
+    def work(inputs: Path, place: Path) -> int:
+        out = place / name
+        if "." not in name and out.exists():
+            return 0
+        return elman_main([*(one.format(inputs=inputs) for one in command), "--out", str(out)])
+
+    return work
+
+
+def sweep(inputs: Path, place: Path) -> int:
+    """Two settings and two seeds of a recipe."""
+    varied = ["--set", "training.optimiser.lr=0.01,0.02", "--seeds", "1,2", "--threads", "1"]
+    resume = ["--resume"] if (place / "sweep").exists() else []
+    what = [str(inputs / "series.toml"), "--data", str(inputs / "series.csv"), "--out", str(place / "sweep")]
+    return elman_main(["sweep", *what, *varied, *resume, "--json"])
 
 
 def reproduce(inputs: Path, place: Path) -> int:
@@ -162,4 +182,17 @@ KINDS: dict[str, Callable[[Path, Path], int]] = {
     "encoding": encode,
     "tuning": tune,
     "reproduce": reproduce,
+    "sweep": sweep,
+    "score": written("scores.tsv", "score", "{inputs}/trained/text/run", "{inputs}/text.txt"),
+    "embed": written("vectors.npz", "embed", "{inputs}/trained/text/run", "{inputs}/text.txt"),
+    "ngram": written("words.arpa", "ngram", "train", "{inputs}/encoding.txt"),
+    "report": written("report.html", "report", "{inputs}/trained/text/run"),
+    "compose": written("tune.mid", "compose", "{inputs}/trained/music/run", "--seed", "1"),
+    "export": written("export", "export", "{inputs}/trained/text/run"),
+    "publish": written("registry", "models", "publish", "{inputs}/trained/text/run", "--name", "a", "--licence", "x"),
 }
+
+TRAINED = {"tuning": "text", "compose": "music"} | dict.fromkeys(
+    ("score", "embed", "report", "export", "publish"), "text"
+)
+"""The kind of the trained run that work uses and must leave as it is."""

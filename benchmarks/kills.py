@@ -5,7 +5,8 @@
 Each kind of work is done once undisturbed. Then it is begun, killed with its whole process group after a part of that
 time that is drawn uniformly, and begun again as a user would (`train --resume`, otherwise the same command) until it
 ends. Its files are compared with the undisturbed ones: digests of all models and checkpoints, results, samples, metrics
-without times, tunings, claims, encoded texts. Exit status 1 on a difference; FOLDER keeps the files of both.
+without times, tunings, claims, encoded texts, what score, embed, compose, export and publish write; temporary files
+that are left, and trained runs that changed, count too. Exit status 1 on a difference; FOLDER keeps the files of both.
 
 Commands are forks of this process, which has torch and elman imported, so that a start takes milliseconds (Linux only).
 """
@@ -30,7 +31,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import elman
-from killed_work import KINDS, write_inputs
+from killed_work import KINDS, TRAINED, write_inputs
 
 MOST_KILLS = 3
 """Of one run; the attempt after them is left alone."""
@@ -81,6 +82,8 @@ def contents(place: Path) -> dict[str, str]:
     for path in sorted(place.rglob("*")):
         name = path.relative_to(place).as_posix()
         if path.is_dir() or path.name.startswith(".") or path.suffix == ".html" or path.name == "environment.json":
+            continue
+        if path.parent.name == "outputs":  # which files of `--out` elman wrote, by their whole path
             continue
         found[name] = content(path).replace(str(place), "PLACE")
     return found
@@ -154,7 +157,9 @@ class Undisturbed:
         except (OSError, ValueError, RuntimeError) as error:
             wrong = [str(error)]
         self.tally.runs += 1
-        self.tally.temporary += sum(1 for _ in place.rglob("*.tmp"))
+        temporary = [f"{path.relative_to(place)}: left" for path in place.rglob("*.tmp")]
+        self.tally.temporary += len(temporary)
+        wrong += temporary
         self.tally.differences += [f"{place.name}: {name}" for name in wrong]
         if not wrong:
             shutil.rmtree(place)
@@ -183,15 +188,20 @@ def run(kinds: list[str], count: int, seed: int, folder: Path) -> dict[str, Tall
     inputs = folder / "inputs"
     inputs.mkdir(parents=True)
     write_inputs(inputs)
-    if "tuning" in kinds:
-        (inputs / "trained").mkdir()
-        if end(begin(KINDS["text"], inputs, inputs / "trained"), None):
-            raise RuntimeError(f"the run to tune: {(inputs / 'trained' / '.log').read_text()}")
+    for kind in {TRAINED[kind] for kind in kinds if kind in TRAINED}:
+        place = inputs / "trained" / kind
+        place.mkdir(parents=True)
+        if end(begin(KINDS[kind], inputs, place), None):
+            raise RuntimeError(f"the {kind} run that is used: {(place / '.log').read_text()}")
+    before = contents(inputs)
     found = [Undisturbed(kind, inputs, folder) for kind in kinds]
     draw = np.random.default_rng(seed)
     while (left := count - sum(one.tally.kills for one in found)) > 0 and max(one.tally.runs for one in found) < count:
         fewest = min(found, key=lambda one: (one.tally.kills, one.tally.runs))
         fewest.disturb(draw, min(int(draw.integers(1, MOST_KILLS + 1)), left))
+        if wrong := differences(before, contents(inputs)):
+            fewest.tally.differences += [f"inputs: {name}" for name in wrong]
+            break
     return {one.kind: one.tally for one in found}
 
 

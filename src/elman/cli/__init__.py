@@ -126,12 +126,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    app, tokens = application(), list(sys.argv[1:] if arguments is None else arguments)
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         sys.stderr = LastingLog(sys.stderr)
         os.environ.setdefault("ELMAN_JOBS", "auto")  # processes that read a large text: all cores
     encoding = os.environ.get(ENCODING)
     try:
+        app = application()
         tokens = _use_anywhere(tokens)
         if (line := mistakes.unknown_option(app, tokens)) is not None:
             raise UserError(line)
