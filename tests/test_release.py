@@ -74,7 +74,7 @@ def test_links_of_the_description_are_names(built):
         name = next(name for name in wheel.namelist() if name.endswith("METADATA"))
         text = wheel.read(name).decode()
     assert "Description-Content-Type: text/markdown" in text
-    assert "docs/training.md" in text
+    assert "docs/python.md" in text
     assert not re.findall(r"\]\([^)]*\.md", text)
 
 
