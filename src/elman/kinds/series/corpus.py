@@ -17,7 +17,7 @@ from elman.data.batches import Batch
 from elman.data.catalog import prepare
 from elman.data.text.sources import SPLITS, Corpus
 from elman.data.windows import EvaluationWindows, Span, TrainingWindows
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.files import canonical_json, sha256_lines
 from elman.kinds.series.dates import Dates, usual_seasons
 from elman.kinds.series.fitting import fit
@@ -220,8 +220,8 @@ def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, .
     for split, part in parts.items():
         if len(part.values) < 2:
             raise UserError(
-                f"{path}: {size} rows, too few: the {split} split would have {len(part.values)}; give at least"
-                f" 2 rows per split, or change data.valid_fraction and data.test_fraction"
+                f"{path}: {counted(size, 'row')}, too few: the {split} split would have {len(part.values)}; give at"
+                f" least 2 rows per split, or change data.valid_fraction and data.test_fraction"
             )
     return table.names, parts
 

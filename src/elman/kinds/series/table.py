@@ -84,7 +84,10 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
         chosen = _without_numbering([row for _, row in body], names, chosen, known, notes)
         if not chosen:
-            raise UserError(f"{path}: no column of values is left: {'; '.join(notes)}")
+            raise UserError(
+                f"{path}: no column of values is left: {'; '.join(notes)}; sentences in a column are scored with"
+                " `elman score RUN FILE --column NAME`, and trained on as a text with one in each line"
+            )
     else:
         chosen = [_index(column, names, path) for column in columns]
     found = _names(path, names, chosen)
@@ -115,10 +118,10 @@ def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
 
 def _is_value(cell: str) -> bool:
     """Whether a cell may stand below a header: a number, a date, or a missing value."""
-    return is_missing(cell) or is_date(cell) or _is_meant_as_number(cell)
+    return is_missing(cell) or is_date(cell) or is_meant_as_number(cell)
 
 
-def _is_meant_as_number(cell: str) -> bool:
+def is_meant_as_number(cell: str) -> bool:
     """Whether a cell is a number, or what Python takes for one, such as `inf` and `1_5`, which is refused later."""
     if number(cell) is not None:
         return True
@@ -161,7 +164,7 @@ def _names(path: Path, names: Sequence[str], chosen: Sequence[int]) -> tuple[str
 def _numeric(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """The columns whose first value, missing ones passed over, is a number."""
     firsts = (next((row[index] for row in rows if not is_missing(row[index])), "") for index in range(width))
-    return [index for index, cell in enumerate(firsts) if _is_meant_as_number(cell)]
+    return [index for index, cell in enumerate(firsts) if is_meant_as_number(cell)]
 
 
 def _without_numbering(
