@@ -48,8 +48,8 @@ def build(plan: Plan, progress: Any = None) -> Parts:
     The weights of a run that is resumed are still to be read; a trial's are random. Raises UserError where the
     data cannot be used, are others than planned, or do not fit the recipe or the run to start from.
     """
-    begun = plan.before is not None and plan.out is not None
-    with encodings.remembered(data_facts(plan.out).get("encoding") if begun else None):
+    facts = data_facts(plan.out) if plan.out is not None and plan.before is not None else {}
+    with encodings.remembered(facts.get("encoding")):
         task = open_task(plan.recipe, plan.source, progress)
     if plan.measured:
         chosen = f"training.precision = auto: {plan.recipe.training.precision}"

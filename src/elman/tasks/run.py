@@ -210,7 +210,8 @@ def recipe_of(folder: Path) -> Recipe:
     """The recipe of a run folder; raises UserError where the folder is not a run."""
     if not folder.exists():
         raise UserError(
-            f"{folder} is not a run folder: there is no such file or folder; give the folder that `elman train --out` wrote"
+            f"{folder} is not a run folder: there is no such file or folder; give the folder that `elman train --out`"
+            " wrote"
         )
     if not (folder / "recipe.toml").is_file():
         raise UserError(

@@ -35,8 +35,8 @@ def read_table(
 
     Columns whose first value is no number are left out then, and a first column that numbers the rows, unless it is
     `known`, or only with it there are as many columns as are known; a notice names them. The file is CSV or TSV, whose
-    delimiter (comma, semicolon, tab or white space), header and decimal marks are recognised, or .npy or .npz with one
-    array of numbers [n] or [n, P], read without pickle. `missing`: what becomes of cells without a value
+    delimiter (comma, semicolon, tab, bar, white space), header and decimal marks are recognised, or .npy or .npz with
+    one array of numbers [n] or [n, P], read without pickle. `missing`: what becomes of cells without a value
     (`elman.kinds.series.record.SeriesOptions`).
 
     Raises UserError where the file cannot be read, a column is missing, two have one name, or a value is not a number,
@@ -85,7 +85,8 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         chosen = _without_numbering([row for _, row in body], names, chosen, known, notes)
         if not chosen:
             raise UserError(
-                f"{path}: no column of values is left: {'; '.join(notes)}; sentences in a column are scored with"
+                f"{path}: no column of values is left: {'; '.join(notes)}{_example(body[0][1], names)}; sentences in a"
+                " column are scored with"
                 " `elman score RUN FILE --column NAME`, and trained on as a text with one in each line"
             )
     else:
@@ -131,6 +132,12 @@ def is_meant_as_number(cell: str) -> bool:
         return False
 
 
+def _example(cells: Sequence[str], names: Sequence[str]) -> str:
+    """A cell of a row that is no value, for a message."""
+    other = [f", such as {cell!r} in {name}" for cell, name in zip(cells, names, strict=True) if not _is_value(cell)]
+    return other[0] if other else ""
+
+
 def _has_commas(mark: str, cells: Sequence[str]) -> bool:
     return mark == "," and any("," in cell for cell in cells)
 
@@ -144,11 +151,11 @@ def delimiter(line: str) -> str | None:
 
     Tabs, semicolons or blanks between numbers are it, whatever commas the numbers have: those are decimal marks.
     """
-    for mark in ("\t", ";", None):
+    for mark in ("\t", ";", "|", None):
         cells = line.split(mark)
         if len(cells) > 1 and "," in line and all(map(_is_value, cells)):
             return mark
-    counts = {mark: line.count(mark) for mark in ("\t", ";", ",")}
+    counts = {mark: line.count(mark) for mark in ("\t", ";", ",", "|")}
     best = max(counts, key=lambda mark: counts[mark])
     return best if counts[best] else None
 
