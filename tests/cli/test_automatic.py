@@ -10,6 +10,7 @@ import pytest
 
 from elman import config
 from elman.cli import main
+from elman.formats import read_json
 from elman.tasks.proposal import choose
 from support.commands import refusal
 
@@ -212,3 +213,41 @@ def test_the_network_of_the_run_to_start_from_is_taken(capsys, novel):
     assert main(["train", "other.txt", "--minutes", "0.02", "--out", "second", "--init", "first", *SMALL]) == 0
     recipe = config.load_recipe(novel.parent / "second" / "recipe.toml")
     assert (recipe.model.core.sizes, recipe.model.encoder.size) == ((24, 16), 16)
+
+
+def test_a_run_remembers_the_encoding_of_its_data(capsys, novel):
+    hebrew = novel.read_text().translate(
+        {ord(one): 0x5D0 + ord(one) - ord("a") for one in "abcdefghijklmnopqrstuvwxyz"}
+    )
+    novel.with_name("he.txt").write_bytes(hebrew.encode("cp1255"))
+    _, command = chosen(capsys, "train", "he.txt", "--minutes", "0.05", *SMALL, "--encoding", "cp1255")
+    assert command[-2:] == ["--encoding", "cp1255"]
+    assert read_json(novel.parent / "runs" / "he" / "data.json")["encoding"] == "cp1255"
+    assert main(["evaluate", "runs/he"]) == 0
+    assert main(["train", "--resume", "--out", "runs/he", "--epochs", "2", "--set", "training.minutes=3"]) == 0
+    capsys.readouterr()
+    assert main(["data", "info", "he.txt"]) == 2  # another command knows nothing of it
+    assert "he.txt: not UTF-8" in capsys.readouterr().err
+
+
+def test_what_was_seen_is_named(capsys, novel):
+    (novel.parent / "empty").mkdir()
+    (novel.parent / "photos").mkdir()
+    for name in ("a.jpg", "b.jpg", "c.dat"):
+        (novel.parent / "photos" / name).write_bytes(b"\xff\xd8\xff\0")
+    assert "(seen: no file; tried: " in refusal(capsys, "train", "empty")
+    assert "(seen: 2 .jpg, 1 .dat; tried: " in refusal(capsys, "train", "photos")
+    novel.with_name("tune.txt").write_text("X:1\nT:a tune\nM:4/4\nK:C\nCDEF|\n")
+    assert "music in ABC notation" in refusal(capsys, "train", "tune.txt")
+    novel.with_name("items.tsv").write_text("item\tsentence\n" + "".join(f"{n}\tThe cat.\n" for n in range(1, 9)))
+    assert "elman score RUN FILE --column NAME" in refusal(capsys, "train", "items.tsv")
+    novel.with_name("wrong.csv").write_text("time,v\n" + "".join(f"2020_{n:02},{n}_5\n" for n in range(1, 13)))
+    assert "'1_5' is not a finite number" in refusal(capsys, "train", "wrong.csv")
+    assert "there is no such file or folder" in refusal(capsys, "score", "nothere.arpa", "novel.txt")
+
+
+def test_a_split_far_below_its_share_is_reported(capsys, novel):
+    lines = ["The cat sleeps here now.\n"] * 760
+    novel.with_name("long.txt").write_text("".join(lines) + "word " * 199 + "end\nA small end.\n")
+    assert main(["train", "recipes/text/prose.toml", "--data", "long.txt", "--set", "data.eos=line", "--dry-run"]) == 0
+    assert "long.txt: the test split has 13 bytes, where its share of the text is 1,00" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from elman.cli.groups import UnknownOptions
 from elman.cli.options import group
 from elman.config.parts import tag_of
 from elman.config.text import TextOptions
-from elman.data.lines import with_breaks
+from elman.data.lines import fields, with_breaks
 from elman.data.text.encodings import STANDARD_INPUT, marked
 from elman.data.text.files import Files
 from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
@@ -93,7 +93,7 @@ def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
     """
     from elman.data.text.tokeniser import split_raw
 
-    found = [split_raw(line) if raw else line.split() for line in lines]
+    found = [split_raw(line) if raw else fields(line) for line in lines]
     blank = [number for number, words in enumerate(found, start=1) if not words]
     if blank:
         raise UserError(f"{name}:{blank[0]}: a blank line; every line is a sentence: remove it")

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from elman.data import numbers
-from elman.data.lines import lines_of
+from elman.data.lines import fields, lines_of
 from elman.data.text.utf8 import decode, read_bytes
 from elman.errors import UserError
 
@@ -54,7 +54,7 @@ def read_tsv(lines: Sequence[str], name: str) -> list[Hypothesis]:
     rows = list(_rows(lines))
     for number, line in rows:
         if "\t" not in line:
-            kaldi = all("\t" not in row and _KALDI.fullmatch(row.split()[0]) for _, row in rows)
+            kaldi = all("\t" not in row and _KALDI.fullmatch(fields(row)[0]) for _, row in rows)
             hint = "; these are keys of Kaldi's: add --kaldi" if kaldi else ""
             begins = line if len(line) <= 60 else f"{line[:60]}..."
             raise UserError(
@@ -104,7 +104,7 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
         tables.append((file, table))
         for number, line in _rows(rows):
             try:
-                key, cost = line.split()
+                key, cost = fields(line)
                 value = _finite(cost)
             except ValueError:
                 raise UserError(f"{Path(file)}:{number}: expected a key and a number, found {line!r}") from None
@@ -113,7 +113,7 @@ def read_kaldi(lines: Sequence[str], costs: Sequence[tuple[str, Sequence[str]]],
             table[key] = value
     found, keys = [], set[str]()
     for number, line in _rows(lines):
-        key, *words = line.split(maxsplit=1)
+        key, *words = re.split(r"[ \t]+", line.strip(" \t"), maxsplit=1)
         match = _KALDI.fullmatch(key)
         if match is None:
             raise UserError(f"{name}:{number}: expected a key such as utterance-1 and words, found {line!r}")

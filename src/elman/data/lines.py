@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 _LONE = re.compile(rb"\r(?!\n)")
+_FIELD = re.compile(r"[^ \t\n\r\f\v]+")
 
 
 def lines_of(text: str) -> list[str]:
@@ -18,6 +19,15 @@ def lines_of(text: str) -> list[str]:
     ['a', 'b', 'c\u2028d', '']
     """
     return [line.removesuffix("\n") for line in with_breaks(text)]
+
+
+def fields(text: str) -> list[str]:
+    r"""What stands between blanks of ASCII, as formats of programs have it: a no-break space is a part of a field.
+
+    >>> fields(" 10\u00a0000 francs\t1 ")
+    ['10\xa0000', 'francs', '1']
+    """
+    return text.split() if text.isascii() else _FIELD.findall(text)
 
 
 def with_breaks(text: str, *, exact: bool = False) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from elman.data.lines import fields
 from elman.data.trees.brackets import ROOT, Leaf, Node, bare, to_tree, walk
 from elman.errors import UserError
 from elman.evaluation.statistics import Floats, Measure, f1, precision, recall
@@ -52,10 +53,10 @@ def tree_measures(hypotheses: Sequence[str], references: Sequence[str], sentence
     for number, (hypothesis, reference, sentence) in enumerate(
         zip(hypotheses, references, sentences, strict=True), start=1
     ):
-        gold = to_tree(reference.split(), sentence.split())
+        gold = to_tree(fields(reference), fields(sentence))
         if gold.repairs:
-            raise UserError(f"the reference tree of line {number} does not fit its {len(sentence.split())} words")
-        ours = to_tree(hypothesis.split(), sentence.split())
+            raise UserError(f"the reference tree of line {number} does not fit its {len(fields(sentence))} words")
+        ours = to_tree(fields(hypothesis), fields(sentence))
         true, found = brackets(gold.tree), brackets(ours.tree)
         rows["labelled"].append(_counts(found, true))
         rows["unlabelled"].append(_counts(_unlabelled(found), _unlabelled(true)))

@@ -16,6 +16,7 @@ from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import begins_names
+from elman.data.text import encodings
 from elman.data.text.sources import one_text
 from elman.errors import UserError
 from elman.evaluation.result import Result
@@ -120,7 +121,8 @@ class Run(ABC):
         """Other data, or the run's own, which is compared with that of the training."""
         if data is not None:
             return opening(data)
-        corpus = opening(self.present_source(self.path, self.recipe))
+        with encodings.remembered(self.facts.get("encoding")):
+            corpus = opening(self.present_source(self.path, self.recipe))
         if corpus.digest != (trained_on := self.facts["digest"]):
             if (self.path / MODEL).exists():
                 self._require_own(self.saved)
@@ -206,6 +208,11 @@ def present(source: str, statement: str) -> str:
 
 def recipe_of(folder: Path) -> Recipe:
     """The recipe of a run folder; raises UserError where the folder is not a run."""
+    if not folder.exists():
+        raise UserError(
+            f"{folder} is not a run folder: there is no such file or folder; give the folder that `elman train --out`"
+            " wrote"
+        )
     if not (folder / "recipe.toml").is_file():
         raise UserError(
             f"{folder} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"

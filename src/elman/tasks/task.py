@@ -11,6 +11,7 @@ import torch
 from elman.config.recipe import Recipe
 from elman.config.training import Training
 from elman.data.parts import WHOLE, Part
+from elman.data.text import encodings
 from elman.data.text.block_reading import Progress
 from elman.data.windows import Span, Windows
 from elman.errors import UserError
@@ -96,8 +97,9 @@ class Task(ABC):
         """The validation loss (nats over tokens or steps) of a part of the split, by the recipe's rules."""
 
     def write(self, folder: Path) -> None:
-        """Begin a run folder: data.json and the vocabularies."""
-        write_json(folder / "data.json", self.corpus.describe())
+        """Begin a run folder: data.json, with the encoding that was given, and the vocabularies."""
+        codec = encodings.given()
+        write_json(folder / "data.json", self.corpus.describe() | ({"encoding": codec} if codec else {}))
 
     @abstractmethod
     def start_from(self, model: LanguageModel, folder: Path) -> None:

@@ -217,3 +217,8 @@ def test_a_folder_is_written_once_and_knows_its_stages(tmp_path):
     before = (folder / "train.txt").stat().st_mtime_ns
     assert grammar_folder(options, tmp_path) == folder
     assert (folder / "train.txt").stat().st_mtime_ns == before
+
+
+def test_words_of_a_grammar_may_have_no_break_spaces():
+    grammar = parse_grammar("start S\nS -> N\nN : 10\u00a0000 (2) cent\n")
+    assert set(grammar.words["N"]) == {"10\u00a0000", "cent"}

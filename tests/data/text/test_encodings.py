@@ -231,6 +231,14 @@ def test_bytes_are_read_as_they_are(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_control_characters_beside_letters(tmp_path):
+    path = tmp_path / "ar.txt"
+    path.write_bytes(("ذهب الولد\x07 إلى المدرسة في الصباح.\n" * 5).encode("cp1256"))
+    with pytest.raises(UserError) as error:
+        read_text(path)
+    assert error.value.__notes__[0].startswith("  --encoding cp1256")
+
+
 def test_nothing_plausible(tmp_path):
     path = tmp_path / "noise.txt"
     path.write_bytes(bytes(range(256)) * 40)

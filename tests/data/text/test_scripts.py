@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elman.config.text import TextOptions
+from elman.data.text.corpus import open_corpus
 from elman.data.text.facts import facts_of
 from elman.data.text.patterns import WORDS, characters_of, sentence_end, words_of
 from elman.data.text.tokeniser import Tokeniser, detokenise
@@ -92,6 +93,9 @@ def test_characters_have_their_marks(text):
         ("🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f!", None),
         ("1️⃣ #️⃣", ["1️⃣", "#️⃣"]),
         ("co\u00adop wel\u2060come", ["co\u00adop", "wel\u2060come"]),
+        ('צה"ל וצה״ל אמר "לא" בית־ספר', ['צה"ל', "וצה״ל", "אמר", '"', "לא", '"', "בית־ספר"]),
+        ("col·lapse · vis‐à‐vis", ["col·lapse", "·", "vis‐à‐vis"]),
+        ("zero\ufeffwidth", ["zero\ufeffwidth"]),
         ("葛\U000e0100城", ["葛\U000e0100城"]),
         ("..\u0308 --\u0301 (\u0301)", [".", ".\u0308", "-", "-\u0301", "(\u0301", ")"]),
         ("\u0661\u066b\u0665 ١,٥ ३.१४", ["\u0661", "\u066b", "\u0665", "١,٥", "३.१४"]),
@@ -196,3 +200,20 @@ def test_lines_that_end_sentences_are_no_wrapped_prose_in_scripts_without_capita
     prose = " ".join(lines).split()
     wrapped = textwrap.fill(" ".join(prose), 60)
     assert facts_of(wrapped, 9999).wrapped
+
+
+def test_a_text_of_many_scripts_has_the_words_that_are_counted_by_hand(tmp_path):
+    """No entry of the vocabulary begins with a mark; every paragraph is written back as it was."""
+    path = tmp_path / "scripts.txt"
+    path.write_text("".join(f"{text}\n" for text, *_ in SPACED.values()), encoding="utf-8")
+    options = TextOptions(tokenisation="raw", valid_fraction=0.0, test_fraction=0.0)
+    corpus = open_corpus(path, options, partial=True, cache=tmp_path)
+    split = corpus.split("train")
+    assert len(split.tokens) == sum(words + marks + 1 for _, words, marks in SPACED.values())
+    assert not any(map(begins_with_a_mark, corpus.vocabulary.words))
+    assert detokenise(corpus.vocabulary.decode(split.tokens), options) == path.read_text(encoding="utf-8")
+
+
+def test_subwords_that_are_asked_for_can_be_trained():
+    proposal = reading(facts_of("The old lamp likes the cat.\n" * 60, 4000), given=["data.tokenisation=subwords"])
+    assert proposal.load().data.min_count == 1

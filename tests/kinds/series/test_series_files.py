@@ -17,7 +17,7 @@ def write(path, text):
     return path
 
 
-@pytest.mark.parametrize("mark", [",", ";", "\t", "  "])
+@pytest.mark.parametrize("mark", [",", ";", "\t", "  ", "|"])
 @pytest.mark.parametrize("header", [True, False])
 def test_delimiter_and_header_are_recognised(tmp_path, mark, header):
     lines = [mark.join(["price", "volume"])] * header + [mark.join(map(repr, row)) for row in VALUES.tolist()]
@@ -273,8 +273,9 @@ def test_folder_of_splits(tmp_path):
     for split, size in {"train": 6, "valid": 3, "test": 2}.items():
         write(tmp_path / f"{split}.csv", "n,x\n" + "".join(f"{i},{i}.5\n" for i in range(size)))
     assert open_series(tmp_path, SeriesOptions()).names == ("x",)
-    (tmp_path / "test.csv").unlink()
-    with pytest.raises(UserError, match="test split"):
+    for split in ("valid", "test"):  # one of them would be held out of training
+        (tmp_path / f"{split}.csv").unlink()
+    with pytest.raises(UserError, match="no file for the valid split"):
         open_series(tmp_path, SeriesOptions())
 
 
@@ -334,3 +335,23 @@ def test_evaluation_counts_every_step_once(streams):
         np.testing.assert_array_equal(batch.targets[counted].numpy(), VALUES[positions[counted]])
         seen += positions[counted].tolist()
     assert sorted(seen) == list(range(len(VALUES)))
+
+
+@pytest.mark.parametrize("lacking", ["valid", "test"])
+def test_a_third_split_is_held_out_of_the_end_of_training(tmp_path, capsys, lacking):
+    values = np.arange(30.0)
+    for split in {"train", "valid", "test"} - {lacking}:
+        write(tmp_path / f"{split}.csv", "v\n" + "".join(f"{value}\n" for value in values))
+    corpus = open_series(tmp_path, SeriesOptions(valid_fraction=0.2, test_fraction=0.2, standardise=False))
+    assert f"{tmp_path}: no {lacking} split: the last 6 training rows are held out for it" in capsys.readouterr().err
+    np.testing.assert_array_equal(corpus.split("train").values.ravel(), values[:24])
+    np.testing.assert_array_equal(corpus.split(lacking).values.ravel(), values[24:])
+    write(tmp_path / "train.csv", "v\n1\n2\n3\n")
+    with pytest.raises(UserError, match=f"no {lacking} split, and too few training rows"):
+        open_series(tmp_path, SeriesOptions())
+
+
+def test_a_table_without_values_shows_a_cell(tmp_path):
+    path = write(tmp_path / "a.csv", "t,v\n" + "".join(f"{one},{one}%\n" for one in range(9)))
+    with pytest.raises(UserError, match="such as '0%' in v"):
+        read_table(path)

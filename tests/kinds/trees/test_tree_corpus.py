@@ -50,3 +50,15 @@ def test_parentheses_are_read_as_the_treebank_has_them(known, read):
     assert said[0].startswith(f"{len(lacking)} of 4 words")
     assert said[0].endswith(", ".join(lacking))
     assert said[1:] == ([] if "(" in known else ["2 words read as in the training text: ( as -lrb-, ) as -rrb-"])
+
+
+def test_no_break_spaces_are_parts_of_words(tmp_path):
+    """As in French treebanks: blanks of ASCII alone divide words, in trees and their linear form."""
+    path = tmp_path / "bank.ptb"
+    number, end = "10\u00a0000", "!\u202f"
+    trees = [f"(S (NP (CD {number}) (NN w{one})) (VP (VB tombent) (PONCT {end})))" for one in range(9)]
+    path.write_text("\n".join(trees) + "\n", encoding="utf-8")
+    corpus = open_trees(path, TreeOptions(split="last", valid=1, test=1, min_count=1, min_label=1))
+    assert corpus.split("test").sentences == [[number, "w8", "tombent", end]]
+    assert {number, end} <= set(corpus.symbols.words.words)
+    assert corpus.split("test").facts["unknown_labels"] == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from elman.data.grammar.rules import Alternative, Grammar, Part
-from elman.data.lines import lines_of
+from elman.data.lines import fields, lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
@@ -74,7 +74,7 @@ class _Reader:
         self.lines: dict[str, int] = {}
 
     def read(self, line: int, text: str) -> None:
-        tokens = text.split()
+        tokens = fields(text)
         if tokens[0] in _HEADS and "->" not in tokens and ":" not in tokens:
             if tokens[0] in self.heads:
                 self._refuse(line, f"{tokens[0]} appears twice; write it once")
@@ -82,7 +82,7 @@ class _Reader:
                 self._refuse(line, f"{tokens[0]} names nothing; write for example: {tokens[0]} S")
             self.heads[tokens[0]] = tokens[1:]
         elif len(tokens) > 2 and tokens[1] == "->":
-            choices = [self._choice(line, part.split()) for part in " ".join(tokens[2:]).split("|")]
+            choices = [self._choice(line, fields(part)) for part in " ".join(tokens[2:]).split("|")]
             self.choices.append((line, self._symbol(line, tokens[0]), choices))
         elif len(tokens) > 2 and tokens[1] == ":":
             self.lexicon.append((line, self._symbol(line, tokens[0]), self._words(line, tokens[2:])))

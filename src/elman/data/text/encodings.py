@@ -6,6 +6,7 @@ of the text in each of the encodings that `chardet` finds likeliest, in its orde
 """
 
 import codecs
+import contextlib
 import io
 import itertools
 import os
@@ -38,6 +39,8 @@ _FEW = 10
 """Fewer characters beyond ASCII than this are reported: they hardly distinguish encodings."""
 
 _SAMPLE = 1 << 15
+_CONTROLS = bytes({*range(1, 32), 127} - {*b"\t\n\r\x1b"})
+"""Control characters beside letters: the detector takes what has one for no text."""
 _C1 = re.compile("[\x80-\x9f]")
 _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
 
@@ -66,12 +69,26 @@ def given() -> str | None:
     return lookup(name) if (name := os.environ.get(ENCODING)) else None
 
 
+@contextlib.contextmanager
+def remembered(name: str | None) -> Iterator[None]:
+    """Texts are read in an encoding, as a run's data were, unless the user gives one; None: as they are."""
+    if name is None or ENCODING in os.environ:
+        yield
+        return
+    os.environ[ENCODING] = lookup(name)
+    try:
+        yield
+    finally:
+        del os.environ[ENCODING]
+
+
 def of_head(head: bytes) -> str:
     """How the beginning of a text is decoded where it is only looked at."""
     if (codec := marked(head)) or (codec := given()) is None:
         return codec or "utf-8-sig"
     whole = head[: head.rfind(b"\n") + 1] or head
-    return "utf-8-sig" if _decodes(lambda: [whole], "utf-8") and not _hidden(lambda: [whole]) else codec
+    plain, traces, _ = _scanned(lambda: [whole])
+    return "utf-8-sig" if plain and not (traces and _hidden(lambda: [whole])) else codec
 
 
 def foreign(blocks: Blocks, name: str) -> Iterator[str] | None:
@@ -85,13 +102,15 @@ def foreign(blocks: Blocks, name: str) -> Iterator[str] | None:
     if codec := marked(next(iter(blocks()), b"")):
         damaged = f"begins with the mark of {codec.upper()}, but is damaged"
         return _decoded(blocks, codec, name, "its byte order mark states", damaged, "save the file again, as UTF-8")
-    hidden = list[str]()
-    if (plain := _decodes(blocks, "utf-8")) and not (hidden := _hidden(blocks)):
-        if any(b"\x1b$)A" in block or b"\x1b$)G" in block for block in blocks()):
+    plain, traces, misread = _scanned(blocks)
+    hidden = _hidden(blocks) if traces else []
+    if plain and not hidden:
+        if traces and any(b"\x1b$)A" in block or b"\x1b$)G" in block for block in blocks()):
             raise UserError(
                 f"{name}: this is ISO-2022-CN, which is not read here; convert it: iconv -f ISO-2022-CN-EXT -t UTF-8"
             )
-        report_misread(blocks, name)
+        if misread:
+            report_misread(blocks, name)
         return None
     if codec := given():
         wrong = f"is not {codec.upper()}, which --encoding names: it is wrong"
@@ -211,7 +230,10 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
     eras = [chardet.EncodingEra.ALL]
     if sum(value > 127 for value in sample) < _FEW:  # which hardly distinguish encodings: every other one is of today
         eras.append(chardet.EncodingEra.MODERN_WEB)
-    orders = [chardet.detect_all(sample, ignore_threshold=True, compat_names=False, encoding_era=era) for era in eras]
+    plain = sample.translate(None, _CONTROLS)
+    if b"\0" in sample or len(sample) - len(plain) > 0.05 * len(sample):  # no text with some controls in it
+        plain = sample
+    orders = [chardet.detect_all(plain, ignore_threshold=True, compat_names=False, encoding_era=era) for era in eras]
     names = [one["encoding"] or "" for one in filter(None, itertools.chain(*itertools.zip_longest(*orders)))]
     if b"\0" in sample:  # of wide characters, if its line feeds are among them
         wide = ("utf-16-le", "utf-16-be")
@@ -231,8 +253,21 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
 
 def _hidden(blocks: Blocks) -> list[str]:
     """The encoding of a text whose bytes are UTF-8 too, as its NULs or escapes show; none where it is UTF-8."""
-    traces = any(trace in block for block in blocks() for trace in (b"\0", b"\x1b", b"~{"))
-    return [codec for codec in propose(blocks)[:1] if codec.startswith(_HIDDEN)] if traces else []
+    return [codec for codec in propose(blocks)[:1] if codec.startswith(_HIDDEN)]
+
+
+def _scanned(blocks: Blocks) -> tuple[bool, bool, bool]:
+    """Whether a text is UTF-8, may be of a hidden encoding, and may have been misread, by reading it once."""
+    decoder, traces, misread = codecs.getincrementaldecoder("utf-8")(), False, False
+    try:
+        for block in blocks():
+            decoder.decode(block)
+            traces = traces or any(trace in block for trace in (b"\0", b"\x1b", b"~{"))
+            misread = misread or block.endswith(b"\xc2") or _MISREAD.search(block) is not None
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False, False, False
+    return True, traces, misread
 
 
 def _text(sample: bytes, codec: str) -> str:

@@ -34,14 +34,17 @@ LETTERS = r"\p{L}\p{N}"
 _WORD = rf"[{LETTERS}_]"
 _NUMBER_SIGNS = "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 """Signs that stand before and around digits and letters, as the Arabic sign of a year does."""
-_JOINERS = "\u00ad\u180e\u200c\u200d\u2060-\u2064"
+_JOINERS = "\u00ad\u180e\u200c\u200d\u2060-\u2064\ufeff"
 """The soft hyphen, the joiners and what else is invisible within words, apart from what sets their direction."""
 _EXTENDING = rf"\p{{M}}\u200c\u200d\p{{Emoji_Modifier}}{chr(0xE0020)}-{chr(0xE007F)}"
 """Marks, selectors, joiners, tones of skin and tags: they belong to the character before them."""
 _LETTER = rf"[{LETTERS}_{_EXTENDING}{_JOINERS}{_NUMBER_SIGNS}]"
 _BEGIN = rf"[{LETTERS}_{_NUMBER_SIGNS}]"
 _APOSTROPHE = "['\u2019]"
-_INNER = rf"(?:(?:[-\u2011]|{_APOSTROPHE}){_BEGIN}{_LETTER}*)*"
+_HEBREW = '(?<=[\u0591-\u05bd\u05bf\u05c1-\u05ea])"(?=[\u05d0-\u05ea])'
+_HYPHEN = f"(?:[-\u2010\u2011\u058a\u05be\u00b7\u2027\u05f3\u05f4]|{_HEBREW})"
+"""Hyphens within words, the Catalan point of l\u00b7l, and the marks of Hebrew abbreviations (UAX 29, WB6 to WB7c)."""
+_INNER = rf"(?:(?:{_HYPHEN}|{_APOSTROPHE}){_BEGIN}{_LETTER}*)*"
 _EMOJI = (
     rf"[\p{{Extended_Pictographic}}][{_EXTENDING}]*(?:(?<=\u200d)[\p{{Extended_Pictographic}}][{_EXTENDING}]*)*"
     rf"|[\p{{Regional_Indicator}}]{{2}}[{_EXTENDING}]*"
@@ -64,7 +67,7 @@ WORDS = "|".join(
 )
 """The tokens of ordinary text (`elman.data.text.tokeniser.split_raw`)."""
 
-_ELIDED = rf"(?:[-\u2011]{_BEGIN}{_LETTER}*)*(?:{_APOSTROPHE}(?={_BEGIN}))?"
+_ELIDED = rf"(?:{_HYPHEN}{_BEGIN}{_LETTER}*)*(?:{_APOSTROPHE}(?={_BEGIN}))?"
 _WHOLE = rf"(?<!{_WORD})(?:[aA]ujourd{_APOSTROPHE}hui|[pP]rud{_APOSTROPHE}hom{_LETTER}+)"
 WORDS_ELIDED = f"{_WHOLE}|{WORDS.replace(_INNER, _ELIDED).replace(f'{_TRAILED}|', '')}"
 """As `WORDS`, where an apostrophe before a letter ends a word: l' homme, dell' arte, but aujourd'hui."""

@@ -152,6 +152,9 @@ def training_files(source: Path) -> list[Path]:
 
 
 _UNITS = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}
+_SMALL = 0.2
+"""Of its share of a text, what a split has at least unless it is reported."""
+
 _ENOUGH = 2000
 """Bytes of which a text is long enough to be cut, were it not for its long lines or paragraphs."""
 
@@ -181,6 +184,11 @@ def require_all(sections: dict[str, Section], source: Path, options: TextOptions
                 f"part of its name such as corpus.{split}.txt; the folder has {names}"
             )
         raise UserError(f"{source}: no {split} split; set valid_fraction and test_fraction so that all three have text")
+    for split, section in sections.items():
+        size, meant = section.end - section.start, _shares(options)[split] * section.files.size
+        if section.stop is not None and size < _SMALL * meant:
+            what = f"the {split} split has {size:,} bytes, where its share of the text is {meant:,.0f}"
+            notice(f"{source}: {what}, since {_UNITS[options.eos]}s are not cut; --set data.eos=none cuts at words")
 
 
 def _shares(options: TextOptions) -> dict[str, float]:

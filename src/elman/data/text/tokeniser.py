@@ -78,7 +78,7 @@ def split_raw(text: str, *, elisions: bool = False) -> list[str]:
        'twixt, 'tween, 'gainst, 'mongst, 'scape, 'em, 'gan, 'gins, 'cause; th', o', i', ha', wi', t';
     3. a number with inner points, commas, colons or slashes: 3.14, 1,000, 12:30;
     4. a word: letters, digits and underscores of any script with their marks, vowel signs, selectors, joiners and soft
-       hyphens, and with inner single apostrophes and hyphens: o'er, well-beloved;
+       hyphens, and with inner single apostrophes and hyphens: o'er, well-beloved, col·lapse, צה״ל;
     5. two or more hyphens, or two or more points, in a row;
     6. an emoji of one or more code points, or a flag;
     7. any other single mark, with the combining marks that follow it.

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
+from elman.data.lines import fields
 from elman.data.sentences import PARENTHESES
 from elman.errors import UserError
 
@@ -20,7 +21,7 @@ Value = TypeVar("Value")
 XX = "XX"
 ROOT = "ROOT"
 
-_TOKEN = re.compile(r"\(|\)|[^\s()]+|\n")
+_TOKEN = re.compile(r"\(|\)|[^\s()]+|\n", re.ASCII)
 _IDENTIFIER = re.compile(r"^[^\t\n()]*\t(?=\s*\()", re.MULTILINE)
 
 
@@ -151,7 +152,7 @@ def linear_line(line: str, name: str) -> str:
 
     Raises UserError where the line has brackets but is neither, or has several trees.
     """
-    is_linear = any(symbol.startswith(")") and len(symbol.strip(")")) > 0 for symbol in line.split())
+    is_linear = any(symbol.startswith(")") and len(symbol.strip(")")) > 0 for symbol in fields(line))
     if is_linear or ")" not in line:
         return line
     return " ".join(linear(read_tree(line, name)))

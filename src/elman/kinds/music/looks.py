@@ -1,5 +1,6 @@
 """What music looks like: MIDI files, and arrays of piano rolls; pickles, in which some are published, are refused."""
 
+import re
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks
@@ -20,6 +21,8 @@ def claim(seen: Seen) -> Look | None:
         return looks("music", "matrices (.mat)")
     if (seen.head[:1] == b"\x80" and seen.head[1:2] in b"\2\3\4\5") or seen.suffix in (".pickle", ".pkl"):
         return Look(None, "a pickle, which may run code when it is opened and is never read", frozenset())
+    if seen.suffix == ".abc" or re.match(rb"X:[ \t]*\d+[^\n]*\n(?:[^\n]*\n){0,40}?K:", seen.head):
+        return Look(None, "music in ABC notation (abc2midi and music21 convert it)", frozenset({"text"}))
     if any(name.endswith("_roll") for name in seen.arrays):
         return looks("music", "piano rolls (.npz)")
     return None

@@ -8,6 +8,7 @@ from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
 from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.drawing.piano_roll import PianoRoll
+from elman.errors import counted
 from elman.evaluation.perplexity import Score, evaluate
 from elman.kinds.music.corpus import open_music
 from elman.kinds.music.midi import require_mido, write_midi
@@ -87,7 +88,7 @@ class MusicTask(SplitTask):
     def summary(self) -> list[str]:
         """Pieces and steps of each split."""
         parts = self.corpus.splits.items()
-        lines = [f"{name:5} {len(one.frames):>11,} steps, {len(one.lengths):,} pieces" for name, one in parts]
+        lines = [f"{name:5} {len(one.frames):>11,} steps, {counted(len(one.lengths), 'piece')}" for name, one in parts]
         division = [f"divided: {self.corpus.division}"] if self.corpus.division else []
         left_out = [f"left out: {len(self.corpus.unreadable):,} that cannot be read"] if self.corpus.unreadable else []
         return [*lines, *division, *left_out, f"pitches {len(self.inputs)}"]

@@ -10,6 +10,7 @@ from elman.config.text import identity
 from elman.data.batches import Batch
 from elman.data.by_length import Lengths
 from elman.data.catalog.prepare import locate_pairs
+from elman.data.lines import fields
 from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK
 from elman.errors import UserError, counted, notice
@@ -83,6 +84,9 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     files = find_files(path, options)
     read = {name: read_pairs(paths, options) for name, paths in files.items()}
     raw = {name: pairs for name, (pairs, _) in read.items()}
+    sources = (pair.source for pairs in raw.values() for pair in pairs if options.form == "trees")
+    if odd := next((word for text in sources for word in fields(text) if len(word.split()) != 1), None):
+        raise UserError(f"{source}: the word {odd!r} has white space within; read these trees with data.kind = 'trees'")
     empty = {name: count for name, (_, count) in read.items()}
     if "all" in empty:
         empty = {"train": empty["all"]}

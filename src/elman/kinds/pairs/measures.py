@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from elman.data.lines import fields
 from elman.data.trees.brackets import XX, Leaf, Node, linear, to_tree
 from elman.errors import UserError, counted, notice
 from elman.evaluation.measures import PUNCTUATION, Unit, brackets, error_rate, exact_match, items, tree_measures
@@ -177,7 +178,7 @@ def right_branching(trees: Sequence[str], train_sentences: Sequence[str], senten
     `trees` are those of the training sentences, in linear form.
     """
     outer, inner = _labels(trees, train_sentences)
-    return [" ".join(linear(_right_branching(text.split(), outer, inner))) for text in sentences]
+    return [" ".join(linear(_right_branching(fields(text), outer, inner))) for text in sentences]
 
 
 def _right_branching(words: list[str], outer: str, inner: str) -> Node:
@@ -199,7 +200,7 @@ def _labels(trees: Sequence[str], sentences: Sequence[str]) -> tuple[str, str]:
     outer: Counter[str] = Counter()
     inner: Counter[str] = Counter()
     for text, sentence in zip(trees, sentences, strict=True):
-        found = brackets(to_tree(text.split(), sentence.split()).tree)
+        found = brackets(to_tree(fields(text), fields(sentence)).tree)
         end = max((stop for _, _, stop in found), default=0)
         for (label, start, stop), count in found.items():
             if stop == end:

@@ -17,7 +17,7 @@ from elman.data.batches import Batch
 from elman.data.catalog import prepare
 from elman.data.text.sources import SPLITS, Corpus
 from elman.data.windows import EvaluationWindows, Span, TrainingWindows
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 from elman.files import canonical_json, sha256_lines
 from elman.kinds.series.dates import Dates, usual_seasons
 from elman.kinds.series.fitting import fit
@@ -150,14 +150,22 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
     """Read a series, for a model of columns that are `known`; raises UserError where the source cannot be used.
 
     It is the name of a known series (`elman data list`); a table (`elman.kinds.series.table`), which is cut in order of
-    time; or a folder with train, valid and test of them, such as train.csv.
+    time; or a folder with train, valid and test of them, such as train.csv, of which valid or test may be held out of
+    train.
     """
     path, columns = prepare.locate_data(source, "series", "series.csv"), options.all_columns
     if path.is_dir():
         tables: dict[str, Table] = {}
+        lacking = [split for split in SPLITS if not any((path / f"{split}{suffix}").is_file() for suffix in SUFFIXES)]
+        shares = {"valid": options.valid_fraction, "test": options.test_fraction}
+        held_out = lacking[0] if len(lacking) == 1 and shares.get(lacking[0]) else None
         for split in SPLITS:
+            if split == held_out:
+                continue
             tables[split] = read_table(_find(path, split), columns, options.missing, known)
             known = known or tables[split].names
+        if held_out is not None:
+            tables = _with_third(tables, held_out, shares[held_out], path)
         for split, table in tables.items():
             if table.names != tables["train"].names:
                 raise UserError(
@@ -206,22 +214,33 @@ def _find(folder: Path, split: str) -> Path:
     return found[0]
 
 
+def _with_third(tables: dict[str, Table], lacking: str, share: float, path: Path) -> dict[str, Table]:
+    """The splits of a folder, one of which is the last share of the training one, which a notice reports."""
+    train = tables["train"]
+    edge = min(len(train.values) - 2, round(len(train.values) * (1 - share)))
+    if edge < 2:
+        raise UserError(f"{path}: no {lacking} split, and too few training rows to hold one out; give more, or a split")
+    notice(f"{path}: no {lacking} split: the last {len(train.values) - edge:,} training rows are held out for it")
+    found = tables | {"train": _part(train, 0, edge), lacking: _part(train, edge, len(train.values))}
+    return {split: found[split] for split in SPLITS}
+
+
+def _part(table: Table, begin: int, end: int) -> Table:
+    return Table(table.names, table.values[begin:end], None if table.dates is None else table.dates[begin:end])
+
+
 def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, ...], dict[str, Table]]:
     size = len(table.values)
     train = round(size * (1 - options.valid_fraction - options.test_fraction))
     valid = round(size * (1 - options.test_fraction))
     ends = {"train": (0, train), "valid": (train, valid), "test": (valid, size)}
     shares = {"train": 1.0, "valid": options.valid_fraction, "test": options.test_fraction}
-    parts = {
-        split: Table(table.names, table.values[begin:end], None if table.dates is None else table.dates[begin:end])
-        for split, (begin, end) in ends.items()
-        if shares[split]
-    }
+    parts = {split: _part(table, begin, end) for split, (begin, end) in ends.items() if shares[split]}
     for split, part in parts.items():
         if len(part.values) < 2:
             raise UserError(
-                f"{path}: {size} rows, too few: the {split} split would have {len(part.values)}; give at least"
-                f" 2 rows per split, or change data.valid_fraction and data.test_fraction"
+                f"{path}: {counted(size, 'row')}, too few: the {split} split would have {len(part.values)}; give at"
+                f" least 2 rows per split, or change data.valid_fraction and data.test_fraction"
             )
     return table.names, parts
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
-from elman.data.numbers import is_date, is_missing, number
+from elman.data.numbers import is_date, is_missing
 from elman.data.tables import rows_of
 from elman.errors import UserError
-from elman.kinds.series.table import delimiter
+from elman.kinds.series.table import delimiter, is_meant_as_number
 
 ORDER = 1
 
@@ -51,7 +51,7 @@ def _are_numbers(suffix: str, lines: Sequence[str], mark: str | None) -> bool:
 def _share(column: Sequence[str]) -> bool | None:
     """Whether a column has numbers; None: it has words, more than one in ten."""
     there = [cell for cell in column if not is_missing(cell)]
-    numbers, dates = (sum(map(is_one, there)) for is_one in (lambda cell: number(cell) is not None, is_date))
+    numbers, dates = (sum(map(is_one, there)) for is_one in (is_meant_as_number, is_date))
     if numbers + dates < MOST * len(there):
         return None
     return numbers > dates

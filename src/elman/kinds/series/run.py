@@ -8,7 +8,7 @@ import torch
 
 from elman.config.inference import require_temperature
 from elman.config.recipe import Recipe
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.result import Result
 from elman.jobs import Advance
@@ -232,7 +232,9 @@ class SeriesRun(SplitRun):
             raise UserError(f"--covariates {path}: the run reads none; leave it out")
         found = read_table(path, names)
         if len(found.values) < steps:
-            raise UserError(f"{path}: {len(found.values)} rows, too few for --steps {steps}; give a row per step")
+            raise UserError(
+                f"{path}: {counted(len(found.values), 'row')}, too few for --steps {steps}; give a row per step"
+            )
         return found.values[:steps]
 
     def _require_columns(self, names: tuple[str, ...], source: str) -> None:

@@ -35,8 +35,8 @@ def read_table(
 
     Columns whose first value is no number are left out then, and a first column that numbers the rows, unless it is
     `known`, or only with it there are as many columns as are known; a notice names them. The file is CSV or TSV, whose
-    delimiter (comma, semicolon, tab or white space), header and decimal marks are recognised, or .npy or .npz with one
-    array of numbers [n] or [n, P], read without pickle. `missing`: what becomes of cells without a value
+    delimiter (comma, semicolon, tab, bar, white space), header and decimal marks are recognised, or .npy or .npz with
+    one array of numbers [n] or [n, P], read without pickle. `missing`: what becomes of cells without a value
     (`elman.kinds.series.record.SeriesOptions`).
 
     Raises UserError where the file cannot be read, a column is missing, two have one name, or a value is not a number,
@@ -84,7 +84,11 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
         chosen = _without_numbering([row for _, row in body], names, chosen, known, notes)
         if not chosen:
-            raise UserError(f"{path}: no column of values is left: {'; '.join(notes)}")
+            raise UserError(
+                f"{path}: no column of values is left: {'; '.join(notes)}{_example(body[0][1], names)}; sentences in a"
+                " column are scored with"
+                " `elman score RUN FILE --column NAME`, and trained on as a text with one in each line"
+            )
     else:
         chosen = [_index(column, names, path) for column in columns]
     found = _names(path, names, chosen)
@@ -115,10 +119,10 @@ def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
 
 def _is_value(cell: str) -> bool:
     """Whether a cell may stand below a header: a number, a date, or a missing value."""
-    return is_missing(cell) or is_date(cell) or _is_meant_as_number(cell)
+    return is_missing(cell) or is_date(cell) or is_meant_as_number(cell)
 
 
-def _is_meant_as_number(cell: str) -> bool:
+def is_meant_as_number(cell: str) -> bool:
     """Whether a cell is a number, or what Python takes for one, such as `inf` and `1_5`, which is refused later."""
     if number(cell) is not None:
         return True
@@ -126,6 +130,12 @@ def _is_meant_as_number(cell: str) -> bool:
         return not is_missing(cell) and not is_date(cell) and bool(np.float64(cell) or True)
     except ValueError:
         return False
+
+
+def _example(cells: Sequence[str], names: Sequence[str]) -> str:
+    """A cell of a row that is no value, for a message."""
+    other = [f", such as {cell!r} in {name}" for cell, name in zip(cells, names, strict=True) if not _is_value(cell)]
+    return other[0] if other else ""
 
 
 def _has_commas(mark: str, cells: Sequence[str]) -> bool:
@@ -141,11 +151,11 @@ def delimiter(line: str) -> str | None:
 
     Tabs, semicolons or blanks between numbers are it, whatever commas the numbers have: those are decimal marks.
     """
-    for mark in ("\t", ";", None):
+    for mark in ("\t", ";", "|", None):
         cells = line.split(mark)
         if len(cells) > 1 and "," in line and all(map(_is_value, cells)):
             return mark
-    counts = {mark: line.count(mark) for mark in ("\t", ";", ",")}
+    counts = {mark: line.count(mark) for mark in ("\t", ";", ",", "|")}
     best = max(counts, key=lambda mark: counts[mark])
     return best if counts[best] else None
 
@@ -161,7 +171,7 @@ def _names(path: Path, names: Sequence[str], chosen: Sequence[int]) -> tuple[str
 def _numeric(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """The columns whose first value, missing ones passed over, is a number."""
     firsts = (next((row[index] for row in rows if not is_missing(row[index])), "") for index in range(width))
-    return [index for index, cell in enumerate(firsts) if _is_meant_as_number(cell)]
+    return [index for index, cell in enumerate(firsts) if is_meant_as_number(cell)]
 
 
 def _without_numbering(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from elman.data.lines import lines_of
+from elman.data.lines import fields, lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice
 from elman.kinds.tags.record import TagOptions
@@ -80,7 +80,7 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
             raise UserError(_other_number(f"{name}:{number}", cells, layout, options))
         if options.form == "conllu" and _RANGE_OR_EMPTY.fullmatch(cells[0]):
             continue
-        word, tag = " ".join(cells[layout.word].split()), cells[layout.tag].strip()
+        word, tag = " ".join(fields(cells[layout.word])), cells[layout.tag].strip()
         if not word or not tag:
             raise UserError(f"{name}:{number}: the {'tag' if word else 'word'} is empty; every word has a tag")
         words.append(word)

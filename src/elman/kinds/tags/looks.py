@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
+from elman.data.lines import fields
 from elman.kinds.tags.columns import CONLLU_COLUMNS, DOCUMENT, cells_of, joined_tag
 
 ORDER = 0
@@ -97,7 +98,7 @@ def numbered_columns(lines: Sequence[str]) -> tuple[int, int] | None:
 
 def _is_joined(rows: Sequence[str]) -> bool:
     """Whether nearly all tokens are a word and a tag, tags are no numbers and by far fewer than words."""
-    tokens = [token for row in rows for token in row.split() if token.strip("[]=")]
+    tokens = [token for row in rows for token in fields(row) if token.strip("[]=")]
     tags = [pair[1] for pair in map(joined_tag, tokens) if pair]
     closed = len(set(tags)) <= max(3, len(tags) // 5) and any(tag.isalpha() for tag in tags)
     numbers = sum(tag[:1].isdigit() for tag in tags)

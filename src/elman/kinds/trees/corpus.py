@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 
 from elman.data.batches import Batch
+from elman.data.lines import fields
 from elman.data.sentences import LabelledCorpus, LabelledSymbols
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.trees.brackets import linear, to_tree
@@ -100,7 +101,7 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
     files = find_files(path, options.files)
     raw = {name: read_pairs(paths, options.files)[0] for name, paths in files.items()}
     raw, held_out_too = divided(raw, options.files, str(source), "trees")
-    train = [pair for pair in raw["train"] if len(pair.source.split()) <= options.max_words]
+    train = [pair for pair in raw["train"] if len(fields(pair.source)) <= options.max_words]
     if not train:
         raise UserError(
             f"{source}: no training sentence has data.max_words = {options.max_words} words or fewer; raise it"
@@ -128,13 +129,13 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
 
 
 def _shape(pair: RawPair, options: TreeOptions) -> Shape:
-    return shape_of(to_tree(pair.target.split(), pair.source.split()).tree, options.binary, functions=options.functions)
+    return shape_of(to_tree(fields(pair.target), fields(pair.source)).tree, options.binary, functions=options.functions)
 
 
 def _count(pairs: list[RawPair], shapes: list[Shape], options: TreeOptions, name: str) -> TreeSymbols:
     """The vocabularies of training trees."""
     words = Counter(
-        word for pair in pairs for word in (pair.source.lower() if options.lowercase else pair.source).split()
+        word for pair in pairs for word in fields(pair.source.lower() if options.lowercase else pair.source)
     )
     labels = Counter(label for shape in shapes for label in shape.labels)
     none = labels.pop(NONE, 0)
@@ -147,10 +148,10 @@ def _count(pairs: list[RawPair], shapes: list[Shape], options: TreeOptions, name
 
 
 def _split(name: str, pairs: list[RawPair], shapes: list[Shape], symbols: TreeSymbols) -> Treebank:
-    sentences = [pair.source.split() for pair in pairs]
+    sentences = [fields(pair.source) for pair in pairs]
     ids = [symbols.encode(words) for words in sentences]
     lines = [
-        " ".join(linear(to_tree(pair.target.split(), words).tree)) for pair, words in zip(pairs, sentences, strict=True)
+        " ".join(linear(to_tree(fields(pair.target), words).tree)) for pair, words in zip(pairs, sentences, strict=True)
     ]
     facts = {
         "lines": len(pairs),

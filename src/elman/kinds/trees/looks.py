@@ -16,9 +16,9 @@ def claim(seen: Seen) -> Look | None:
     Most brackets open a constituent with its label, and most words stand in brackets of their own.
     """
     text = "\n".join(line.split("\t", 1)[-1] if "(" in line else line for line in seen.rows).lstrip()
-    opened, words = text.count("("), len(re.findall(r"\([^\s()]+[ \t]+[^\s()]+\)", text))
-    labelled = len(re.findall(_LABEL, text))
-    tokens = len(re.findall(r"[^\s()]+", text))
+    opened, words = text.count("("), len(re.findall(r"\([^\s()]+[ \t]+[^\s()]+\)", text, re.ASCII))
+    labelled = len(re.findall(_LABEL, text, re.ASCII))
+    tokens = len(re.findall(r"[^\s()]+", text, re.ASCII))
     if (
         text.startswith("(")
         and opened > words >= 2

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from pkgutil import resolve_name
@@ -10,10 +11,10 @@ from typing import Any
 import torch
 
 from elman.config.data import Data
-from elman.config.parts import find
+from elman.config.parts import find, members
 from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
-from elman.data.kinds import Look, look, name_of
+from elman.data.kinds import Look, all_files, look, name_of
 from elman.data.text.block_reading import Progress
 from elman.data.text.facts import TextFacts, text_facts
 from elman.data.text.sources import find_sections, require_all
@@ -103,8 +104,11 @@ def _look(source: str) -> tuple[Look, Path]:
             path = locate_data(source, kind, FILES[kind]) if kind in FILES else locate(source, cache_folder())
     found = look(path)
     if found is None:
+        there = Counter(file.suffix or "without an ending" for file in all_files(path))
+        seen = ", ".join(f"{count:,} {ending}" for ending, count in there.most_common(5)) or "no file"
         raise UserError(
-            f"{source}: no data are there that can be recognised; give a text file, a folder with train.txt, valid.txt"
+            f"{source}: no data are there that can be recognised (seen: {seen}; tried:"
+            f" {', '.join(members(Data))}); give a text file, a folder with train.txt, valid.txt"
             " and test.txt, MIDI files, a table of numbers, or a RECIPE (a .toml file) with --data"
         )
     if found.kind is None:

@@ -2,14 +2,13 @@
 
 import json
 import math
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from elman.config.recipe import Recipe
 from elman.config.toml import find, load_recipe
-from elman.errors import counted
+from elman.errors import command, counted
 
 SHARE = 0.8
 """Of the minutes that there are, what is left for training steps; the rest is for reading, validation, evaluation."""
@@ -73,10 +72,10 @@ class Proposal(NamedTuple):
 
     def command(self, data: str, out: Path, max_minutes: float | None, options: Sequence[str] = ()) -> str:
         """The command that trains the same run without a proposal."""
-        words = ["elman", "train", self.shown_recipe, "--data", data]
+        words = [self.shown_recipe, "--data", data]
         words += [word for setting in self._all for word in ("--set", setting)]
         limit = [] if max_minutes is None else ["--max-minutes", f"{max_minutes:g}"]
-        return shlex.join([*words, *options, "--out", str(out), *limit])
+        return command("train", *words, *options, "--out", out, *limit)
 
 
 Speed = Callable[[Proposal], float]

@@ -50,10 +50,11 @@ def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) ->
         how = "marks stand apart: tokenised already" if facts.tokenised else "ordinary text: marks are split off words"
         tokens = f"{how}, capitals are kept"
         values["data.elisions"] = facts.elisions and not facts.tokenised
-        count = next(count for limit, count in MIN_COUNT if facts.tokens < limit)
+        whole = "data.tokenisation=subwords" in given  # whose vocabulary is never cut
+        count = 1 if whole else next(count for limit, count in MIN_COUNT if facts.tokens < limit)
         values["data.tokenisation"] = "words" if facts.tokenised else "raw"
         values["data.min_count"] = 1 if facts.unknown else count
-        if facts.tokens >= MIN_COUNT[0][0]:
+        if facts.tokens >= MIN_COUNT[0][0] and not whole:
             values["data.max_vocabulary"] = VOCABULARY
     proposal = Proposal(recipe).under(given).because(tokens, "data.tokenisation", "data.lowercase", "data.ruby")
     if values.get("data.elisions"):

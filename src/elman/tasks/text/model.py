@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from elman.config.text import TextOptions
+from elman.data.lines import lines_of
 from elman.data.minimal_pairs import Pair
 from elman.data.text.lacking import Tally
 from elman.data.text.reading import Sentence, TextReader
@@ -126,7 +127,7 @@ class Foreign:
     def score(self, lines: Iterable[str] | str, *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
         """The tokens of every text and their log-probabilities (nats); a string is the lines that it holds."""
         reader = self.reader()
-        split = reader.sentences(lines.splitlines()) if isinstance(lines, str) else map(reader.complete, lines)
+        split = reader.sentences(lines_of(lines)) if isinstance(lines, str) else map(reader.complete, lines)
         for sentence, log_probs in self.score_text(self.as_read(split), document=document):
             yield sentence.tokens, log_probs
 
