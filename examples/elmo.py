@@ -29,7 +29,7 @@ parser.add_argument("--tiny", action="store_true", help="little text and small n
 parser.add_argument("--out", type=Path, default=Path("elmo.png"), help="the picture")
 parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
-TEXT, TEST, H, UPDATES, TAGGED = (400, 60, 32, 120, (40,)) if options.tiny else (4000, 300, 64, 600, (30, 100, 300))
+TEXT, TEST, H, UPDATES, TAGGED = (400, 60, 32, 80, (40,)) if options.tiny else (4000, 300, 64, 600, (30, 100, 300))
 torch.manual_seed(options.seed)
 draw = random.Random(options.seed)
 Sentence = list[tuple[str, str]]
@@ -140,7 +140,7 @@ print(f"perplexity of words and ends {models.nll(x, true).exp():.1f}, mean of bo
 for way in ("without", "last level", "weighted levels"):
     for count in TAGGED:
         tagger = Tagger(way)
-        train(tagger, text[:count], UPDATES // 2)
+        train(tagger, text[:count], UPDATES)
         rates[way].append((tagger(x).argmax(-1) == true)[true >= 0].float().mean().item())
         print(f"{way}, {count} tagged sentences: {100 * rates[way][-1]:.2f} % of the tags are right", flush=True)
     plt.plot(TAGGED, rates[way], "o-", label=way)

@@ -159,3 +159,33 @@ def test_a_mean_of_levels_is_that_of_the_paper():
     )
     with pytest.raises(ValueError, match="2 levels for 3 weights"):
         mix(levels[:2])
+
+
+@pytest.mark.parametrize("core", [None, enn.LSTM(5, 5), enn.GRU(5, 5), torch.nn.GRU(5, 5)])
+@pytest.mark.parametrize("blank", [0, 3])
+def test_a_transducer_joins_frames_and_labels(core, blank):
+    """Graves et al. 2013, section 3.2: the loss on its lattice, also beside padding, and the beam that searches it."""
+    T, D, V, H = 4, 3, 4, 5
+    torch.manual_seed(1)
+    transducer = enn.Transducer(D, V, H, core, blank).double()
+    frames = torch.randn(T, 2, D, dtype=torch.float64, requires_grad=True)
+    targets, sizes, lengths = torch.tensor([[1, 2], [2, 2]]), torch.tensor([2, 1]), torch.tensor([4, 3])
+    lattice = transducer(frames, targets)
+    assert lattice.shape == (2, T, 3, V)
+    said, _ = transducer.core(transducer.labels(torch.tensor([[blank], [1], [2]])))
+    w, u, v = (one.weight.detach().numpy() for one in (transducer.of_frame, transducer.of_labels, transducer.joint))
+    b, c = (one.bias.detach().numpy() for one in (transducer.of_frame, transducer.joint))
+    for t, n in np.ndindex(T, 3):
+        f, p = frames[t, 0].detach().numpy(), said[n, 0].detach().numpy()
+        logits = v @ np.tanh(w @ f + u @ p + b) + c
+        expected = np.exp(logits) / np.exp(logits).sum()
+        np.testing.assert_allclose(lattice[0, t, n].detach().exp().numpy(), expected)
+    nll = transducer.nll(frames, targets, lengths, sizes, reduction="none")
+    alone = transducer.nll(frames[:3, 1:], targets[1:, :1], lengths[1:], sizes[1:])
+    torch.testing.assert_close(nll[1], alone)
+    for k, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
+        found = {one.labels: one for one in transducer.beam(frames[:length, k], width=10_000)}
+        assert found[tuple(targets[k, :size].tolist())].log_prob == pytest.approx(-nll[k].item())
+    nll.sum().backward()
+    assert all(one.grad.isfinite().all() and one.grad.any() for one in [frames, *transducer.parameters()])
+    assert not frames.grad[3:, 1].any()

@@ -174,7 +174,7 @@ def transducer_nll(
     """-log p(targets | frames) of a transducer.
 
     Graves 2012, Sequence transduction with recurrent neural networks, arXiv:1211.3711, eqs 16-18.
-    A blank goes on to the next frame, a label to the next one of the targets; p sums over all ways through the lattice:
+    A blank moves to the next frame, a label to the next one of the targets; p sums over all ways through the lattice:
 
         alpha(t, u) = alpha(t-1, u) p(blank | t-1, u) + alpha(t, u-1) p(target_u | t, u-1),    alpha(0, 0) = 1
         p(targets) = alpha(T-1, U) p(blank | T-1, U)
@@ -188,7 +188,7 @@ def transducer_nll(
         targets: [B, U], int64, not the blank; any label at padding
         frames: T of each sequence [B], 1 or more
         lengths: U of each sequence [B], 0 or more
-        blank: the label that goes on to the next frame
+        blank: the label that moves to the next frame
         reduction: "mean" over the sequences, "sum", or "none", [B]
     """
     blanks = log_probs[..., blank].double()

@@ -82,13 +82,13 @@ def transducer_beam(
     """The likeliest labels under a transducer (`elman.nn.functional.transducer_nll`), the best first.
 
     The search of Graves 2012, Sequence transduction with recurrent neural networks, arXiv:1211.3711, section 2.5, by
-    frames: each hypothesis says up to `most` labels, and goes on to the next frame by a blank; equal labels are summed.
+    frames: each hypothesis says up to `most` labels, and moves to the next frame by a blank; equal labels are summed.
 
     Args:
         log_probs: from a frame t and n hypotheses to log p(k | t, labels) [n, V]
         frames: T
         width: hypotheses that are kept at each place
-        blank: the label that goes on to the next frame
+        blank: the label that moves to the next frame
         prior: None: there is none
         most: labels of one frame
     """
@@ -124,7 +124,7 @@ class Transducer(nn.Module):
         vocabulary: the labels with the blank
         size: of the vectors of labels, of p_u and of b
         core: a recurrent layer of torch or of elman from `size` to `size` numbers; None: `torch.nn.LSTM`
-        blank: the label that goes on to the next frame
+        blank: the label that moves to the next frame
     """
 
     def __init__(
