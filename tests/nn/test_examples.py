@@ -99,3 +99,13 @@ def test_levels_of_language_models_help_a_tagger(run, tmp_path):
     _, names = run("elmo", "--tiny", "--out", tmp_path / "elmo.png")
     assert names["rates"]["weighted levels"][-1] > names["rates"]["without"][-1]
     assert (tmp_path / "elmo.png").stat().st_size > 10_000
+
+
+def test_a_network_over_trees_finds_identities(run):
+    out, names = run("identities", "--tiny")
+    assert names["rates"]["over trees"] > max(names["common"], names["rates"]["over symbols"])
+    assert number(out, "over trees:") == pytest.approx(100 * names["rates"]["over trees"], abs=0.1)
+    assert names["right"] > 4
+    table = names["table"]
+    assert table(("or", ("and", "a", "b"), ("not", "c"))) == 0b11010101
+    assert table(("not", ("and", "a", "b"))) == table(("or", ("not", "a"), ("not", "b")))
