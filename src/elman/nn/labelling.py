@@ -52,7 +52,7 @@ def ctc_beam(log_probs: Tensor, width: int = 16, blank: int = 0, prior: Prior | 
         prior: None: there is none
     """
     added = _sums(prior)
-    beam = {(): (0.0, -math.inf)}
+    beam: dict[Labels, tuple[float, float]] = {(): (0.0, -math.inf)}
     for row in log_probs.tolist():
         blanks: dict[Labels, float] = {}
         labelled = defaultdict[Labels, float](lambda: -math.inf)
