@@ -109,3 +109,14 @@ def test_a_network_over_trees_finds_identities(run):
     table = names["table"]
     assert table(("or", ("and", "a", "b"), ("not", "c"))) == 0b11010101
     assert table(("not", ("and", "a", "b"))) == table(("or", ("not", "a"), ("not", "b")))
+
+
+def test_reviews_are_read_in_order(run, tmp_path):
+    """Also the reviews of a file, whose words alone say the label."""
+    _, names = run("reviews", "--tiny")
+    assert names["rates"]["in order"] > 0.9 > 0.7 > names["rates"]["without order"]
+    lines = [f"{label}\tThis was {label} {n}" for n in range(40) for label in ("fine", "poor", "odd")]
+    (tmp_path / "own.tsv").write_text("\n".join(lines))
+    _, names = run("reviews", "--tiny", "--data", tmp_path / "own.tsv")
+    assert names["labels"] == ["fine", "odd", "poor"]
+    assert min(names["rates"].values()) > 0.9
