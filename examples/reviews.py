@@ -4,8 +4,8 @@
     python examples/reviews.py --data reviews.tsv   # lines of a label, a tab and a text
     python examples/reviews.py --tiny               # a few seconds
 
-The label is read from the last states of both directions (Dai & Le 2015, Semi-supervised sequence learning, NIPS, without
-their pretraining). A made-up review is as good as its last clause; `not` and `hardly` turn a clause around, and so does
+The label is read from the last states of both directions (Dai & Le 2015, Semi-supervised sequence learning, NIPS,
+without their pretraining). A made-up review is as good as its last clause; `not` and `hardly` turn a clause around, and so does
 `but`: its words say little, their order all.
 """
 
@@ -85,6 +85,7 @@ class WithoutOrder(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.weights = torch.nn.EmbeddingBag(len(known) + 1, len(labels), mode="sum")
+        torch.nn.init.zeros_(self.weights.weight)
 
     def forward(self, texts: list[Tensor]) -> Tensor:
         """Logits of labels [n, V] of n texts."""
