@@ -5,8 +5,8 @@
     python examples/reviews.py --tiny               # a few seconds
 
 The label is read from the last states of both directions (Dai & Le 2015, Semi-supervised sequence learning, NIPS,
-without their pretraining). A made-up review is as good as its last clause; `not` and `hardly` turn a clause around, and so does
-`but`: its words say little, their order all.
+without their pretraining). A made-up review is as good as its last clause; `not` and `hardly` turn a clause around, and
+so does `but`: its words say little, their order all.
 """
 
 import argparse
