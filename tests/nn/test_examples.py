@@ -2,9 +2,12 @@
 
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -67,3 +70,53 @@ def test_the_kalman_filter_needs_fewer_updates(run):
     _, names = run("kalman", "--tiny")
     filtered, descended = names["results"].values()
     assert filtered[0] < descended[0] / 2
+
+
+def test_speech_by_ctc_and_by_a_transducer(run, tmp_path, monkeypatch):
+    """With tones in the place of a synthesiser: each word has two of its own, and each voice a pitch."""
+    draw, called = np.random.default_rng(0), subprocess.run
+
+    def speak(command, **rest):
+        if command[0] != "espeak-ng":
+            return called(command, **rest)
+        tones = [100 * (1 + (7 * ord(letter)) % 26) for word in command[-1].split() for letter in (word[0], word[-1])]
+        times, pitch = np.arange(1800) / 22050, draw.uniform(0.95, 1.05)
+        sound = np.concatenate([np.sin(2 * np.pi * tone * pitch * times) for tone in tones])
+        return SimpleNamespace(stdout=bytes(44) + (10_000 * sound).astype(np.int16).tobytes())
+
+    monkeypatch.setattr(subprocess, "run", speak)
+    _, names = run("speech", "--tiny", "--out", tmp_path)
+    assert len(names["rates"]) == 4
+    assert max(names["rates"].values()) < 0.3
+    assert (tmp_path / "speech.png").stat().st_size > 10_000
+    for name in ("CTC", "transducer"):
+        rows = [row.split("\t") for row in (tmp_path / f"test-{name}.tsv").read_text().splitlines()]
+        assert {row[0] for row in rows} == {str(n) for n in range(names["HELD"])}
+        assert all(float(row[1]) <= 0 for row in rows)
+
+
+def test_levels_of_language_models_help_a_tagger(run, tmp_path):
+    _, names = run("elmo", "--tiny", "--out", tmp_path / "elmo.png")
+    assert names["rates"]["weighted levels"][-1] > names["rates"]["without"][-1]
+    assert (tmp_path / "elmo.png").stat().st_size > 10_000
+
+
+def test_a_network_over_trees_finds_identities(run):
+    out, names = run("identities", "--tiny")
+    assert names["rates"]["over trees"] > max(names["common"], names["rates"]["over symbols"])
+    assert number(out, "over trees:") == pytest.approx(100 * names["rates"]["over trees"], abs=0.1)
+    assert names["right"] > 4
+    table = names["table"]
+    assert table(("or", ("and", "a", "b"), ("not", "c"))) == 0b11010101
+    assert table(("not", ("and", "a", "b"))) == table(("or", ("not", "a"), ("not", "b")))
+
+
+def test_reviews_are_read_in_order(run, tmp_path):
+    """Also the reviews of a file, whose words alone say the label."""
+    _, names = run("reviews", "--tiny")
+    assert names["rates"]["in order"] > 0.9 > 0.7 > names["rates"]["without order"]
+    lines = [f"{label}\tThis was {label} {n}" for n in range(40) for label in ("fine", "poor", "odd")]
+    (tmp_path / "own.tsv").write_text("\n".join(lines))
+    _, names = run("reviews", "--tiny", "--data", tmp_path / "own.tsv")
+    assert names["labels"] == ["fine", "odd", "poor"]
+    assert min(names["rates"].values()) > 0.9

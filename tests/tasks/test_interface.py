@@ -5,12 +5,14 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
+import torch
 
 import elman
 from elman import config
 from elman.config.text import TextData
 from elman.data.hypotheses import Hypothesis
 from elman.evaluation.scoring import Unknown
+from elman.nn import ctc_beam
 from elman.tasks.text import rescoring
 from elman.tasks.text.run import TextRun
 from support import commands, text_runs
@@ -211,6 +213,23 @@ def test_a_step_reads_a_word(trained):
     assert found == pytest.approx(dict(run.next_words("w1 w4 w2 w3", len(found))), rel=1e-5)
     with pytest.raises(elman.UserError, match="'' has no token that the model could read; give a word"):
         run.step("", state)
+
+
+def test_a_run_is_the_prior_of_a_beam(trained):
+    """For each label what `step` gives, times the weight, and the bonus; for the end neither bonus nor label."""
+    run, labels = trained.run, ["", "w1", "w4", "w2"]
+    prior = run.prior(labels, weight=0.5, bonus=2.0)
+    log_probs, state = run.step("<eos>", run.begin())
+    for said in ((), (1,), (1, 3)):
+        if said:
+            log_probs, state = run.step(labels[said[-1]], state)
+        expected = [0.5 * log_probs[run.vocabulary.ids[word]].item() + 2 for word in ("<eos>", *labels[1:])]
+        assert prior(said) == pytest.approx([expected[0] - 2, *expected[1:]], rel=1e-5)
+    found = ctc_beam(torch.randn(5, 4).log_softmax(-1), prior=prior)[0]
+    (_, scored), *_ = elman.score(run, [" ".join(labels[k] for k in found.labels)])
+    assert found.prior == pytest.approx(0.5 * sum(scored.tolist()) + 2 * len(found.labels), rel=1e-4)
+    with pytest.raises(elman.UserError, match="'w1 w2' is no token of this run"):
+        run.prior(["", "w1 w2"])
 
 
 @pytest.mark.parametrize(

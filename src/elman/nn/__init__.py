@@ -40,9 +40,10 @@ from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
 from elman.nn.attention import AdditiveAttention
 from elman.nn.averaging import TriggeredAverage, WeightAverage
-from elman.nn.embedding import Characters, Embedding, Encoder
+from elman.nn.embedding import Characters, Embedding, Encoder, ScalarMix
 from elman.nn.evaluation import Reader, perplexity, token_log_probs
 from elman.nn.fitting import Epoch, History, fit
+from elman.nn.labelling import Hypothesis, Transducer, ctc_beam, transducer_beam
 from elman.nn.output import Output
 from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
 from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture, PenMixture
@@ -171,6 +172,7 @@ __all__ = [
     "HierarchicalSoftmax",
     "Highway",
     "History",
+    "Hypothesis",
     "Ladder",
     "LocalAttention",
     "Mamba2",
@@ -188,14 +190,17 @@ __all__ = [
     "RareClassSoftmax",
     "Reader",
     "Recurrent",
+    "ScalarMix",
     "Sigsoftmax",
     "Softmax",
     "SpectralBound",
     "State",
     "Trace",
+    "Transducer",
     "TriggeredAverage",
     "Unitary",
     "WeightAverage",
+    "ctc_beam",
     "detach",
     "fit",
     "functional",
@@ -204,4 +209,5 @@ __all__ = [
     "perplexity",
     "products_in",
     "token_log_probs",
+    "transducer_beam",
 ]

@@ -1,4 +1,4 @@
-"""Symbols to vectors: an embedding with the dropout of AWD-LSTM, and words by their characters."""
+"""Symbols to vectors: an embedding with the dropout of AWD-LSTM, words by their characters, and levels of a network."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -106,6 +106,32 @@ class Characters(Encoder):
         """Vectors [n, E] of any strings, of which a character that no symbol has is read as a blank."""
         vectors: Tensor = self.called().encode_words(words)
         return vectors
+
+
+class ScalarMix(torch.nn.Module):
+    """gamma sum_j s_j h_j of L levels h_j, s = softmax(w): vectors of words in context, from language models.
+
+    Peters et al. 2018, Deep contextualized word representations, NAACL, eq. 1. w and gamma are learnt, from 0 and 1.
+
+    Args:
+        levels: L
+    """
+
+    def __init__(self, levels: int) -> None:
+        super().__init__()
+        self.w, self.gamma = torch.nn.Parameter(torch.zeros(levels)), torch.nn.Parameter(torch.ones(()))
+
+    @property
+    def weights(self) -> Tensor:
+        """S [L]."""
+        return self.w.softmax(0)
+
+    def forward(self, levels: Sequence[Tensor]) -> Tensor:
+        """The mean [..., D] of L tensors [..., D] under the weights, times gamma."""
+        if len(levels) != len(self.w):
+            raise ValueError(f"{len(levels)} levels for {len(self.w)} weights")
+        mixed: Tensor = self.gamma * sum(s * level for s, level in zip(self.weights, levels, strict=True))
+        return mixed
 
 
 def made(

@@ -8,6 +8,7 @@ torch's order. Where there is a fast form it is used; it has first derivatives.
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
+import torch
 from torch import Tensor
 
 from elman.config.parts import Activation
@@ -159,3 +160,45 @@ def softmax_nll(
         reduction=reduction,
         position_weight=position_weight,
     )
+
+
+def transducer_nll(
+    log_probs: Tensor,
+    targets: Tensor,
+    frames: Tensor,
+    lengths: Tensor,
+    *,
+    blank: int = 0,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """-log p(targets | frames) of a transducer.
+
+    Graves 2012, Sequence transduction with recurrent neural networks, arXiv:1211.3711, eqs 16-18.
+    A blank moves to the next frame, a label to the next one of the targets; p sums over all ways through the lattice:
+
+        alpha(t, u) = alpha(t-1, u) p(blank | t-1, u) + alpha(t, u-1) p(target_u | t, u-1),    alpha(0, 0) = 1
+        p(targets) = alpha(T-1, U) p(blank | T-1, U)
+
+    With C(t, u) = sum_{s<t} log p(blank | s, u), the row u of log alpha - C is the cumulative logsumexp over t of
+    log alpha(t, u-1) + log p(target_u | t, u-1) - C(t, u), so that only labels are read one after another. The sums are
+    in double precision. Differentiable once.
+
+    Args:
+        log_probs: log p(k | t, u) [B, T, U + 1, V], normalised over V
+        targets: [B, U], int64, not the blank; any label at padding
+        frames: T of each sequence [B], 1 or more
+        lengths: U of each sequence [B], 0 or more
+        blank: the label that moves to the next frame
+        reduction: "mean" over the sequences, "sum", or "none", [B]
+    """
+    blanks = log_probs[..., blank].double()
+    before = blanks.cumsum(1) - blanks  # C [B, T, U + 1]
+    index = targets[:, None, :, None].expand(-1, log_probs.shape[1], -1, 1)
+    labels = log_probs[:, :, :-1].gather(3, index).squeeze(3).double()
+    rows = [before[..., 0]]
+    for u in range(targets.shape[1]):
+        entered = rows[-1] + labels[..., u] - before[..., u + 1]
+        rows.append(entered.logcumsumexp(1) + before[..., u + 1])
+    ends = torch.stack(rows, -1) + blanks
+    each = -ends[torch.arange(len(ends)), frames - 1, lengths].to(log_probs.dtype)
+    return each if reduction == "none" else each.sum() if reduction == "sum" else each.mean()

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +263,31 @@ class TextRun(Run):
             raise UserError(f"{word!r} has no token that the model could read; give a word")
         log_probs, state = read(model, ids, state)
         return log_probs.squeeze(0), state
+
+    def prior(
+        self, labels: Sequence[str], *, weight: float = 1.0, bonus: float = 0.0, blank: int = 0
+    ) -> Callable[[tuple[int, ...]], list[float]]:
+        """The model as the prior of a beam of `elman.nn`, over labels that are tokens of the run.
+
+        It gives weight * log p(label | those before) + bonus for each label, and for `blank` weight * log p(<eos>).
+        Raises UserError where a label is no token of the run.
+        """
+        words = ["<eos>" if place == blank else label for place, label in enumerate(labels)]
+        missing = [word for word in words if word not in self.vocabulary.ids]
+        if missing:
+            raise UserError(f"{missing[0]!r} is no token of this run; labels have to be")
+        ids, bonuses = [self.vocabulary.ids[word] for word in words], torch.full((len(words),), bonus)
+        bonuses[blank] = 0.0
+
+        @functools.cache
+        def after(said: tuple[int, ...]) -> tuple[Tensor, State]:
+            return self.step(words[said[-1]], after(said[:-1])[1]) if said else self.step("<eos>", self.begin())
+
+        def prior(said: tuple[int, ...]) -> list[float]:
+            found: list[float] = (weight * after(said)[0][ids].cpu() + bonuses).tolist()
+            return found
+
+        return prior
 
     def begun(self, prompt: str) -> tuple[str, tuple[int, ...]]:
         """A prompt as it is read, and the symbols that may follow it, if not all.
