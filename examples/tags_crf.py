@@ -1,40 +1,35 @@
 """Tags of words decided one by one, and as a whole sentence: hidden Markov models and conditional random fields.
 
-    python examples/tags_crf.py            # minutes on one thread
+    python examples/tags_crf.py            # a minute on one thread
     python examples/tags_crf.py --tiny     # seconds
 
-The language is made up: tags follow each other as in a Markov chain, and every word can have several tags. So nobody
-tags without errors, and who knows the chain makes the fewest; that bound is computed too.
+The language is made up: tags follow each other as in a Markov chain, and every word can have several tags, so that even
+who knows the chain makes errors. Shares of right words and of sentences without an error, means of 3 seeds:
 
-    counts          each word has the tag that it most often has in the training text
-    Markov model    p(tags) p(words | tags) by counts, the best sequence by Viterbi's algorithm
-    softmax         an LSTM in both directions, a softmax over the tags of each word
-    random field    the same LSTM with a chain over it (Huang, Xu & Yu 2015), the best sequence by Viterbi's algorithm
-
-Sentences count as right where all of their tags are.
+    counts          71.8 %, 11.4 %    the tag that each word has most often in the training text
+    Markov model    84.6 %, 39.1 %    p(tags) p(words | tags) by counts, decoded by Viterbi's algorithm
+    softmax         80.0 %, 26.1 %    an LSTM in both directions, a softmax for each word
+    random field    80.8 %, 29.5 %    the same LSTM with a chain over it (Huang, Xu & Yu 2015), decoded likewise
+    knowing the chain 87.0 %, 44.1 %
 """
 
 import argparse
-import statistics
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, dropout
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elman import nn as enn
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--tiny", action="store_true", help="few sentences, one seed")
-parser.add_argument("--sentences", type=int, default=400, help="of the training text")
-parser.add_argument("--epochs", type=int, default=20)
 parser.add_argument("--seeds", type=int, default=3, help="of the language, its text and the networks")
 options = parser.parse_args()
-if options.tiny:
-    options.sentences, options.epochs, options.seeds = 100, 8, 1
 
 torch.set_num_threads(1)
-TAGS, WORDS, LONGEST = 8, 200, 12
+TAGS, WORDS, LONGEST, SENTENCES, EPOCHS = 8, 200, 12, *((100, 8) if options.tiny else (400, 20))
 Text = tuple[Tensor, Tensor, Tensor]  # words and tags [T, B], and lengths [B]
 
 
@@ -65,8 +60,8 @@ def within(text: Text) -> Tensor:
 
 def right(found: Tensor, text: Text) -> tuple[float, float]:
     """The shares of words whose tag is right, and of sentences whose tags all are."""
-    read, same = within(text), found == text[1]
-    return same[read].double().mean().item(), (same | ~read).all(0).double().mean().item()
+    same = (found == text[1]) | ~within(text)
+    return same[within(text)].double().mean().item(), same.all(0).double().mean().item()
 
 
 def most_frequent(text: Text) -> Tensor:
@@ -87,7 +82,7 @@ def markov_model(start: np.ndarray, moves: np.ndarray, words: np.ndarray, text: 
 def counted(text: Text) -> tuple[np.ndarray, ...]:
     """The three distributions of a Markov model by counts, to each of which a tenth is added."""
     start, moves, words = (np.full(shape, 0.1) for shape in (TAGS, (TAGS, TAGS), (TAGS, WORDS)))
-    each, tags, read = text[0].numpy(), text[1].numpy(), within(text).numpy()
+    each, tags, read = (one.numpy() for one in (*text[:2], within(text)))
     np.add.at(start, tags[0], 1)
     np.add.at(moves, (tags[:-1][read[1:]], tags[1:][read[1:]]), 1)
     np.add.at(words, (tags[read], each[read]), 1)
@@ -105,10 +100,10 @@ class Tagger(torch.nn.Module):
 
     def scores(self, text: Text) -> Tensor:
         """Of packed sentences, so that both directions begin and end with their own words."""
-        vectors = torch.nn.functional.dropout(self.encoder(text[0]), 0.3, self.training)
-        packed = torch.nn.utils.rnn.pack_padded_sequence(vectors, text[2], enforce_sorted=False)
-        outputs, _ = torch.nn.utils.rnn.pad_packed_sequence(self.core(packed)[0], total_length=LONGEST)
-        return self.last(torch.nn.functional.dropout(outputs, 0.3, self.training))
+        vectors = dropout(self.encoder(text[0]), 0.3, self.training)
+        packed = pack_padded_sequence(vectors, text[2], enforce_sorted=False)
+        outputs, _ = pad_packed_sequence(self.core(packed)[0], total_length=LONGEST)
+        return self.last(dropout(outputs, 0.3, self.training))
 
     def loss(self, text: Text) -> Tensor:
         """Nats of a sentence."""
@@ -118,9 +113,8 @@ class Tagger(torch.nn.Module):
         return (each * within(text).flatten()).sum() / len(text[2])
 
     def tags(self, text: Text) -> Tensor:
-        """The tags [T, B] that it decides on."""
-        scores = self.eval().scores(text)
-        return scores.argmax(-1) if self.chain is None else self.chain.decode(scores, text[2])
+        """What it decides on, [T, B]."""
+        return self.scores(text).argmax(-1) if self.chain is None else self.chain.decode(self.scores(text), text[2])
 
 
 def trained(text: Text, seed: int, *, chained: bool) -> Tagger:
@@ -128,19 +122,19 @@ def trained(text: Text, seed: int, *, chained: bool) -> Tagger:
     torch.manual_seed(seed)
     tagger = Tagger(chained=chained)
     optimiser = torch.optim.Adam(tagger.parameters(), lr=1e-2)
-    for _ in range(options.epochs):
+    for _ in range(EPOCHS):
         for columns in torch.randperm(len(text[2])).split(20):
             optimiser.zero_grad()
             tagger.loss((text[0][:, columns], text[1][:, columns], text[2][columns])).backward()
             torch.nn.utils.clip_grad_norm_(tagger.parameters(), 5.0)
             optimiser.step()
-    return tagger
+    return tagger.eval()
 
 
 results: dict[str, list[tuple[float, float]]] = {}
-for seed in range(options.seeds):
+for seed in range(1 if options.tiny else options.seeds):
     language = Language(seed)
-    train, test = language.text(options.sentences), language.text(1000)
+    train, test = language.text(SENTENCES), language.text(1000)
     found = {
         "counts": most_frequent(train)[test[0]],
         "Markov model": markov_model(*counted(train), test),
@@ -151,5 +145,5 @@ for seed in range(options.seeds):
     for name, tags in found.items():
         results.setdefault(name, []).append(right(tags, test))
 for name, shares in results.items():
-    words, sentences = (statistics.mean(column) for column in zip(*shares, strict=True))
+    words, sentences = np.mean(shares, axis=0)
     print(f"{name}: {words:.1%} of the words, {sentences:.1%} of the sentences", [f"{one:.1%}" for _, one in shares])

@@ -67,3 +67,10 @@ def test_the_kalman_filter_needs_fewer_updates(run):
     _, names = run("kalman", "--tiny")
     filtered, descended = names["results"].values()
     assert filtered[0] < descended[0] / 2
+
+
+def test_a_chain_over_the_tags_tags_more_sentences(run):
+    _, names = run("tags_crf", "--tiny")
+    sentences = {name: shares[0][1] for name, shares in names["results"].items()}
+    assert sentences["counts"] < sentences["softmax"] < sentences["random field"] < sentences["who knows the chain"]
+    assert sentences["counts"] < sentences["Markov model"] < sentences["who knows the chain"]
