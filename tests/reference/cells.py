@@ -162,6 +162,12 @@ def lstm_fgr(i, f, g, o, p_i, p_f, p_o, R, x, h, c, i_0, f_0, o_0):
     return np.tanh(c_t) * o_t, c_t, i_t, f_t, o_t
 
 
+def chaos_free(f_x, i_x, n_x, f_h, i_h, x, h):
+    """Laurent & von Brecht 2017, eq. 1: theta * tanh(h) + eta * tanh(W x)."""
+    theta, eta = sigm(f_h(h) + f_x(x)), sigm(i_h(h) + i_x(x))
+    return theta * np.tanh(h) + eta * np.tanh(n_x(x))
+
+
 def mut1(z_x, r_x, r_h, n_h, x, added, h):
     """Jozefowicz, Zaremba & Sutskever 2015, section 3.3. Each of z_x and so on is a product of x, or of h."""
     z, r = sigm(z_x(x)), sigm(r_x(x) + r_h(h))

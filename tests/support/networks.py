@@ -66,6 +66,7 @@ CELL_RECORDS = with_examples(
             f"lstm-{one}": config.LSTMVariant(variant=one)
             for one in ("nig", "nfg", "nog", "niaf", "noaf", "cifg", "fgr")
         },
+        "chaos-free": config.ChaosFree(),
         **{f"mut{number}": config.MUT(number=number) for number in (1, 2, 3)},
         "rung-forget": config.Ladder(),
         "rung-input": config.Ladder(rung="input"),

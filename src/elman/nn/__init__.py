@@ -13,6 +13,7 @@ Recurrent layers have the arguments, results and weights of torch's own: changin
 the class of this name is enough for a program that uses them. Output layers have one protocol (`elman.nn.output`).
 """
 
+from elman.network.cells.chaos_free import ChaosFree as ChaosFreeCell
 from elman.network.cells.continuous import Continuous as ContinuousCell
 from elman.network.cells.deltanet import DeltaNet as DeltaNetCell
 from elman.network.cells.elman import Elman as ElmanCell
@@ -60,6 +61,10 @@ from elman.nn.outputs import (
 )
 from elman.nn.recurrent import Recurrent, State, detach
 from elman.nn.spectral import SpectralBound
+
+
+class ChaosFree(Recurrent, cell=ChaosFreeCell):
+    """The chaos-free network (Laurent & von Brecht 2017)."""
 
 
 class Continuous(Recurrent, cell=ContinuousCell):
@@ -169,6 +174,7 @@ __all__ = [
     "AdaptiveSoftmax",
     "AdditiveAttention",
     "Bernoulli",
+    "ChaosFree",
     "Characters",
     "Continuous",
     "DeltaNet",

@@ -88,6 +88,11 @@ def products(weight, bias, size=4):
     return [lambda v, W=W, b=b: v @ W.T + b for W, b in pairs]
 
 
+def chaos_free(weights, x, h):
+    of_x, of_h = products(weights.weight_ih, weights.bias_ih), products(weights.weight_hh, weights.bias_hh)
+    return (reference.chaos_free(*of_x, *of_h, x, h),)
+
+
 def mut(number, weights, x, h):
     """In the order of the input's gates, r z, z n and r z n, and of the state's, r n and r z n."""
     of_x = products(weights.weight_ih, weights.bias_ih)
@@ -120,6 +125,7 @@ TRANSCRIPTIONS = {
     "lstm-noaf": lambda w, x, h, c: reference.lstm_noaf(*gates(w), *peephole(w), x, h, c),
     "lstm-cifg": lambda w, x, h, c: reference.lstm_cifg(*gates(w), *peephole(w), x, h, c),
     "lstm-fgr": lambda w, *given: reference.lstm_fgr(*gates(w), *peephole(w), array(w.weight_gates), *given),
+    "chaos-free": lambda w, x, h: chaos_free(w, x, h),
     "mut1": lambda w, x, h: mut(1, w, x, h),
     "mut2": lambda w, x, h: mut(2, w, x, h),
     "mut3": lambda w, x, h: mut(3, w, x, h),
@@ -150,6 +156,15 @@ def assert_equations(name, biases):
         np.testing.assert_allclose(output, expected[0], rtol=1e-10)
     for part, value in zip(after, expected, strict=True):
         np.testing.assert_allclose(part.detach().numpy(), value, rtol=1e-10)
+
+
+def test_the_chaos_free_network_forgets_without_input():
+    """Section 2: with x = 0 every unit falls to 0, whatever the weights."""
+    cell = config.ChaosFree()
+    w, state = networks.weights(cell, biases=0), networks.state(cell)
+    outputs, _ = cell.scan(w, torch.zeros(500, 2, 3, dtype=torch.float64), state)
+    assert (outputs[1:].abs() <= outputs[:-1].abs()).all()
+    assert outputs[-1].abs().max() < 0.1
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -94,6 +94,7 @@ NETWORKS: dict[str, Network] = {
        for one, what in _VARIANTS.items()},
     "gru": Network("Cho et al. 2014, reset after the product", _layer(config.GRU())),
     "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
+    "chaos-free": Network("Laurent & von Brecht 2017: decays without input", _layer(config.ChaosFree())),
     "mut1": Network("Jozefowicz et al. 2015: found by a search", _layer(config.MUT(number=1))),
     "mut2": Network("the same, the second of three", _layer(config.MUT(number=2))),
     "mut3": Network("the same, the third", _layer(config.MUT(number=3))),
