@@ -9,8 +9,8 @@ Kocisky 2017, The neural noisy channel, ICLR). p(y) learns from targets alone, o
 
 Both languages are made up. Words of the target follow each other as in a Markov chain; a source is its target in
 reverse, where pairs of words become one, so that only the neighbours of a word say which of the two it was.
-Candidates are drawn from p(y | x), and each combination of models takes the best of them: right words, means of 3 seeds,
-88.5 % by p(y | x), 90.2 % by p(x | y), 95.6 % by p(x | y) p(y) and by all three, 97.2 % with the best candidate.
+Candidates are drawn from p(y | x), and each combination of models takes the best of them: right words, means of 3
+seeds, 88.5 % by p(y | x), 90.2 % by p(x | y), 95.6 % by p(x | y) p(y) and by all three, 97.2 % with the best candidate.
 """
 
 import argparse
