@@ -90,6 +90,9 @@ def test_forget_bias_is_the_sum_of_the_biases_of_one_gate(biases):
     [
         (config.LSTM(input_gate="coupled"), (0,), 2.0),
         (config.LSTM(input_gate="capped"), (1,), 2.0),
+        (config.LSTMVariant(variant="cifg"), (0,), 2.0),
+        (config.LSTMVariant(variant="fgr"), (1,), 2.0),
+        (config.MUT(number=3), (1,), -2.0),
         (config.Ladder(rung="forget"), (0,), 2.0),
         (config.Ladder(rung="input"), (1,), 2.0),
         (config.Mogrifier(), (1,), 2.0),

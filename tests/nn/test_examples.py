@@ -120,3 +120,25 @@ def test_reviews_are_read_in_order(run, tmp_path):
     _, names = run("reviews", "--tiny", "--data", tmp_path / "own.tsv")
     assert names["labels"] == ["fine", "odd", "poor"]
     assert min(names["rates"].values()) > 0.9
+
+
+def test_a_chain_over_the_tags_tags_more_sentences(run):
+    _, names = run("tags_crf", "--tiny")
+    sentences = {name: shares[0][1] for name, shares in names["results"].items()}
+    assert sentences["counts"] < sentences["softmax"] < sentences["random field"] < sentences["who knows the chain"]
+    assert sentences["counts"] < sentences["Markov model"] < sentences["who knows the chain"]
+
+
+def test_the_noisy_channel_takes_among_candidates(run):
+    """Sixty steps teach little: that all five ways take some, and none is above the best candidate."""
+    _, names = run("noisy_channel", "--tiny")
+    (best,) = names["results"].pop("the best candidate")
+    assert len(names["results"]) == 5
+    assert all(1 / 40 < shares[0] <= best for shares in names["results"].values())
+
+
+def test_a_bag_of_words_is_put_in_order(run):
+    _, names = run("bag_of_words", "--tiny")
+    (_, used), (_, without) = names["results"]["in any order"][0], names["results"]["without the bag"][0]
+    assert used == 1 > without
+    assert names["results"]["with the bag"][0][1] > without

@@ -112,6 +112,80 @@ def capped_lstm(i, f, g, o, x, h, c):
     return sigm(o(x, h)) * np.tanh(c_t), c_t
 
 
+def lstm_nig(f, g, o, p_f, p_o, x, h, c):
+    """Greff et al. 2017, NIG: no input gate. These variants have peepholes, and differ from it in one place each."""
+    c_t = np.tanh(g(x, h)) + sigm(f(x, h) + p_f * c) * c
+    return np.tanh(c_t) * sigm(o(x, h) + p_o * c_t), c_t
+
+
+def lstm_nfg(i, g, o, p_i, p_o, x, h, c):
+    """NFG: no forget gate."""
+    c_t = np.tanh(g(x, h)) * sigm(i(x, h) + p_i * c) + c
+    return np.tanh(c_t) * sigm(o(x, h) + p_o * c_t), c_t
+
+
+def lstm_nog(i, f, g, p_i, p_f, x, h, c):
+    """NOG: no output gate."""
+    c_t = np.tanh(g(x, h)) * sigm(i(x, h) + p_i * c) + c * sigm(f(x, h) + p_f * c)
+    return np.tanh(c_t), c_t
+
+
+def lstm_niaf(i, f, g, o, p_i, p_f, p_o, x, h, c):
+    """NIAF: no activation of the input."""
+    c_t = g(x, h) * sigm(i(x, h) + p_i * c) + c * sigm(f(x, h) + p_f * c)
+    return np.tanh(c_t) * sigm(o(x, h) + p_o * c_t), c_t
+
+
+def lstm_noaf(i, f, g, o, p_i, p_f, p_o, x, h, c):
+    """NOAF: no activation of the output."""
+    c_t = np.tanh(g(x, h)) * sigm(i(x, h) + p_i * c) + c * sigm(f(x, h) + p_f * c)
+    return c_t * sigm(o(x, h) + p_o * c_t), c_t
+
+
+def lstm_cifg(f, g, o, p_f, p_o, x, h, c):
+    """CIFG: i = 1 - f."""
+    forget = sigm(f(x, h) + p_f * c)
+    c_t = np.tanh(g(x, h)) * (1 - forget) + c * forget
+    return np.tanh(c_t) * sigm(o(x, h) + p_o * c_t), c_t
+
+
+def lstm_fgr(i, f, g, o, p_i, p_f, p_o, R, x, h, c, i_0, f_0, o_0):
+    """FGR: the gates also hear all gates of the step before; R has the rows and columns of i, f, o."""
+    n = c.shape[-1]
+    (R_ii, R_fi, R_oi), (R_if, R_ff, R_of), (R_io, R_fo, R_oo) = (
+        [block[:, :n], block[:, n : 2 * n], block[:, 2 * n :]] for block in (R[:n], R[n : 2 * n], R[2 * n :])
+    )
+    i_t = sigm(i(x, h) + p_i * c + i_0 @ R_ii.T + f_0 @ R_fi.T + o_0 @ R_oi.T)
+    f_t = sigm(f(x, h) + p_f * c + i_0 @ R_if.T + f_0 @ R_ff.T + o_0 @ R_of.T)
+    c_t = np.tanh(g(x, h)) * i_t + c * f_t
+    o_t = sigm(o(x, h) + p_o * c_t + i_0 @ R_io.T + f_0 @ R_fo.T + o_0 @ R_oo.T)
+    return np.tanh(c_t) * o_t, c_t, i_t, f_t, o_t
+
+
+def chaos_free(f_x, i_x, n_x, f_h, i_h, x, h):
+    """Laurent & von Brecht 2017, eq. 1: theta * tanh(h) + eta * tanh(W x)."""
+    theta, eta = sigm(f_h(h) + f_x(x)), sigm(i_h(h) + i_x(x))
+    return theta * np.tanh(h) + eta * np.tanh(n_x(x))
+
+
+def mut1(z_x, r_x, r_h, n_h, x, added, h):
+    """Jozefowicz, Zaremba & Sutskever 2015, section 3.3. Each of z_x and so on is a product of x, or of h."""
+    z, r = sigm(z_x(x)), sigm(r_x(x) + r_h(h))
+    return np.tanh(n_h(r * h) + np.tanh(added)) * z + h * (1 - z)
+
+
+def mut2(z_x, n_x, r_h, z_h, n_h, x, added, h):
+    """MUT2: the input itself opens the reset gate."""
+    z, r = sigm(z_x(x) + z_h(h)), sigm(added + r_h(h))
+    return np.tanh(n_h(r * h) + n_x(x)) * z + h * (1 - z)
+
+
+def mut3(r_x, z_x, n_x, r_h, z_h, n_h, x, h):
+    """MUT3: the update gate sees tanh(h)."""
+    z, r = sigm(z_x(x) + z_h(np.tanh(h))), sigm(r_x(x) + r_h(h))
+    return np.tanh(n_h(r * h) + n_x(x)) * z + h * (1 - z)
+
+
 def rung_forget(f, g, x, y, c):
     """The survey's first gate on what is remembered, Elman's candidate added; y is what the network shows."""
     c_t = c * sigm(f(x, y)) + np.tanh(g(x, y))

@@ -62,6 +62,12 @@ CELL_RECORDS = with_examples(
         "gru-after": config.GRU(),
         "lstm-coupled": config.LSTM(input_gate="coupled"),
         "lstm-capped": config.LSTM(input_gate="capped"),
+        **{
+            f"lstm-{one}": config.LSTMVariant(variant=one)
+            for one in ("nig", "nfg", "nog", "niaf", "noaf", "cifg", "fgr")
+        },
+        "chaos-free": config.ChaosFree(),
+        **{f"mut{number}": config.MUT(number=number) for number in (1, 2, 3)},
         "rung-forget": config.Ladder(),
         "rung-input": config.Ladder(rung="input"),
         "highway-1": config.Highway(depth=1),

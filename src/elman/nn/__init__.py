@@ -13,6 +13,7 @@ Recurrent layers have the arguments, results and weights of torch's own: changin
 the class of this name is enough for a program that uses them. Output layers have one protocol (`elman.nn.output`).
 """
 
+from elman.network.cells.chaos_free import ChaosFree as ChaosFreeCell
 from elman.network.cells.continuous import Continuous as ContinuousCell
 from elman.network.cells.deltanet import DeltaNet as DeltaNetCell
 from elman.network.cells.elman import Elman as ElmanCell
@@ -22,12 +23,14 @@ from elman.network.cells.ladder import Ladder as LadderCell
 from elman.network.cells.local_attention import LocalAttention as LocalAttentionCell
 from elman.network.cells.lru import LRU as LRUCell
 from elman.network.cells.lstm import LSTM as LSTMCell
+from elman.network.cells.lstm_variant import LSTMVariant as LSTMVariantCell
 from elman.network.cells.mamba2 import Mamba2 as Mamba2Cell
 from elman.network.cells.min_gru import MinGRU as MinGRUCell
 from elman.network.cells.min_lstm import MinLSTM as MinLSTMCell
 from elman.network.cells.minimal_gated import MinimalGated as MinimalGatedCell
 from elman.network.cells.mlstm import MLSTM as MLSTMCell
 from elman.network.cells.mogrifier import Mogrifier as MogrifierCell
+from elman.network.cells.mut import MUT as MUTCell
 from elman.network.cells.qrnn import QRNN as QRNNCell
 from elman.network.cells.rg_lru import RGLRU as RGLRUCell
 from elman.network.cells.rwkv7 import RWKV7 as RWKV7Cell
@@ -40,6 +43,7 @@ from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
 from elman.nn.attention import AdditiveAttention
 from elman.nn.averaging import TriggeredAverage, WeightAverage
+from elman.nn.chain import LinearChain
 from elman.nn.embedding import Characters, Embedding, Encoder, ScalarMix
 from elman.nn.evaluation import Reader, perplexity, token_log_probs
 from elman.nn.fitting import Epoch, History, fit
@@ -58,6 +62,10 @@ from elman.nn.outputs import (
 )
 from elman.nn.recurrent import Recurrent, State, detach
 from elman.nn.spectral import SpectralBound
+
+
+class ChaosFree(Recurrent, cell=ChaosFreeCell):
+    """The chaos-free network (Laurent & von Brecht 2017)."""
 
 
 class Continuous(Recurrent, cell=ContinuousCell):
@@ -96,6 +104,10 @@ class LSTM(Recurrent, cell=LSTMCell):
     """Long short-term memory (Hochreiter & Schmidhuber 1997), by default with torch's equations and weights."""
 
 
+class LSTMVariant(Recurrent, cell=LSTMVariantCell):
+    """The LSTM with peepholes and one change (Greff et al. 2017)."""
+
+
 class Mamba2(Recurrent, cell=Mamba2Cell):
     """The mixer of Mamba-2 (Dao & Gu 2024)."""
 
@@ -118,6 +130,10 @@ class MLSTM(Recurrent, cell=MLSTMCell):
 
 class Mogrifier(Recurrent, cell=MogrifierCell):
     """The Mogrifier LSTM (Melis, Kocisky & Blunsom 2020)."""
+
+
+class MUT(Recurrent, cell=MUTCell):
+    """MUT1, MUT2 and MUT3, found by a search (Jozefowicz et al. 2015)."""
 
 
 class QRNN(Recurrent, cell=QRNNCell):
@@ -149,6 +165,7 @@ __all__ = [
     "LRU",
     "LSTM",
     "MLSTM",
+    "MUT",
     "NADE",
     "QRNN",
     "RGLRU",
@@ -158,6 +175,7 @@ __all__ = [
     "AdaptiveSoftmax",
     "AdditiveAttention",
     "Bernoulli",
+    "ChaosFree",
     "Characters",
     "Continuous",
     "DeltaNet",
@@ -173,7 +191,9 @@ __all__ = [
     "Highway",
     "History",
     "Hypothesis",
+    "LSTMVariant",
     "Ladder",
+    "LinearChain",
     "LocalAttention",
     "Mamba2",
     "MinGRU",

@@ -80,6 +80,29 @@ def unitary(weights, x, h):
     )
 
 
+def products(weight, bias, size=4):
+    """The product of each block of rows, as functions of a row of the batch."""
+    weight = array(weight)
+    bias = np.zeros(len(weight)) if bias is None else array(bias)
+    pairs = zip(np.split(weight, len(weight) // size), np.split(bias, len(weight) // size), strict=True)
+    return [lambda v, W=W, b=b: v @ W.T + b for W, b in pairs]
+
+
+def chaos_free(weights, x, h):
+    of_x, of_h = products(weights.weight_ih, weights.bias_ih), products(weights.weight_hh, weights.bias_hh)
+    return (reference.chaos_free(*of_x, *of_h, x, h),)
+
+
+def mut(number, weights, x, h):
+    """In the order of the input's gates, r z, z n and r z n, and of the state's, r n and r z n."""
+    of_x = products(weights.weight_ih, weights.bias_ih)
+    if number == 1:
+        of_x.reverse()
+    added = () if number == 3 else (x @ array(weights.skip).T if hasattr(weights, "skip") else x,)
+    transcription = {1: reference.mut1, 2: reference.mut2, 3: reference.mut3}[number]
+    return (transcription(*of_x, *products(weights.weight_hh, weights.bias_hh), x, *added, h),)
+
+
 TRANSCRIPTIONS = {
     "elman-tanh": lambda w, x, h: (reference.elman(*gates(w), x, h),),
     "elman-sigmoid": lambda w, x, h: (reference.elman(*gates(w), x, h, reference.sigm),),
@@ -95,6 +118,17 @@ TRANSCRIPTIONS = {
     "gru-after": lambda w, x, h: (reference.gru_reset_after(*gates(w), x, h),),
     "lstm-coupled": lambda w, x, h, c: reference.coupled_lstm(*gates(w), x, h, c),
     "lstm-capped": lambda w, x, h, c: reference.capped_lstm(*gates(w), x, h, c),
+    "lstm-nig": lambda w, x, h, c: reference.lstm_nig(*gates(w), *peephole(w), x, h, c),
+    "lstm-nfg": lambda w, x, h, c: reference.lstm_nfg(*gates(w), *peephole(w), x, h, c),
+    "lstm-nog": lambda w, x, h, c: reference.lstm_nog(*gates(w), *peephole(w), x, h, c),
+    "lstm-niaf": lambda w, x, h, c: reference.lstm_niaf(*gates(w), *peephole(w), x, h, c),
+    "lstm-noaf": lambda w, x, h, c: reference.lstm_noaf(*gates(w), *peephole(w), x, h, c),
+    "lstm-cifg": lambda w, x, h, c: reference.lstm_cifg(*gates(w), *peephole(w), x, h, c),
+    "lstm-fgr": lambda w, *given: reference.lstm_fgr(*gates(w), *peephole(w), array(w.weight_gates), *given),
+    "chaos-free": lambda w, x, h: chaos_free(w, x, h),
+    "mut1": lambda w, x, h: mut(1, w, x, h),
+    "mut2": lambda w, x, h: mut(2, w, x, h),
+    "mut3": lambda w, x, h: mut(3, w, x, h),
     "rung-forget": lambda w, x, y, c: reference.rung_forget(*gates(w), x, y, c),
     "rung-input": lambda w, x, y, c: reference.rung_input(*gates(w), x, y, c),
     "highway-1": lambda w, x, s: highway(w, 1, 2, x, s),
@@ -122,6 +156,25 @@ def assert_equations(name, biases):
         np.testing.assert_allclose(output, expected[0], rtol=1e-10)
     for part, value in zip(after, expected, strict=True):
         np.testing.assert_allclose(part.detach().numpy(), value, rtol=1e-10)
+
+
+def test_the_chaos_free_network_forgets_without_input():
+    """Section 2: with x = 0 every unit falls to 0, whatever the weights."""
+    cell = config.ChaosFree()
+    w, state = networks.weights(cell, biases=0), networks.state(cell)
+    outputs, _ = cell.scan(w, torch.zeros(500, 2, 3, dtype=torch.float64), state)
+    assert (outputs[1:].abs() <= outputs[:-1].abs()).all()
+    assert outputs[-1].abs().max() < 0.1
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_an_input_as_wide_as_the_state_is_added_as_it_is(number):
+    """As the paper has it, without a product of its own."""
+    cell = config.MUT(number=number)
+    w, x, (h,) = networks.weights(cell, inputs=4), torch.randn(2, 4, dtype=torch.float64), networks.state(cell)
+    expected = mut(number, w, x.numpy(), array(h))[0]
+    np.testing.assert_allclose(array(cell.step(w, x, (h,))[0]), expected, rtol=1e-10)
+    assert not hasattr(w, "skip")
 
 
 @pytest.mark.parametrize("name", networks.CELLS)

@@ -73,6 +73,11 @@ _IDENTITY = config.Initialisation(
     embedding=config.Normal(std=1.0), input=config.Normal(std=0.001), hidden=config.Identity(), bias=config.Zeros()
 )
 
+_VARIANTS: dict[Literal["nig", "nfg", "nog", "niaf", "noaf", "cifg", "fgr"], str] = {
+    "nig": "no input gate", "nfg": "no forget gate", "nog": "no output gate", "niaf": "no activation of the input",
+    "noaf": "no activation of the output", "cifg": "i = 1 - f", "fgr": "gates that hear the gates",
+}  # fmt: skip
+
 NETWORKS: dict[str, Network] = {
     "elman": Network("Elman 1990: tanh", _layer(config.Elman())),
     "irnn": Network("Le et al. 2015: ReLU, from the identity", _layer(config.Elman(nonlinearity="relu")), _IDENTITY),
@@ -85,8 +90,14 @@ NETWORKS: dict[str, Network] = {
     "lstm-peephole": Network("LSTM whose gates see the cell (Graves 2013)", _layer(config.LSTM(peepholes=True))),
     "lstm-coupled": Network("LSTM with i = 1 - f (Greff et al. 2017)", _layer(config.LSTM(input_gate="coupled"))),
     "lstm-capped": Network("LSTM with i at most 1 - f (Melis et al. 2018)", _layer(config.LSTM(input_gate="capped"))),
+    **{f"lstm-{one}": Network(f"Greff et al. 2017: peepholes, {what}", _layer(config.LSTMVariant(variant=one)))
+       for one, what in _VARIANTS.items()},
     "gru": Network("Cho et al. 2014, reset after the product", _layer(config.GRU())),
     "gru-before": Network("Cho et al. 2014, reset before the product", _layer(config.GRU(reset="before"))),
+    "chaos-free": Network("Laurent & von Brecht 2017: decays without input", _layer(config.ChaosFree())),
+    "mut1": Network("Jozefowicz et al. 2015: found by a search", _layer(config.MUT(number=1))),
+    "mut2": Network("the same, the second of three", _layer(config.MUT(number=2))),
+    "mut3": Network("the same, the third", _layer(config.MUT(number=3))),
     "continuous": Network("Beer 1995: leaky units, time constants of 1 to 64 steps at first, learned",
                           _layer(config.Continuous(dt=0.5, tau=(1.0, 64.0), learned=True))),
     "unitary": Network("Arjovsky et al. 2016: complex units, a unitary recurrence; an even size",
