@@ -79,6 +79,9 @@ def test_by_height_is_one_by_one_in_values_and_gradients(name):
     (states, gradients), (others, theirs) = found
     for one, two in zip((*states, *gradients), (*others, *theirs), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-11)
+    with torch.no_grad():
+        for one, two in zip(by_height(made, made.leaf(words), trees), others, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
