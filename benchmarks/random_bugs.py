@@ -2,7 +2,8 @@
 
 Draws places of the source at random, each an operator, comparison, constant, slice or condition, changes it in a copy
 (`planted.copy_of_source`) and runs the examples in the module and the tests that import it: first the file with its
-name, then its room's, then others, then tests of modules that import it, at most `--files` of them, until one fails.
+name, then its room's, then others, then tests of modules that import it, at most `--files` of them, until one fails. A
+module that no test imports has the tests that name its classes and functions.
 What nobody noticed is printed as a difference, to be judged: a bug, or a change that no behaviour shows (a bound that
 is never met, a speed). Exit status 1 if something went unnoticed.
 """
@@ -207,9 +208,19 @@ def tests_of(file: str, most: int) -> tuple[str, ...]:
         seen |= wanted
         using = [path for path in _all("src/elman", "*.py") if _imports(path) & wanted]
         wanted = {".".join(path.relative_to(base).with_suffix("").parts) for path in using} - seen
+    nearest = nearest or _naming(base / "elman" / file)
     if nearest:
         return tuple(path.relative_to(planted.ROOT).as_posix() for path in nearest[:most])
     return (f"tests/{room}",)
+
+
+def _naming(module: Path) -> list[Path]:
+    """The test files that name a class or function of a module, most often first: parts are found by their kinds."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    names = [node.name for node in ast.parse(module.read_bytes()).body if isinstance(node, kinds)]
+    word = re.compile(rf"\b({'|'.join(names)})\b") if names else re.compile("(?!)")
+    counts = {path: len(word.findall(path.read_text())) for path in _all("tests", "test_*.py")}
+    return sorted((path for path in counts if counts[path]), key=lambda path: (-counts[path], path))
 
 
 def outcomes(places: Sequence[Place], files: int) -> Iterator[tuple[Place, tuple[str, ...], str, float]]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -144,3 +145,10 @@ def test_a_step_without_a_norm_does_not_hide_the_largest(norms):
     )
     found = dynamics.Dynamics("run", [], math.nan, lines, None, "")
     assert found.largest_norm == 3.0
+
+
+def test_the_plot_of_radii_has_the_border_of_stability_and_shares_of_the_largest_norm():
+    lines = tuple(SimpleNamespace(step=step, spectral_radius=0.1 * step, grad_norm=2.0 * step) for step in (1, 2, 4))
+    plot = dynamics._radius(3, dynamics.Dynamics("a", [], 1.0, lines, None, ""))
+    assert [(level.at, level.label) for level in plot.levels] == [(1.0, "stable below")]
+    assert (plot.curves[0].y, plot.curves[1].y) == ([0.1, 0.2, 0.4], [0.25, 0.5, 1.0])

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from elman.analysis.rank import Spectrum, _rank, log_prob_rows, numerical_rank, rank_bound, spectrum, threshold
+from elman.analysis.rank import (
+    Spectrum,
+    _rank,
+    find_rank,
+    log_prob_rows,
+    numerical_rank,
+    rank_bound,
+    spectrum,
+    threshold,
+)
 from elman.analysis.singular_values import exact, gram, randomised, regrouped
 from elman.errors import UserError
 from support import networks
@@ -93,6 +102,17 @@ def test_float32_outputs_obey_the_bound_under_their_own_threshold():
 def test_what_the_method_cannot_tell_is_not_counted():
     model = networks.model(words=WORDS, size=6)
     assert numerical_rank(spectrum(model, TOKENS, 0, method="gram")) <= 8
+
+
+def test_ranks_are_found_at_a_tenth_to_a_thousand_epsilons():
+    """The mixture's values fall gently, so that each threshold has a rank of its own."""
+    model = networks.model("mos", words=WORDS).float()
+    found = spectrum(model, TOKENS, 0, method="exact")
+    finding = find_rank(model, found)
+    factors = [0.1, 1.0, 10.0, 100.0, 1000.0]
+    assert [one.factor for one in finding.sensitivity] == factors
+    assert [one.rank for one in finding.sensitivity] == [numerical_rank(found, at * 2.0**-23) for at in factors]
+    assert (finding.size, finding.softmax_bound, finding.bound) == (4, 6, None)
 
 
 def test_max_tokens_takes_the_beginning():

@@ -1,7 +1,10 @@
 """The curve of singular values keeps its drops, and the sentences say who is bound."""
 
+import msgspec
 import numpy as np
+import pytest
 
+from elman.analysis import rank_page
 from elman.analysis.rank import Finding, Sensitivity, Spectrum, method_for
 from elman.analysis.rank_page import verdict, visible
 
@@ -38,3 +41,16 @@ def test_every_run_has_its_sentence():
 
 def test_the_method_follows_the_size():
     assert [method_for(side) for side in (100, 10_000, 33_000)] == ["exact", "gram", "randomised"]
+
+
+def test_lines_are_relative_to_the_largest_value_and_bounds_on_the_border_are_marked(monkeypatch):
+    one = msgspec.structs.replace(finding(10, 10), softmax_bound=50)
+    drawn, marked = [], []
+    monkeypatch.setattr(rank_page, "_mark_bounds", lambda axes, bounds: marked.extend([axes, *bounds]))
+    monkeypatch.setattr(rank_page, "svg", lambda figure, *_: drawn.extend(figure.axes[0].lines))
+    rank_page._figure({"a": one}, "linear")
+    assert marked[1:] == [50]
+    sizes = np.geomspace(1.0, 1e-9, 50)
+    np.testing.assert_allclose(drawn[0].get_ydata(), sizes[: len(drawn[0].get_ydata())])
+    assert drawn[0].get_xdata()[0] == 1
+    assert drawn[-1].get_ydata()[0] == pytest.approx(1e-6)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from elman.data.numbers import in_ranges, is_date, is_missing, is_numbering, number
+from elman.data.numbers import decimal_marks, in_ranges, is_date, is_missing, is_numbering, number
+from elman.errors import UserError
 
 
 @pytest.mark.parametrize(
@@ -70,3 +71,17 @@ def test_missing_values_and_numberings():
     assert not is_numbering(["1", "2"])
     assert not is_numbering(["1", "2", ""])
     assert in_ranges([]) == ""
+
+
+def test_a_column_that_may_be_read_in_two_ways_follows_the_others():
+    """`1,234` is read as sure columns are, then by the semicolon; decimal points alone never follow a comma."""
+
+    def marks(*columns, delimiter=","):
+        return decimal_marks(columns, [f"c{at}" for at in range(len(columns))], "table", delimiter)
+
+    assert marks(["1,234"], ["0,5"]) == [",", ","]
+    assert marks(["1,234"], delimiter=";") == [","]
+    assert marks(["1.234"], delimiter=";") == ["."]
+    for columns in ([["1,234"]], [["1,234"], ["0,5"], ["0.5"]], [["1.234"], ["0,5"]]):
+        with pytest.raises(UserError, match="may be"):
+            marks(*columns)

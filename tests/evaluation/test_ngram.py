@@ -180,3 +180,15 @@ def test_words_written_as_marks_of_sentences_are_unknown():
     ]
     assert found[0] == found[1] == found[2]
     assert [word.unknown for word in found[0]] == [False, True, False, False]
+
+
+def test_unknown_words_have_no_surprisal_where_they_are_excluded_or_improbable():
+    vocabulary = Vocabulary.from_counts(Counter({"a": 10, "b": 10, "<eos>": 10}), add_unk=True)
+    model = train(vocabulary.encode(["a", "b", "<eos>", "b", "a", "<eos>"] * 5), vocabulary, 2)
+    tokeniser = Tokeniser(TextOptions())
+    sentence = TextReader(vocabulary, tokeniser, as_is=True).complete("a strange b")
+    usual, excluded = (list(word_surprisals(model, sentence, tokeniser, exclude=one)) for one in (False, True))
+    assert [one.unknown for one in usual] == [one.unknown for one in excluded] == [False, True, False, False]
+    assert [one.bits is None for one in excluded] == [False, True, False, False]
+    assert [one.bits for one in excluded if one.bits] == [one.bits for one in usual if not one.unknown]
+    assert not any(one.bits is None for one in usual)

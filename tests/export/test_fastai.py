@@ -85,6 +85,11 @@ def test_the_same_probabilities(tied, bias, version, form, words, tmp_path):
     torch.testing.assert_close(ours[:, 0], theirs(ids), rtol=1e-5, atol=1e-5)
     assert made.parameters == sum(one.numel() for one in run.model.parameters())
     assert run.first == 2
+    assert run.recipe.training.optimiser == elman.config.Adam(lr=1e-3)
+    assert (run.recipe.training.epochs, run.recipe.training.batch_size, run.recipe.training.clip) == (1, 32, 0.25)
+    encoder, core = run.recipe.model.encoder, run.recipe.model.core
+    assert (encoder.dropout, encoder.word_dropout) == (0.25, 0.02)
+    assert (core.weight_drop, core.between_dropout, core.output_dropout, core.input_dropout) == (0.2, 0.15, 0.1, 0.0)
     assert run.vocabulary.words == ("<unk>", "xxpad", "<eos>", "the", "cat", "sat", "xxfake", "xxfake-2", "\n")
     ((_, log_probs),) = run.score(["the cat dog\n"])
     read = torch.tensor([2, 3, 4, 0, 2])

@@ -1,5 +1,8 @@
 """Training by the clock: the rate follows `training.minutes`, and the last of a `--max-minutes` is for its fall."""
 
+import math
+import threading
+
 import pytest
 
 from elman.errors import UserError
@@ -112,3 +115,22 @@ def test_a_stop_leaves_an_annealed_model_and_resumes_as_if_it_had_not_been(tmp_p
 def test_the_clock_rules_one_phase():
     with pytest.raises(UserError, match="the clock rules one phase"):
         text_runs.recipe(minutes=1.0, fine_tune={"epochs": 1, "lr": 1.0})
+
+
+@pytest.mark.parametrize(("left", "share"), [(1.0, 1.0), (0.3, 1.0), (0.1, 0.5), (0.0, 0.0)])
+def test_a_schedule_that_does_not_end_falls_in_the_last_fifth(tmp_path, monkeypatch, left, share):
+    trainer = trainer_of(tmp_path / "run", schedule={"kind": "constant"}, minutes=MINUTES)
+    monkeypatch.setattr(Folder, "seconds", lambda self, progress: 60 * MINUTES * (1 - left))
+    assert trainer.rate() == pytest.approx(0.01 * share)
+    falls = trainer_of(tmp_path / "other", minutes=MINUTES)
+    assert falls.rate() == pytest.approx(0.01 * 0.5 * (1 + math.cos(math.pi * (1 - left))), abs=1e-9)
+
+
+def test_a_stop_within_the_fall_is_an_interruption(tmp_path, monkeypatch):
+    for finished, reason in ((True, StopReason.OUT_OF_TIME), (False, StopReason.INTERRUPTED)):
+        trainer = trainer_of(tmp_path / str(finished), epochs=3, schedule={"kind": "constant"})
+        trainer.begin()
+        trainer._limit = 60.0
+        monkeypatch.setattr(loop.prediction, "descend", lambda *_, finished=finished: finished)
+        deadline = loop.time.monotonic() + 60
+        assert trainer._stop_early(deadline, threading.Event(), interrupted=False) is reason

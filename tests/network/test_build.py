@@ -8,6 +8,8 @@ import torch
 
 from elman import config
 from elman.config.parts import members
+from elman.errors import UserError
+from elman.network import build
 from elman.network.build import build_model
 from elman.network.state import leaves
 from support import networks
@@ -46,3 +48,21 @@ def test_a_recipe_is_built_and_initialised_from_the_seed(name):
     log_probs, state = model.step(torch.tensor([3, 5]), model.begin(2))
     torch.testing.assert_close(log_probs.exp().sum(-1), torch.ones(2), rtol=1e-4, atol=0)
     assert all(len(leaf) == 2 and leaf.isfinite().all() for leaf in leaves(state))
+
+
+def test_a_network_that_just_fits_is_built_and_a_byte_less_is_refused(monkeypatch):
+    recipe, counted = config.Model(encoder=config.Lookup(size=4), core=config.Stack(sizes=(4,))), []
+    monkeypatch.setattr(build, "_memory", lambda: 0)
+    with pytest.raises(UserError, match="bytes or more, and this machine has 0"):
+        build.build_model(recipe, 7)
+    monkeypatch.setattr(build, "_memory", lambda: 10**9)
+    within = build._WithinMemory(recipe)
+    with within:
+        build._build(recipe, 7, None, None, None, None)
+    for allowed in (within.total, within.total - 1):
+        monkeypatch.setattr(build, "_memory", lambda allowed=allowed: allowed)
+        try:
+            counted.append(build.build_model(recipe, 7) is not None)
+        except UserError:
+            counted.append(False)
+    assert counted == [True, False]

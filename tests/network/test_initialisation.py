@@ -2,12 +2,16 @@
 
 import math
 
+import msgspec
 import pytest
 import torch
 
 from elman import config
+from elman.config.parts import members
 from elman.network.build import build_model
 from elman.network.initialisation import fill
+from support import networks
+from support.tree_networks import COMPOSITIONS
 
 WORDS, SIZE = 50, 30
 
@@ -195,3 +199,121 @@ def test_nothing_is_left_unfilled_and_the_seed_decides(core):
     assert all(torch.equal(one[name], again[name]) for name in one)
     constant = {name for name in one if torch.equal(one[name], other[name])}
     assert constant <= {"output.choice.bias", "core.hidden.bias"}
+
+
+EACH = config.Uniform()
+RULES = config.Initialisation(embedding=EACH, input=EACH, hidden=EACH, bias=EACH, output=EACH)
+"""All of them scale with a width, which has to be the right one."""
+
+
+def parts():
+    """A network with every cell, core, way to read, and way to choose, small."""
+    lookup, stack = config.Lookup(size=4), config.Stack(sizes=(6, 4))
+    for name, cell in networks.CELL_RECORDS.items():
+        yield f"cell {name}", config.Model(encoder=lookup, core=config.Stack(sizes=(8,), cell=cell)), {}
+    for kind in members(config.Core).values():
+        if kind not in (config.Attentive, config.Recursive, config.Sentence):
+            record = config.Reservoir(size=30) if kind is config.Reservoir else networks.example(kind)
+            yield f"core {networks.tag(kind)}", config.Model(encoder=lookup, core=record), {}
+    for name, choice in networks.CHOICES.items():
+        output = config.Output(contexts=networks.CONTEXTS["doc"], choice=choice)
+        yield f"choice {name}", config.Model(encoder=lookup, core=stack, output=output), {"counts": networks.COUNTS}
+    for kind in (config.Bernoulli, config.NADE):
+        output = config.Output(choice=networks.example(kind))
+        yield f"choice {networks.tag(kind)}", config.Model(encoder=config.Frames(size=4), core=stack, output=output), {}
+    for name, record in COMPOSITIONS.items():
+        core = config.Recursive(size=5, composition=record, parser=True, leaves=config.Stack(sizes=(6,)))
+        yield f"composition {name}", config.Model(encoder=lookup, core=core), {"num_labels": 3}
+    characters = config.Characters(size=3, widths=(1, 2), filters=(2, 3), highways=2)
+    yield "characters", config.Model(encoder=characters, core=stack), {"words": tuple("abcdefghijklm")}
+
+
+def begun(recipe, given):
+    """A number that depends on every weight of a new network, and on its place."""
+    torch.manual_seed(5)
+    recipe = msgspec.structs.replace(recipe, initialisation=RULES)
+    made = build_model(recipe, len(networks.COUNTS), **given).state_dict()
+    each = [(made[name].double().flatten() * torch.arange(made[name].numel()).cos()).sum() for name in sorted(made)]
+    return sum(at * one.item() for at, one in enumerate(each, start=1))
+
+
+BEGUN = {
+    "cell elman-tanh": -6.6788,
+    "cell elman-sigmoid": -6.6788,
+    "cell elman-relu": -6.6788,
+    "cell elman-softplus": -6.6788,
+    "cell continuous": -6.6788,
+    "cell continuous-learned": -8.4418,
+    "cell lstm": -1.6100,
+    "cell lstm-1997": -2.0161,
+    "cell lstm-peephole": -7.0454,
+    "cell gru-before": -2.0161,
+    "cell gru-after": -2.0161,
+    "cell lstm-coupled": -2.0161,
+    "cell lstm-capped": -1.6100,
+    "cell rung-forget": -10.5370,
+    "cell rung-input": -2.0161,
+    "cell highway-1": -10.5370,
+    "cell highway-3": -14.5943,
+    "cell highway-2-carry": -16.2040,
+    "cell qrnn-1": 4.2556,
+    "cell qrnn-2": 2.4531,
+    "cell sru": -19.6384,
+    "cell lru": -16.7715,
+    "cell lru-3": -26.3754,
+    "cell rg-lru": -25.1517,
+    "cell slstm": -24.5355,
+    "cell slstm-exponential": -1.6100,
+    "cell mlstm": -1.0145,
+    "cell mlstm-without-norm": 10.1487,
+    "cell mlstm-convolution": -19.9298,
+    "cell mamba2": -74.4620,
+    "cell deltanet": -47.4277,
+    "cell deltanet-negative": -3.7908,
+    "cell rwkv7": -21.9682,
+    "cell local-attention": -3.7295,
+    "cell attention-to-two": -3.7295,
+    "cell mogrifier-5": -33.4855,
+    "cell mogrifier-4-low-rank": -80.8150,
+    "cell min-gru": -15.6864,
+    "cell min-lstm": 4.2556,
+    "cell minimal-gated": -10.5370,
+    "cell unitary": 10.5659,
+    "core jordan": -23.1674,
+    "core ntm": 12.6008,
+    "core reservoir": 5.4582,
+    "core residual": -59.5033,
+    "core stack": -32.3907,
+    "core window": 10.3511,
+    "choice flat": -22.5713,
+    "choice adaptive": -37.1820,
+    "choice adaptive-tied": -64.6880,
+    "choice adaptive-bias": -98.5473,
+    "choice tree": -264.7113,
+    "choice tree-random-tied": 53.7622,
+    "choice rare-class": -27.3545,
+    "choice rare-class-none": -24.4060,
+    "choice monotone": -12.8007,
+    "choice monotone-tied": -69.0180,
+    "choice mixtape": -77.0334,
+    "choice mixtape-8-tied": -29.3240,
+    "choice mixtape-2-wide": -76.6088,
+    "choice bernoulli": -5.8708,
+    "choice nade": -55.1875,
+    "composition affine": -21.0989,
+    "composition matrix-vector": -9.3064,
+    "composition binary-lstm": -35.2302,
+    "composition child-sum-lstm": -31.5354,
+    "characters": -129.5644,
+}
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_a_seed_begins_every_part_with_the_weights_it_always_began_with(name):
+    """Their rules, their bounds and the order in which they are drawn."""
+    recipe, given = {name: made for name, *made in parts()}[name]
+    assert begun(recipe, given) == pytest.approx(BEGUN[name], abs=2e-3)
+
+
+def test_every_part_is_among_them():
+    assert {name for name, *_ in parts()} == set(BEGUN)

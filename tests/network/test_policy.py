@@ -76,3 +76,11 @@ def test_gradients_of_the_library_in_bf16_are_exact_to_a_hundredth(size, rows):
     gradients = torch.autograd.grad(found, arrays, pull)
     for one, other in zip(gradients, torch.autograd.grad(wanted, exact, pull.double()), strict=True):
         assert 1e-4 < relative(one, other) < 0.01
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("chosen", ["float32", "bf16"])
+def test_on_cuda_float32_is_computed_in_bf16_where_products_are(dtype, chosen):
+    with products_in(chosen):
+        wanted = torch.bfloat16 if (dtype, chosen) == (torch.float32, "bf16") else dtype
+        assert policy._type_on_cuda(torch.zeros(1, dtype=dtype)) is wanted

@@ -131,6 +131,10 @@ class Unlike(Task):
     kind, run = "unlike", TextRun
 
 
+class OfAnotherKind(TextTask):
+    kind = "unlike"
+
+
 class Unfinished(TextTask):
     kind = "data"
     run = type("UnfinishedRun", (Run,), {"kind": "data"})
@@ -143,6 +147,7 @@ class Unfinished(TextTask):
         (f"{__name__}:nothing", "the plug-in p: 'data': AttributeError"),
         (f"{__name__}:json", "is no elman.tasks.task.Task whose kind, and that of its run, is 'data'"),
         (f"{__name__}:Unlike", "is no elman.tasks.task.Task whose kind, and that of its run, is 'data'"),
+        (f"{__name__}:OfAnotherKind", "is no elman.tasks.task.Task whose kind, and that of its run, is 'data'"),
         (f"{__name__}:Unfinished", "Unfinished or its run lacks adaptation_source, build, corpus, evaluate"),
     ],
 )

@@ -108,3 +108,9 @@ def test_questions_of_one_tab_may_take_turns(model, monkeypatch, nodes):
         log_probs, _ = read(model, *found[1])
         expected, _ = read(model, [FIRST, *text[:55]], model.begin(1))
         torch.testing.assert_close(log_probs, expected, atol=1e-5, rtol=0)
+
+
+def test_the_newest_state_is_kept_where_the_limit_is_smaller(model):
+    prefixes = Prefixes(FIRST, 0.1 * size_of(model.begin(1)) / 2**20, SPACES)
+    assert_equal(answer(prefixes.read(symbols(model, range(9)))), at_once(model, range(9)))
+    assert len(prefixes._kept) == 1

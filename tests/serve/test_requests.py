@@ -1,5 +1,6 @@
 """Requests: what is answered, what is refused with a status and one line, and by which headers a page is bound."""
 
+import asyncio
 import json
 
 import pytest
@@ -11,7 +12,7 @@ import msgspec
 import torch
 from starlette.testclient import TestClient
 
-from elman.serve import answers
+from elman.serve import answers, api
 from elman.serve.app import build_app
 from elman.serve.limits import Limits
 from elman.serve.operations import OPERATIONS, openapi
@@ -353,3 +354,13 @@ def test_a_full_queue_and_full_tabs_shed_load(services):
         assert limited.post("/api/score", json={"text": "a"}).status_code == 200, "without a tab"
         limited.post("/api/leave", json={"tab": "tab-number-1"})
         assert limited.post("/api/score", json={"text": "a", "tab": "tab-number-2"}).status_code == 200
+
+
+def test_a_client_has_left_where_it_is_disconnected_and_not_before():
+    messages = iter(["http.request", "http.request", "http.disconnect", "http.request"])
+
+    async def receive():
+        return {"type": next(messages)}
+
+    asyncio.run(api._left(receive))
+    assert list(messages) == ["http.request"]

@@ -18,7 +18,7 @@ from elman.errors import UserError
 from elman.export.check import Comparison
 from elman.export.step import LookStep, Step
 from elman.network.state import leaves
-from elman.serve import static, static_graphs, static_music, static_runtime, static_text
+from elman.serve import static, static_graphs, static_music, static_pairs, static_runtime, static_text
 from elman.serve.limits import Limits
 from elman.serve.services import listed, serve_runs
 from support.interruption import kill, killed
@@ -127,6 +127,21 @@ def test_a_graph_is_compared_before_it_is_rounded_and_after(tmp_path, monkeypatc
         static_graphs.write_graphs(
             folder, lambda place: (place / "model.onnx").write_text("rounded"), differ, int8=int8
         )
+
+
+def test_pairs_are_compared_on_the_valid_split_or_on_twenty_random_ones(tmp_path, capsys, monkeypatch):
+    run = elman.load(pairs_folder(tmp_path / "pairs"))
+    drawn = static_pairs._pairs_of(run, None)
+    assert "so random pairs are compared" in capsys.readouterr().err
+    draw, end = np.random.default_rng(0), run.inputs.target.eos
+    assert [len(source) for source, _ in drawn] == [1 + at % 12 for at in range(20)]
+    for source, target in drawn:
+        wanted = draw.integers(len(run.inputs.source), size=len(source))
+        wanted = wanted[::-1] if run.options.reverse_source else wanted
+        assert source.tolist() == wanted.tolist()
+        assert target == [end, *draw.integers(len(run.inputs), size=10).tolist()]
+    with pytest.raises(UserError):
+        static_pairs._pairs_of(run, str(tmp_path / "none"))
 
 
 def test_what_has_no_page_is_refused(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import torch
 from elman.config.inference import CacheRule, Rule, Sampling
 from elman.learning.trainer import StopReason
 from elman.tasks.adaptation import Method, method_figures, statistics
+from elman.tasks.estimate import peak_mb
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
 from support import treebank
@@ -52,3 +53,8 @@ def test_a_run_of_two_steps(kind, gpu, tmp_path):
     wanted = experiment.task.finish(out, torch.device("cpu"), (), None)
     for one, other in zip(found, wanted, strict=True):
         assert one.nll == pytest.approx(other.nll, rel=1e-5)
+
+
+def test_the_peak_of_memory_is_that_of_this_process():
+    """In MB: an interpreter with torch has more than 50."""
+    assert 50 < peak_mb(torch.device("cpu")) < 100_000

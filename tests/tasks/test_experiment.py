@@ -15,6 +15,7 @@ import torch
 from elman import config, files
 from elman.cli import main
 from elman.errors import UserError
+from elman.evaluation.result import Result
 from elman.jobs.locks import FolderLock
 from elman.learning import checkpoint
 from elman.learning.trainer import StopReason
@@ -22,6 +23,7 @@ from elman.tasks import estimate as costs
 from elman.tasks.estimate import estimate
 from elman.tasks.experiment import Experiment, build
 from elman.tasks.plan import Plan
+from elman.tasks.task import Task
 from elman.tasks.text.run import TextRun
 from support import text_runs
 from support.interruption import StopAt, begun, ended
@@ -418,3 +420,36 @@ def test_a_run_finds_its_text_from_any_folder(corpus, tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", "run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tokens"] == 200
+
+
+@pytest.mark.parametrize(
+    ("figure", "own", "others", "best"),
+    [
+        ("nll", 3.0, [3.5, 2.5, 2.7], 2.5),
+        ("nll", 3.0, [3.0], 3.0),
+        ("nll", 3.0, [3.1, 4.0], None),
+        ("nll", 0.5, [0.6], None),
+        ("accuracy", 60.0, [50.0, 65.0], 65.0),
+        ("accuracy", 60.0, [59.0, 10.0], None),
+        ("nrmse", 0.5, [0.4, 0.6], 0.4),
+        ("nrmse", 0.5, [], None),
+    ],
+)
+def test_a_baseline_that_is_not_exceeded_is_remarked_on(figure, own, others, best):
+    """Accuracies count before errors, and figures of other splits do not."""
+
+    def row(name, split, value):
+        measures = {} if figure == "nll" else {figure: value}
+        nll = value if figure == "nll" else 9.0
+        return Result(name=name, split=split, tokens=10, nll=nll, perplexity=1.0, measures=measures)
+
+    baselines = [row(f"base {value:g}", "valid", value) for value in others]
+    baselines += [row("elsewhere", "test", 100.0 if figure == "accuracy" else 0.0)]
+    said = Task.remark(None, [row("own", "test", 0.0), row("own", "valid", own)], baselines)
+    if best is None:
+        assert said is None
+    else:
+        assert said.startswith(
+            f"no better than the baseline base {best:g} on the valid split ({figure} {own:.4g}, there"
+        )
+    assert Task.remark(None, [row("own", "test", own)], baselines) is None

@@ -7,6 +7,7 @@ from elman.errors import UserError
 from elman.kinds.music.run import MusicRun
 from elman.kinds.pairs.run import PairRun
 from elman.tasks.open import open_run
+from elman.tasks.run import present
 from elman.tasks.text.run import TextRun
 
 RECIPES = {TextRun: "shakespeare/demo.toml", MusicRun: "music/nottingham-gru.toml", PairRun: "headlines/encdec.toml"}
@@ -34,3 +35,12 @@ def test_what_the_folder_lacks_is_said_on_opening(kind_and_folder):
     kind, folder = kind_and_folder
     with pytest.raises(UserError, match=r"model\.safetensors" if kind is MusicRun else "vocabulary"):
         open_run(folder).model  # noqa: B018 - asking for it loads it
+
+
+def test_data_are_there_where_a_file_a_pattern_or_the_beginning_of_names_is(tmp_path, monkeypatch):
+    for name in ("train.de", "train.en", "valid.de", "valid.en", "test.de", "test.en", "a1.txt", "a2.txt"):
+        (tmp_path / name).write_text("a b\n")
+    for source in (tmp_path, tmp_path / "a1.txt", tmp_path / "a*.txt", tmp_path / "train"):
+        assert present(str(source), "it has data") == str(source)
+    with pytest.raises(UserError, match="it has data, which is not there"):
+        present(str(tmp_path / "none"), "it has data")

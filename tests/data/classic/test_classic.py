@@ -215,3 +215,38 @@ def test_foresee_reads_the_series_less_one():
     assert batch.inputs.min() > -0.8
     assert batch.inputs.max() < 0.4
     assert batch.inputs.mean().item() == pytest.approx(-0.07, abs=0.03)
+
+
+DECLARED = {
+    "xor": ("symbols", 2, 1, 0.01, 1, 8, 100_000),
+    "adding": ("values", 2, 1, 0.01, 2, 16, 100_000),
+    "copying": ("symbols", 6, 1, 0.01, 1, 8, 100_000),
+    "copying-10": ("symbols", 10, 1, 0.01, 1, 8, 100_000),
+    "recall": ("symbols", 9, 1, 0.01, 1, 8, 100_000),
+    "reber": ("symbols", 7, 1, 0.001, 1, 16, 100_000),
+    "embedded-reber": ("symbols", 7, 1, 0.01, 1, 8, 100_000),
+    "anbn": ("symbols", 4, 1, 0.01, 1, 4, 100_000),
+    "anbncn": ("symbols", 5, 1, 0.01, 1, 4, 100_000),
+    "mackey-glass": ("values", 1, 1, 0.0005, 1, 1, 19_799),
+    "generation": ("symbols", 12, 1, 0.01, 1, 8, 100_000),
+    "forced-generation": ("symbols", 12, 1, 0.01, 1, 8, 100_000),
+    "movement": ("symbols", 18, 1, 0.01, 1, 8, 100_000),
+    "copy": ("bits", 9, 8, 0.01, 1, 8, 10_000),
+    "repeat-copy": ("bits", 10, 9, 0.01, 1, 4, 300),
+    "associative-recall": ("bits", 8, 6, 0.01, 2, 3, 10_000),
+    "priority-sort": ("bits", 10, 8, 0.01, 1, 5, 10_000),
+    "parity": ("symbols", 2, 1, 0.01, 1, 8, 100_000),
+    "s5": ("symbols", 120, 1, 0.01, 1, 4, 100_000),
+    "s5-swaps": ("symbols", 120, 1, 0.01, 1, 4, 100_000),
+    "selective-copying": ("symbols", 6, 1, 0.01, 1, 8, 100_000),
+    "key-recall": ("symbols", 72, 1, 0.01, 1, 4, 64),
+}
+
+
+def test_sizes_and_spans_of_every_task():
+    """Kind, inputs, outputs, the error at which it is solved, and the least, first and longest span."""
+    found = {
+        name: (one.kind, one.inputs, one.outputs, one.solved, one.least, one.span, one.most)
+        for name, one in ((name, classic_task(name)) for name in TASKS)
+    }
+    assert found == DECLARED

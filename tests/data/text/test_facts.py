@@ -73,3 +73,10 @@ def test_files(tmp_path):
     path.write_text("\n \n")
     with pytest.raises(UserError, match="no text in it"):
         text_facts(path)
+
+
+@pytest.mark.parametrize(("continued", "wrapped"), [(50, True), (49, False)])
+def test_half_of_the_lines_of_wrapped_prose_go_on_in_lower_case(continued, wrapped):
+    """Of 100 lines that follow another one."""
+    lines = [("go" if at < continued else "Go") + f" {'word ' * (9 + at % 2)}on" for at in range(100)]
+    assert facts("\n".join(["Begin " + "word " * 9 + "on", *lines]) + "\n").wrapped is wrapped

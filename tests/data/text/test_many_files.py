@@ -183,3 +183,19 @@ def test_sizes_of_plain_files_are_not_read(tmp_path):
     files = Files.of(tmp_path / "a.txt")
     assert files.size == 2
     assert "measure" not in files.__dict__
+
+
+@pytest.mark.parametrize("eos", ["line", "none", "paragraph"])
+@pytest.mark.parametrize("missing", ["valid", "test"])
+def test_a_missing_split_is_the_end_of_the_training_text(missing, eos, tmp_path, capsys):
+    lines = "".join(f"word{number} and more\n\n" for number in range(100))
+    other = "test" if missing == "valid" else "valid"
+    (tmp_path / "train.txt").write_text(lines)
+    (tmp_path / f"{other}.txt").write_text("a b\n")
+    options = TextOptions(eos=eos, valid_fraction=0.1, test_fraction=0.1)
+    found = find_sections(tmp_path, options)
+    assert set(found) == {"train", "valid", "test"}
+    train, cut = found["train"], found[missing]
+    assert (train.start, cut.stop, train.stop) == (0, len(lines), cut.start)
+    assert 0.9 * len(lines) <= cut.start <= 0.9 * len(lines) + 25
+    assert f"no {missing} split: the last 0.1 of the training text is held out for it" in capsys.readouterr().err

@@ -27,6 +27,19 @@ def test_a_note_has_the_frequency_of_its_pitch(pitch, hertz):
     assert frequency(sound[:RATE]) == pytest.approx(hertz, abs=1)
 
 
+@pytest.mark.parametrize(("pitch", "quarters"), [(69, 1), (100, 3), (108, 40)])
+def test_a_note_is_six_decaying_partials(pitch, quarters):
+    """The held ones end after 10 seconds; those above .45 of the rate are left out."""
+    sound, seconds = render(tune(Note(0, quarters, pitch)), 120).astype(np.float64), min(quarters / 2, 10)
+    time, f = np.arange(round((seconds + 0.15) * 44_100)) / 44_100, 440 * 2 ** ((pitch - 69) / 12)
+    partials = [(n, a) for n, a in enumerate((1, 0.45, 0.22, 0.12, 0.07, 0.04), start=1) if n * f < 19_845]
+    wave = sum(a * np.exp(-0.9 * n * time) * np.sin(2 * np.pi * n * f * time) for n, a in partials)
+    for ramp in (np.minimum(time / 0.008, 1), np.clip((seconds + 0.15 - time) / 0.15, 0, 1)):
+        wave = wave * (3 * ramp**2 - 2 * ramp**3)
+    np.testing.assert_allclose(sound[: len(wave)], 0.9 * wave / np.abs(wave).max(), atol=2e-5)
+    assert not sound[len(wave) :].any()
+
+
 def test_notes_begin_and_end_where_they_should():
     sound = render(tune(Note(1, 2, 60), end=4), 120)
     assert len(sound) == pytest.approx(2.15 * RATE, abs=2)

@@ -102,6 +102,41 @@ def test_a_bag_of_words_is_better_than_the_majority_and_always_the_same(corpus):
     assert label_accuracy(bag, len(split)).value > label_accuracy(majority(corpus, split), len(split)).value
 
 
+def test_the_bag_of_words_is_ten_epochs_of_adam(corpus):
+    """Of 256 constituents at a time in the order of the seed, at rate .01; the first of the best epochs is taken."""
+    symbols = corpus.symbols
+    counts, right = {}, {}
+    for name in ("train", "valid", "test"):
+        split = corpus.split(name)
+        found = [
+            (np.bincount(ids[start:end], minlength=len(symbols.words)), symbols.labels.ids[label])
+            for ids, shape in zip(split.ids, split.shapes, strict=True)
+            for label, (start, end) in zip(shape.labels, shape.spans, strict=True)
+            if label != NONE
+        ]
+        counts[name] = torch.tensor(np.array([one for one, _ in found]), dtype=torch.float32)
+        right[name] = torch.tensor([label for _, label in found])
+    assert len(counts["train"]) > 2 * 256
+    weight, bias = (
+        torch.zeros(shape, requires_grad=True) for shape in ((len(symbols.words), len(symbols)), len(symbols))
+    )
+    adam, generator, kept = torch.optim.Adam([weight, bias], lr=0.01), torch.Generator().manual_seed(3), []
+    for _ in range(10):
+        for rows in torch.randperm(len(counts["train"]), generator=generator).split(256):
+            adam.zero_grad()
+            sums = counts["train"][rows] @ weight + bias
+            torch.nn.functional.cross_entropy(sums, right["train"][rows]).backward()
+            adam.step()
+        with torch.no_grad():
+            best, _ = choose((counts["valid"] @ weight + bias).log_softmax(-1), symbols)
+            log_probs = (counts["test"] @ weight + bias).log_softmax(-1)
+            log_probs = choose(log_probs, symbols)[1].gather(1, right["test"].unsqueeze(1)).squeeze(1)
+        kept.append(((best == right["valid"]).sum().item(), log_probs))
+    (bag,) = bag_of_words(corpus, [corpus.split("test")], seed=3)
+    _, expected = max(kept, key=lambda one: one[0])
+    np.testing.assert_allclose(bag.log_prob, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("search", ["chart", "greedy"])
 def test_parses_do_not_depend_on_the_batch(corpus, model, search):
     split, symbols = corpus.split("test"), corpus.symbols

@@ -346,3 +346,9 @@ def test_an_adaptive_softmax_needs_a_head_and_a_tail(tied):
     with pytest.raises(UserError, match=r'"adaptive" parts a vocabulary .* has 1 symbol; use the kind "flat"'):
         build_model(recipe, 1)
     assert build_model(recipe, 2).output.choice.cutoffs == (1,)
+
+
+def test_gates_of_a_single_context_are_those_of_many():
+    choice = networks.choice_model("mixtape").output.choice
+    contexts = torch.randn(3, 2, 4, dtype=torch.float64)
+    torch.testing.assert_close(choice.gates(contexts[1, 0]), choice.gates(contexts)[1, 0])

@@ -93,6 +93,18 @@ def test_the_temperature_multiplies_the_variance_of_each_component():
     assert (drawn.mean(0) - means[0, 1]).abs().max() < 5 * drawn.std(0).max() / math.sqrt(len(drawn))
 
 
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_the_temperature_divides_the_log_weights(temperature):
+    """Components far apart, so that a value names its own."""
+    choice, context = build("mixture", columns=1), torch.randn(1, WIDTH).double()
+    with torch.no_grad():
+        choice.centre.bias += torch.tensor([-1000.0, 0.0, 1000.0])
+        log_weight, means, _ = choice.components(context)
+        drawn = choice.sample(context.expand(40_000, -1), temperature, torch.Generator().manual_seed(1))
+    found = (drawn - means[0, :, 0]).abs().argmin(1).bincount(minlength=3) / len(drawn)
+    torch.testing.assert_close(found.double(), (log_weight[0] / temperature).softmax(0), atol=0.01, rtol=0)
+
+
 @pytest.mark.parametrize(("name", "temperature"), [("unit", 0.25), ("learned", 0.25), ("learned", 2.0)])
 def test_the_temperature_multiplies_the_variance(name, temperature):
     choice, context = build(name), torch.randn(1, WIDTH).double()

@@ -99,3 +99,11 @@ def test_it_is_used_where_a_gpu_can_run_it(monkeypatch, value, gpu, compiler):
     monkeypatch.setattr(triton_rows, "find_spec", lambda _: "found")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     assert triton_rows.wanted(value) is USED[value, gpu, compiler]
+
+
+def test_the_compiler_may_be_named(monkeypatch):
+    monkeypatch.setattr(triton_rows.shutil, "which", lambda _: None)
+    monkeypatch.setattr(triton_rows, "find_spec", lambda _: "found")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("CC", "/opt/cc")
+    assert triton_rows.wanted(None)

@@ -146,3 +146,16 @@ def test_the_first_step_has_no_input_before_it():
         made.encoder.weight.fill_(1.0)
         layer.weight_before.fill_(-1.0)
     assert certify(made, WORDS)[0].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("inputs", [6, 3])
+def test_the_gate_of_griffin_reads_the_last_inputs_through_its_kernel(inputs):
+    """The sum of r before its sigmoid, from products with each of the last inputs and their biases."""
+    cell = networks.CELLS["rg-lru"]
+    w = networks.weights(cell, inputs=inputs)
+    xs = torch.randn(cell.convolution, inputs, dtype=torch.float64)
+    found = sum(gate.weight @ x + gate.bias for gate, x in zip(cell.retention(w).gates, xs.flip(0), strict=True))
+    u = (xs @ w.weight_ih[:4].t() + w.bias_ih[:4]).t()
+    convolved = (w.conv_weight * u).sum(1) + w.conv_bias
+    wanted = torch.block_diag(*w.gate_weight[0]) @ convolved + w.gate_bias[0]
+    torch.testing.assert_close(found, wanted)

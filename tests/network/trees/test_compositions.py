@@ -7,6 +7,8 @@ import torch
 
 from elman import config
 from elman.config.parts import members
+from elman.data.trees.nodes import side_by_side
+from elman.data.trees.shape import Shape
 from elman.network.trees.traversal import by_height, one_by_one
 from reference import trees as reference
 from support.tree_networks import COMPOSITIONS, composition_of, nested, random_trees
@@ -79,6 +81,9 @@ def test_by_height_is_one_by_one_in_values_and_gradients(name):
     (states, gradients), (others, theirs) = found
     for one, two in zip((*states, *gradients), (*others, *theirs), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-11)
+    with torch.no_grad():
+        for one, two in zip(by_height(made, made.leaf(words), trees), others, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
@@ -139,3 +144,15 @@ def test_the_bias_of_forget_gates_has_its_own_rule():
         made.initialise(config.Initialisation(forget_bias=1.5))
         assert (made.bias[12:] == 1.5).all()
         assert (made.bias[:12] != 1.5).all()
+
+
+def test_nodes_of_one_height_may_have_different_numbers_of_children():
+    made = composition_of("child-sum-lstm")
+    spans = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 2), (2, 5), (0, 5))
+    shape = Shape(5, ((0, 1), (2, 3, 4), (5, 6)), (1, 1, 2), ("<none>",) * 8, spans)
+    trees, _ = side_by_side([shape])
+    words = torch.randn(5, 3, dtype=torch.float64)
+    for one, two in zip(
+        by_height(made, made.leaf(words), trees), one_by_one(made, made.leaf(words), trees), strict=True
+    ):
+        torch.testing.assert_close(one, two, rtol=1e-9, atol=1e-11)

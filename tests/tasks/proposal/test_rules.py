@@ -19,6 +19,7 @@ from elman.kinds.trees import proposal as trees_proposal
 from elman.tasks.proposal import choose, text, text_model
 from elman.tasks.proposal.proposal import (
     Proposal,
+    by_the_clock,
     changed,
     epochs_reason,
     epochs_that_fit,
@@ -525,3 +526,22 @@ def test_a_size_of_which_just_enough_epochs_fit_is_taken(per_epoch, largest):
 
     found = text_model.sized(Proposal("text/prose.toml"), Extent(20_000, 4_000, words=True), 10, speed).load()
     assert (found.model.core.sizes[0] > min(size.hidden for size in text_model.SIZES)) == largest
+
+
+@pytest.mark.parametrize(
+    ("epochs", "most", "spent", "left", "chosen"),
+    [(3, 40, 1.0, 8.5, 12), (3, 7, 1.0, 8.5, 7), (9, 4, 0.0, 9.5, 9), (2, 40, 6.0, 5.0, 8)],
+)
+def test_training_by_the_clock(epochs, most, spent, left, chosen):
+    """A share of the minutes is kept for the evaluation, half of them at least are left; four times as many epochs."""
+    timed = Proposal("text/prose.toml").adding([f"training.epochs={epochs}"])
+    for by_validation in (True, False):
+        training = by_the_clock(timed, most, 10, spent, ended_by_validation=by_validation).load().training
+        assert (training.minutes, training.epochs) == (left, chosen)
+        usual = timed.load().training.patience
+        assert training.patience == (max(3, -(-chosen // 4)) if by_validation else usual)
+    own = Proposal("text/prose.toml").under(["training.epochs=5"])
+    found = by_the_clock(own, most, 10, spent)
+    assert (found.load().training.epochs, found.load().training.patience) == (5, own.load().training.patience)
+    assert "the rate falls with the clock: at the latest after " in found.reasons[-1]
+    assert "quarter of the epochs" not in found.reasons[-1]

@@ -96,9 +96,9 @@ def key_of(setting: str) -> str:
     return setting.partition("=")[0].strip()
 
 
-def changed(recipe: str, values: dict[str, Any]) -> tuple[str, ...]:
-    """The settings for those of some values, by key path, that a recipe does not have already."""
-    loaded = load_recipe(find(recipe))
+def changed(recipe: str, values: dict[str, Any], under: Sequence[str] = ()) -> tuple[str, ...]:
+    """The settings for those of some values, by key path, that a recipe under some settings does not have already."""
+    loaded = load_recipe(find(recipe), under)
     return tuple(setting(key, value) for key, value in values.items() if _value(loaded, key) != value)
 
 
@@ -161,7 +161,7 @@ def by_the_clock(
         if ended_by_validation:
             settings["training.patience"] = max(3, math.ceil(epochs / 4))
             what += ", or where validation has not improved for a quarter of the epochs"
-    return proposal.because(what, CLOCK).adding(changed(proposal.recipe, settings))
+    return proposal.because(what, CLOCK).adding(changed(proposal.recipe, settings, proposal.settings))
 
 
 def needed_epochs(size: int, usual: int, epochs: int) -> int:
