@@ -1,4 +1,4 @@
-"""elman analyze words, trajectory and letters, from the command line to the page."""
+"""elman analyze words, trajectory, letters and units, from the command line to the page."""
 
 import html
 import json
@@ -7,10 +7,13 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
+import torch
 
+import elman
 from elman import config
 from elman.analysis import letters
 from elman.analysis.letters import places_in_words
+from elman.analysis.units import SETTLING, places_of, together, units_on
 from elman.cli import main
 from elman.drawing.style import canvas, svg
 from elman.tasks.experiment import Experiment
@@ -99,3 +102,60 @@ def test_letters_that_the_font_of_the_figures_lacks_are_drawn_without_warnings(r
     axes.set_title("न猫")
     assert "न猫" in svg(figure, "letters", "Letters", "of two scripts")
     assert not recwarn.list
+
+
+@pytest.mark.slow
+def test_units_are_searched_by_number_phrase_and_pattern(runs, capsys, tmp_path):
+    run = elman.load(runs / "words")
+    corpus = run.corpus()
+    tokens = corpus.split("test").tokens
+    with torch.inference_mode():
+        trace, _ = run.model.trace(torch.tensor([run.first, *tokens[:-1]])[:, None], run.begin())
+    states = trace.raw[-1][1:, 0].numpy()
+    first = min(SETTLING, len(states) // 4)
+    kept = states[first:]
+    values = (states - kept.mean(0)) / kept.std(0)
+    found = json.loads(analysed(capsys, "units", runs / "words", "--unit", "1", "--top", "2", "--json"))
+    (place, other), word = found["places"]["unit 1"], run.vocabulary.words[tokens[first + values[first:, 1].argmax()]]
+    assert place["tokens"][place["start"]] == word
+    at = place["first"] + place["start"]
+    assert at == first + values[first:, 1].argmax()
+    np.testing.assert_allclose(place["values"][place["start"]], values[at, 1], atol=1e-3)
+    assert abs(other["first"] + other["start"] - at) >= 8
+
+    words = [run.vocabulary.words[token] for token in tokens[first : first + 12] if token != run.first][:4]
+    phrase = f"{words[0]} [{words[1]} {words[2]}] {words[3]}"
+    found = json.loads(analysed(capsys, "units", runs / "words", phrase, "--top", "3", "--threshold", "0.2", "--json"))
+    ids = [run.vocabulary.ids[word] for word in words]
+    with torch.inference_mode():
+        trace, _ = run.model.trace(torch.tensor([run.first, *tokens[:first], *ids])[:, None], run.begin())
+    along = (trace.raw[-1][-4:, 0].numpy() - kept.mean(0)) / kept.std(0)
+    on = along >= 0.2
+    switch = on[1] & on[2] & ~on[0] & ~on[3]
+    assert [one["switches"] for one in found["units"]] == sorted(one["switches"] for one in found["units"])[::-1]
+    for one in found["units"]:
+        assert one["switches"] == switch[one["unit"]]
+        np.testing.assert_allclose(one["mean"], along[1:3, one["unit"]].mean(), atol=1e-3)
+    assert sum(one["switches"] for one in found["units"]) == min(3, switch.sum())
+
+    found = json.loads(analysed(capsys, "units", runs / "words", "--pattern", words[1], "--top", "2", "--json"))
+    matching = tokens[: len(values)] == run.vocabulary.ids[words[1]]
+    apart = values[matching].mean(0) - values[~matching].mean(0)
+    assert [one["unit"] for one in found["units"]] == np.argsort(-apart)[:2].tolist()
+    page = tmp_path / "units.html"
+    analysed(capsys, "units", runs / "characters", "--unit", "0", "--out", page)
+    assert '<span class="word"' in page.read_text()
+    for wrong, says in (
+        ([], "nothing to search for"), (["--unit", "999"], "has the units 0 to"), (["--pattern", "("], "no regular"),
+        (["--pattern", "zebra"], "no token matches"), (["a [b"], "one range between"), (["[ ] a"], "one range between"),
+    ):  # fmt: skip
+        assert says in analysed(capsys, "units", runs / "words", *wrong, status=2)
+
+
+def test_places_where_units_are_on_together():
+    values = np.array([[0, 2, 0], [2, 2, 0], [2, 2, 0], [0, 0, 2]], np.float32)
+    assert together(values, [0, 1], 2, 1.0).round().tolist() == [1, 2, 0]
+    assert together(values, [0, 1], 2, 1.0)[0] < 1.5
+    assert places_of(np.array([1, 3, 2, 3], np.float32), 2, 2) == [1, 3]
+    assert [one.unit for one in units_on(values, 1, 3, 1.0)] == [0, 1, 2]
+    assert [one.switches for one in units_on(values, 1, 3, 1.0)] == [True, False, False]

@@ -1,5 +1,7 @@
 """The functions of the package: train, load, evaluate, generate, score."""
 
+import sys
+import time
 from types import SimpleNamespace
 
 import msgspec
@@ -11,8 +13,11 @@ import elman
 from elman import config
 from elman.config.text import TextData
 from elman.data.hypotheses import Hypothesis
+from elman.errors import UserError
 from elman.evaluation.scoring import Unknown
+from elman.network.device import faster_threads
 from elman.nn import ctc_beam
+from elman.tasks import interface
 from elman.tasks.text import rescoring
 from elman.tasks.text.run import TextRun
 from support import commands, text_runs
@@ -248,3 +253,42 @@ def test_a_run_is_the_prior_of_a_beam(trained):
 def test_the_last_blank_of_a_prompt_begins_the_next_word(tokenisation, prompt, begun):
     run = SimpleNamespace(options=TextData(tokenisation=tokenisation), spaces=(1,))
     assert TextRun.begun(run, prompt) == begun
+
+
+@pytest.mark.slow
+def test_threads_hold_for_the_training_and_its_course_is_printed(trained, tmp_path, monkeypatch, capsys):
+    before, used = torch.get_num_threads(), []
+    monkeypatch.setattr(torch, "set_num_threads", used.append)
+    arguments = {"data": trained.run.source, "settings": ["training.epochs=1"]}
+    recipe = trained.run.path / "recipe.toml"
+    elman.train(recipe, tmp_path / "one", threads=1, progress=True, **arguments)
+    assert used == [1, before]
+    printed = capsys.readouterr().err
+    assert "training: 1 epochs" in printed
+    assert "validation" in printed
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    monkeypatch.setattr(interface, "faster_threads", lambda: 1)
+    elman.train(recipe, tmp_path / "two", **arguments)
+    assert used[2:] == [1, before]
+    assert "validation" in capsys.readouterr().err
+    with pytest.raises(UserError, match="threads = 0"):
+        elman.train(recipe, tmp_path / "three", threads=0, **arguments)
+
+
+def test_several_threads_are_used_where_they_are_faster(monkeypatch):
+    number, clock = [2], [0.0]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: number[0])
+    monkeypatch.setattr(torch, "set_num_threads", lambda threads: number.__setitem__(0, threads))
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    cost = {1: 1.0, 2: 0.5}
+
+    def multiply(*_):
+        clock[0] += cost[number[0]]
+        return torch.zeros(1)
+
+    monkeypatch.setattr(torch.nn.functional, "linear", multiply)
+    assert (faster_threads(), number) == (2, [2])
+    cost[2] = 0.95
+    assert (faster_threads(), number) == (1, [2])
+    number[0] = 1
+    assert faster_threads() == 1

@@ -32,13 +32,14 @@ def num_layers(run: TextRun) -> int:
 
 @torch.inference_mode()
 def states_of(
-    run: TextRun, text: Sentences, layers: Sequence[int], *, document: bool = False
+    run: TextRun, text: Sentences, layers: Sequence[int], *, document: bool = False, before: Sequence[int] = ()
 ) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
     """The tokens of each sentence as they stand, their ids [n], and the output of each of `layers` after each token.
 
     Outputs are [n, H] float32; level 0 is the encoder. With `document` a sentence is read after those before it.
+    `before`: ids that are read first.
     """
-    _, state = text.model.trace(_column([run.first], run), run.begin())
+    _, state = text.model.trace(_column([run.first, *before], run), run.begin())
     for sentence, inputs in text.items:
         trace, after = text.model.trace(_column(inputs, run), state)
         state = after if document else state

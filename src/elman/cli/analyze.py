@@ -28,6 +28,7 @@ app.command("elman.cli.embed:neighbours", name="neighbours", help="The words nea
 app.command("elman.cli.phrases:phrases", name="phrases", help="The phrases of a treebank nearest to a phrase.")
 app.command("elman.cli.analyze_states:letters", name="letters", help="Where words begin, by surprisal.")
 app.command("elman.cli.analyze_states:trajectory", name="trajectory", help="The state along sentences.")
+app.command("elman.cli.analyze_states:units", name="units", help="Where units are active, and which along a phrase.")
 app.command("elman.cli.analyze_states:words", name="words", help="Words clustered by their states.")
 app.command("elman.cli.analyze_dynamics:stability", name="stability", help="Certificates of stability.")
 

@@ -1,13 +1,19 @@
-"""elman analyze words, trajectory and letters: what hidden states say of words, after Elman (1990, 1991)."""
+"""elman analyze words, trajectory, letters and units: what hidden states say of words (Elman 1990, 1991)."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common, SplitOptions
-from elman.cli.options import OutFile, Positive, Strings, TextRunFolder
+from elman.cli.options import OutFile, Positive, Strings, TextRunFolder, Whole
 from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from elman.data.text.reading import TextReader
     from elman.data.windows import EvaluationWindows
     from elman.tasks.text.run import TextRun
 
@@ -183,6 +189,143 @@ def letters(
     rows = [[place.label, f"{place.letters:,}", f"{place.bits:.3f}"] for place in found.places]
     table = (f"{run}: surprisal by place in the word", ["letter", "count", "bits"], rows)
     show.print_result(common.as_json, facts, table, notes=[found.verdict, f"report: {page}"])
+
+
+def units(
+    run: TextRunFolder,
+    phrase: str | None = None,
+    /,
+    *,
+    unit: Annotated[tuple[Whole, ...], Parameter(consume_multiple=1)] = (),
+    pattern: str | None = None,
+    top: Positive = 10,
+    width: Whole = 8,
+    threshold: float = 1.0,
+    layer: int | None = None,
+    max_tokens: Positive = 100_000,
+    split: SplitOptions = SplitOptions(),
+    reading: texts.ReadingOptions = texts.ReadingOptions(),
+    out: OutFile = None,
+    common: Common = Common(),
+) -> None:
+    """Where units of the state are most active, and which are on along a phrase or at some words.
+
+    With --unit the places of a split where these units are highest. With a phrase, a part of which may be marked as in
+    "the boy [who Mary chases] feeds", the units that are on throughout it and off before and after, then those that
+    are highest there, and the places of the split where the same units are on (LSTMVis). With --pattern the units
+    that are higher at the tokens that match than elsewhere. Values are in standard deviations above the mean of a unit
+    over the split, whose first tokens are left out. The page has all places, shaded by the values.
+
+    Args:
+        phrase: a text, its range between [ and ] (default: all of it)
+        unit: numbers of units, from 0
+        pattern: a regular expression that whole tokens match, such as "[0-9]+"
+        top: how many places, and how many units
+        width: tokens before and after a place
+        threshold: a unit is on from so many standard deviations above its mean
+        layer: 0 is the input vectors, 1 the first layer (default: the last)
+        max_tokens: how many tokens of the split are searched
+        out: the page (default: RUN/units.html)
+    """
+    import re
+
+    import numpy as np
+
+    from elman.analysis import units as search
+
+    if phrase is None and pattern is None and not unit:
+        raise UserError('nothing to search for: give --unit N, a phrase such as "the [old man] said", or --pattern')
+    loaded = common.open_text(run)
+    level, name = _level(loaded, layer)
+    windows, source = _windows(loaded, split, max_tokens)
+    with progress.counting(f"reading {source}") as advance:
+        states = search.values_along(loaded.model, windows, level, advance)
+    tokens, blank = loaded.vocabulary.decode(windows.tokens), "" if loaded.options.spelt else " "
+    scale = search.Scale.of(states)
+    values, size = scale.apply(states), states.shape[1]
+    if wrong := [one for one in unit if one >= size]:
+        raise UserError(f"--unit {wrong[0]}: {name} of this model has the units 0 to {size - 1}")
+    found, parts, length = list[search.Found](), list[tuple[str, list[search.Context]]](), 1
+
+    def places(heading: str, members: Sequence[int], score: np.ndarray) -> None:
+        at = search.places_of(score, top, max(1, width))
+        means = values[:, members].mean(1)
+        parts.append((heading, [search.context(tokens, means, place, length, width) for place in at]))
+
+    for one in unit:
+        places(f"unit {one}", [one], values[:, one])
+    if phrase is not None:
+        reader = reading.reader(loaded, "the phrase")
+        before = windows.tokens[: search.settled(states)].tolist()
+        along, start, stop = _marked(loaded, phrase, reader, level, before)
+        texts.report(reader)
+        found, length = search.units_on(scale.apply(along), start, stop, threshold)[:top], stop - start
+        members = [one.unit for one in found if one.switches] or [one.unit for one in found]
+        if length <= len(values):
+            heading = f"as along the phrase: units {', '.join(map(str, members))}"
+            places(heading, members, search.together(values, members, length, threshold))
+    if pattern is not None:
+        try:
+            matching = np.array([re.fullmatch(pattern, token) is not None for token in tokens[: len(values)]])
+        except re.error as error:
+            raise UserError(f"--pattern {pattern!r}: no regular expression ({error})") from None
+        if matching.all() or not matching.any():
+            which = "all tokens match" if matching.all() else "no token matches"
+            raise UserError(f"--pattern {pattern!r}: {which} in {source}")
+        found, length = search.units_apart(values, matching)[:top], 1
+        for one in found[:3]:
+            places(f"unit {one.unit}", [one.unit], values[:, one.unit])
+    page = search.write_units_page(
+        out or loaded.path / "units.html", parts, run=str(run), level=name, text=source, blank=blank
+    )
+    facts = {
+        "run": str(run),
+        "text": source,
+        "level": level,
+        "units": [one._asdict() for one in found],
+        "places": {heading: [one._asdict() for one in contexts] for heading, contexts in parts},
+        "report": str(page),
+    }
+    tables: list[show.Table] = []
+    if found:
+        what = "deviations above its mean" if pattern is None else "deviations above other tokens"
+        marks = ([str(one.unit), f"{one.mean:+.2f}", "yes" if one.switches else ""] for one in found)
+        tables.append((f"{run}: units of {name}", ["unit", what, "switches on"], list(marks)))
+    for heading, contexts in parts:
+        rows = [[f"{one.first + one.start:,}", f"{one.peak:+.2f}", one.text(blank)] for one in contexts]
+        tables.append((f"{heading}, in {source}", ["token", "value", "context"], rows))
+    show.print_result(common.as_json, facts, *tables, notes=[f"report: {page}"])
+
+
+def _marked(
+    loaded: "TextRun", phrase: str, reader: "TextReader", level: int, first: Sequence[int]
+) -> "tuple[np.ndarray, int, int]":
+    """The states after the tokens of a phrase, and the first token of its range and the one after the last.
+
+    The phrase is read after some ids, since states at the beginning are unlike those of a text.
+    """
+    import numpy as np
+
+    from elman.analysis.embedding import states_of
+    from elman.data.text.vocabulary import EOS
+
+    def read(text: str) -> tuple[list[str], list[np.ndarray]]:
+        if not text.strip():
+            return [], []
+        found = list(states_of(loaded, loaded.reading(text, reader), [level], document=True, before=first))
+        words = [word for tokens, _, _ in found for word in tokens]
+        return words[: len(words) - (words[-1:] == [EOS])], [states[0] for _, _, states in found]
+
+    before, bracket, rest = phrase.partition("[")
+    inside, close, after = rest.partition("]") if bracket else (phrase, "]", "")
+    if not close or not inside.strip() or any(one in after for one in "[]"):
+        raise UserError(f'{phrase!r}: one range between [ and ] is marked, such as "the [old man] said"')
+    before = before if bracket else ""
+    start, stop = len(read(before)[0]), len(read(before + inside)[0])
+    words, states = read(before + inside + after)
+    if not start < stop <= len(words):
+        raise UserError(f"no token that the model could read in {inside.strip()!r}")
+    return np.concatenate(states)[: len(words)], start, stop
 
 
 def _level(loaded: "TextRun", layer: int | None) -> tuple[int, str]:

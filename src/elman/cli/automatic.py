@@ -40,12 +40,11 @@ def sources(positional: Path | None, data: str | None) -> tuple[Path | None, str
     return None, str(positional)
 
 
-def options_of(common: Common, init: Path | None, *, baselines: bool) -> list[str]:
+def options_of(common: Common, init: Path | None) -> list[str]:
     """The options of the command line that an equivalent command needs too."""
     words = [] if common.device == "auto" else ["--device", common.device]
     words += [] if common.threads is None else ["--threads", str(common.threads)]
-    words += [] if init is None else ["--init", str(init)]
-    return [*words, *(["--baselines"] if baselines else [])]
+    return words if init is None else [*words, "--init", str(init)]
 
 
 def settings_of(init: Path) -> list[str]:

@@ -108,8 +108,17 @@ _OF_PARTS = ("bits_per_byte", "word_perplexity")
 """Columns shown only where tokens are parts of words."""
 
 
-def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]], reporting: Reporting = TOKENS) -> None:
-    """Print the results of models by name, in the column headed `first`, and the measures of what they wrote."""
+def print_figures(
+    title: str,
+    first: str,
+    rows: Sequence[tuple[str, Result]],
+    reporting: Reporting = TOKENS,
+    beside: Sequence[Result] = (),
+) -> None:
+    """Print the results of models by name, in the column headed `first`, and the measures of what they wrote.
+
+    `beside`: rows of baselines that were written too.
+    """
     results = [result for _, result in rows]
     whole = all(one.words in (None, one.tokens) for one in results)
     columns = {
@@ -138,7 +147,8 @@ def print_figures(title: str, first: str, rows: Sequence[tuple[str, Result]], re
         if result.confusions:
             print_confusions(f"{name}, {result.split}: most often confused", result.confusions)
         if result.output is not None:
-            print_output(f"{name}, {result.split}", result.output)
+            others = {str(one.name): one.written for one in beside if one.split == result.split}
+            print_output(f"{name}, {result.split}", result.output, others)
 
 
 def _number(value: float, form: str) -> str:
@@ -169,12 +179,12 @@ def print_confusions(title: str, confusions: Sequence[Confusion]) -> None:
     print_table(title, ["right", "found", "words", "of"], rows)
 
 
-def print_output(title: str, output: OutputQuality) -> None:
-    """Print the measures of a model's targets beside those of the baseline."""
+def print_output(title: str, output: OutputQuality, others: Mapping[str, Sequence[Estimate]] = {}) -> None:
+    """Print the measures of a model's targets beside those of the baseline, and of others."""
     copied = ", unknown words copied" if output.copy_unknown else ""
     kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]
     how = f"{output.search} search" if output.search else f"beam {output.beam}{copied}{kept}"
-    systems = {how: output.measures, output.baseline_name: output.baseline}
+    systems = {how: output.measures, output.baseline_name: output.baseline, **others}
     print_measures(title, systems)
 
 

@@ -87,9 +87,9 @@ def train(
         init: start from the weights of another run, words matched by spelling
         minutes: without a recipe, the time for which a size and epochs are chosen (default: 10)
         max_minutes: stop training after so many minutes, then evaluate and report
-        baselines: also compute baselines: of text unigrams and Kneser-Ney n-grams; of series the mean, persistence
-            and linear autoregression; of tags the most frequent one (default: without a recipe, where the kind of data
-            has some)
+        baselines: compute what the model must exceed: n-grams of texts and targets, letters in context of sounds,
+            persistence, seasons and linear autoregression of series, most frequent tags and labels, trees that branch
+            to one side, notes that are held (default: yes, of a run that is resumed where it was so)
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
         skip_unreadable: of music, leave out files that cannot be read, and name them; the run remembers it, as it does
             --set data.skip_unreadable=true
@@ -97,7 +97,7 @@ def train(
     from elman.learning.team import continues, own_device, started_by_torchrun, team_of
     from elman.learning.trainer import StopReason
     from elman.tasks.experiment import Experiment
-    from elman.tasks.open import entitled, has_baselines
+    from elman.tasks.open import entitled
     from elman.tasks.plan import Plan
 
     given = {"seed": seed, "training.epochs": epochs, "data.missing": missing, "training.precision": common.precision}
@@ -122,12 +122,11 @@ def train(
             raise UserError(
                 "under torchrun a RECIPE is needed, such as recipes/ptb/small-awd-lstm.toml (`elman recipes`)"
             )
-        options = automatic.options_of(common, init, baselines=bool(baselines))
+        options = [*automatic.options_of(common, init), *(["--no-baselines"] if baselines is False else [])]
         settings = (*(() if init is None else automatic.settings_of(init)), *settings)
         loaded, max_minutes = automatic.choose(
             data, out, minutes, max_minutes, device, settings, options, dry_run=dry_run
         )
-        baselines = has_baselines(loaded) if baselines is None else baselines
     elif minutes is not None:
         raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
     elif recipe is not None:
@@ -136,7 +135,7 @@ def train(
     if dry_run:
         loaded = loaded or Plan.resume(None, out, data, settings=settings).recipe
         return _estimate(loaded, data, device, common.as_json)
-    extras = [*([BASELINES] if baselines else []), *chosen_trackers(track)]
+    extras = [*([BASELINES] if baselines or (baselines is None and not resume) else []), *chosen_trackers(track)]
     with team_of(device) as team, contextlib.nullcontext() if team.leads else _silence():
         with progress.preparing() as advance:
             experiment = Experiment(
@@ -152,7 +151,9 @@ def train(
                 team=team,
             )
         if team.leads:
-            again = automatic.options_of(common, None, baselines=False)
+            if baselines is False and BASELINES in experiment.extras:
+                experiment.extras.remove(BASELINES)
+            again = automatic.options_of(common, None)
             return _conduct(experiment, max_minutes, track, again, as_json=common.as_json)
         try:
             return 130 if experiment.train((), max_minutes) is StopReason.INTERRUPTED else 0
@@ -250,7 +251,7 @@ def _train_and_report(
         with progress.counting("evaluating") as advance:
             results = experiment.finish(progress=advance)
         compared: list[Result] = []
-        if BASELINES in experiment.extras or recipe.data.compared:
+        if BASELINES in experiment.extras:
             console.print("computing baselines")
             compared = experiment.baselines()
         page = write_report([out])
@@ -259,8 +260,8 @@ def _train_and_report(
         rows = {name: [one.as_dict() for one in some] for name, some in (("results", results), ("baselines", compared))}
         show.print_json({"run": str(out), **rows, "report": str(page)})
         return 0
-    named = [(row.name or "this model", row) for row in [*compared, *results]]
-    show.print_figures(recipe.title, "model", named, recipe.data.reporting)
+    named = [(row.name or "this model", row) for row in [*(one for one in compared if not one.written), *results]]
+    show.print_figures(recipe.title, "model", named, recipe.data.reporting, [one for one in compared if one.written])
     if remark := experiment.task.remark(results, compared):
         progress.log().print(remark)
     print(f"report: {page}")

@@ -30,7 +30,6 @@ class Data:
         proposal: the module that proposes recipes for such data (`elman.tasks.proposal.choose`), if there is one
         suffixes: of names of files that promise such data
         needs: what is read, in words, for messages
-        compared: whether its baselines, which cost little, are computed without being asked for
     """
 
     __slots__ = ()
@@ -45,7 +44,6 @@ class Data:
     proposal: ClassVar[str | None] = None
     suffixes: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[str] = ""
-    compared: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         corpus: str | None

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from math import nan
 from pathlib import Path
 from typing import Any, Self
 
@@ -128,11 +129,18 @@ _COMPOSED: dict[str, Any] = {
     "labels": dict[str, Estimate],
     "tagging": dict[str, list[Estimate]],
     "confusions": list[Confusion],
+    "written": list[Estimate],
 }
 """Measures that are no numbers: the output of a model of pairs or of a parser; of trees the label accuracy (percent) of
 the network and of baselines; of tags the measures (percent) of the network and of the baseline, and the most frequent
-confusions.
+confusions; of a baseline without probabilities the measures of what it writes.
 """
+
+
+def written_by(name: str, split: str, count: int, measures: list[Estimate]) -> Result:
+    """The row of a baseline that writes outputs for `count` inputs and gives them no probabilities."""
+    return Result(name=name, split=split, nll=nan, perplexity=nan, tokens=count, measures={"written": measures})
+
 
 _NUMBERS = float | dict[str, float]
 

@@ -71,7 +71,7 @@ class RecipeFacts(msgspec.Struct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class RunFolder:
-    """The files of a run; None or empty where one is missing."""
+    """The files of a run; None or empty where one is missing. `written`: baselines that have no loss."""
 
     path: Path
     recipe: RecipeFacts
@@ -82,6 +82,7 @@ class RunFolder:
     environment: dict[str, Any]
     results: list[Result]
     baselines: list[Result]
+    written: list[Result]
     samples: list[Sample]
     passage: list[Word]
     vocabulary: Vocabulary | None
@@ -173,6 +174,7 @@ def read_folder(path: Path) -> RunFolder:
     except ValueError as error:
         raise UserError(f"{recipe_file}: not a readable recipe ({error}); restore the file") from None
     vocabulary_file = path / "vocabulary.tsv"
+    baselines = _read_results(path / "baselines.json")
     parameters, saved = _model(path / "model.safetensors")
     return RunFolder(
         path=path,
@@ -183,7 +185,8 @@ def read_folder(path: Path) -> RunFolder:
         data=_read(path / "data.json", DataFacts | None, None),
         environment=_read(path / "environment.json", dict[str, Any], {}),
         results=_read_results(path / RESULTS),
-        baselines=_read_results(path / "baselines.json"),
+        baselines=[one for one in baselines if not one.written],
+        written=[one for one in baselines if one.written],
         samples=_read(path / "samples.json", list[Sample], []),
         passage=_read(path / "surprisal.json", Passage, Passage()).sentence,
         vocabulary=Vocabulary.load(vocabulary_file) if vocabulary_file.is_file() else None,

@@ -165,10 +165,10 @@ class Experiment:
         for watcher in self.folder.watchers:
             watcher.attach(path)
 
-    def baselines(self, order: int = 5, splits: Sequence[str] = ("valid", "test")) -> list[Result]:
-        """Unigram and Kneser-Ney n-gram figures on the same splits; also written to baselines.json.
+    def baselines(self, order: int | None = None, splits: Sequence[str] = ("valid", "test")) -> list[Result]:
+        """The baselines of the kind of data on the same splits; also written to baselines.json.
 
-        Raises UserError where the data is not text.
+        Of texts unigrams and Kneser-Ney n-grams of this order (None: 5, or 8 of characters and bytes).
         """
         rows = self.task.baselines(order, splits)
         write_json(self.out / "baselines.json", [one.as_dict() for one in rows])

@@ -1,8 +1,10 @@
 """The functions of `import elman`: open a run; train a recipe; evaluate, sample and score with a run."""
 
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -14,7 +16,10 @@ from elman.config.toml import load_recipe
 from elman.data.text.tokeniser import shown
 from elman.errors import UserError
 from elman.evaluation.result import Result
+from elman.learning.folder import Watcher
+from elman.learning.progress import Progress
 from elman.learning.trainer import StopReason
+from elman.network.device import faster_threads, usable_threads
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
 from elman.tasks.experiment import Experiment
 from elman.tasks.hub import fetched, named
@@ -75,17 +80,24 @@ def train(
     init: Path | str | None = None,
     max_minutes: float | None = None,
     track: str | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
 ) -> Trained:
     """Train a recipe, or its file such as `recipes/shakespeare/demo.toml`, into a run folder; evaluate its best model.
 
     `data` is a file, a folder or a known corpus (None: the recipe's own), and `settings` change a recipe that is a
     file: `["training.epochs=3"]`. `resume` resumes the run in `out`; `init` is a run from whose weights to start.
     `track` names trackers, divided by commas: tensorboard, wandb, mlflow, trackio; a resumed run remembers its own.
+    `threads` are those of the CPU; in a notebook they are measured by default (`elman.network.device.faster_threads`),
+    elsewhere torch's, and afterwards as before. `progress` prints the course of training on standard error, by default
+    in a notebook.
 
     Raises UserError where the recipe, the data and the folder do not fit each other, or the loss is not finite.
     """
     if isinstance(recipe, Recipe) and settings:
         raise UserError("settings change a recipe that is a file; give elman.load_recipe the file and these settings")
+    if threads is not None and threads < 1:
+        raise UserError(f"threads = {threads}: give 1 or more, or leave it out")
     read = recipe if isinstance(recipe, Recipe) else load_recipe(recipe, settings)
     read = entitled(read, data, settings)
     start = None if init is None else Path(init)
@@ -93,10 +105,41 @@ def train(
     experiment = Experiment(
         read, Path(out), data=data, device=device, resume=resume, init=start, extras=extras, settings=settings
     )
-    with tracked(experiment, off=track == OFF) as trackers:
-        outcome = experiment.train(trackers, max_minutes)
-        results = [] if outcome is StopReason.INTERRUPTED else experiment.finish()
+    notebook, before = "ipykernel" in sys.modules, torch.get_num_threads()
+    if threads is None:
+        threads = faster_threads() if notebook and experiment.device.type == "cpu" else before
+    lines = [_Lines()] if progress or (progress is None and notebook) else []
+    torch.set_num_threads(usable_threads(threads))
+    try:
+        with tracked(experiment, off=track == OFF) as trackers:
+            outcome = experiment.train([*lines, *trackers], max_minutes)
+            results = [] if outcome is StopReason.INTERRUPTED else experiment.finish()
+    finally:
+        torch.set_num_threads(before)
     return Trained(open_run(experiment.out, experiment.device), outcome, results)
+
+
+class _Lines(Watcher):
+    """Prints a line when training begins, at every validation and event, and else after ten seconds."""
+
+    def begin(self, epochs: int, windows: int, progress: Progress) -> None:  # noqa: ARG002 - of all watchers
+        self.steps, self.spoken = epochs * windows, time.monotonic()
+        self._say(f"training: {epochs} epochs, about {self.steps:,} steps, {torch.get_num_threads()} threads")
+
+    def step(self, progress: Progress, tokens: int, loss: float) -> None:  # noqa: ARG002 - of all watchers
+        if time.monotonic() - self.spoken > 10:
+            self._say(f"step {progress.step:,} of {self.steps:,}: loss {loss:.3f}")
+
+    def record(self, record: dict[str, Any]) -> None:
+        if record["kind"] == "valid":
+            self._say(f"epoch {record['epoch']:.2f}: validation {record['nll']:.4f}{', the best' * record['best']}")
+        elif record["kind"] == "event":
+            self._say(f"epoch {record['epoch']:.2f}: {record['message']}")
+
+    def _say(self, line: str) -> None:
+        self.spoken = time.monotonic()
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 def evaluate(

@@ -51,11 +51,6 @@ def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> 
     return task
 
 
-def has_baselines(recipe: Recipe) -> bool:
-    """Whether baselines are defined for the kind of data of a recipe."""
-    return task_of(recipe).baselines is not Task.baselines
-
-
 def entitled(recipe: Recipe, source: str | Path | None, settings: Sequence[str] = ()) -> Recipe:
     """The recipe with a title that names its data, where they are not the corpus for which it was written.
 

@@ -1,7 +1,7 @@
 """The interface between experiments and data: everything that differs between kinds of data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -37,11 +37,13 @@ class Task(ABC):
     """A recipe's data, and what is done with a model of it.
 
     Raises UserError where the data cannot be used, or the recipe asks for what this kind of data lacks. `used_by`: the
-    command that uses a trained run, which follows it.
+    command that uses a trained run, which follows it. `judged`: the measures by which it is compared with baselines,
+    of which the first counts that a split has.
     """
 
     kind: ClassVar[str]
     used_by: ClassVar[tuple[str, ...]] = ()
+    judged: ClassVar[tuple[str, ...]] = ("nll",)
     run: ClassVar[type[Run]]
     recipe: Recipe
     corpus: Any
@@ -109,29 +111,44 @@ class Task(ABC):
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """Evaluate the best model of a run on valid and test, draw samples, write both; the rows of results.json."""
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - texts have some
-        """Unigram and Kneser-Ney n-gram figures; raises UserError where they are not defined."""
-        raise UserError(f"n-gram baselines are for text, not for {self.kind}; leave out --baselines")
+    def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - own kinds have some
+        """What a model must exceed, by name and split; `order`: of n-grams, None: as suits the data.
+
+        A baseline that writes outputs without probabilities has their measures as `written`, and a loss of NaN.
+        """
+        return []
 
     def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:
-        """What is said where a baseline is as good as the model on the validation split, and what to try; else None.
+        """What is said where a baseline is as good as the model, and what to try; else None.
 
-        Rows are compared by the first of accuracy, NRMSE and NLL that the model has.
+        Losses and the like are compared on the validation split, outputs and tags on every split that has them.
         """
-        own = next((one for one in results if one.split == "valid"), None)
-        rivals = [one for one in baselines if one.split == "valid"]
-        if own is None or not rivals:
-            return None
-        name = next(name for name in ("accuracy", "nrmse", "nll") if getattr(own, name) is not None)
-        sign = 1 if name == "accuracy" else -1
-        figures = {one.name: value for one in rivals if (value := getattr(one, name)) is not None}
-        best, mine = max(figures, key=lambda rival: sign * figures[rival], default=None), getattr(own, name)
-        if best is None or sign * mine > sign * figures[best]:
-            return None
-        return (
-            f"no better than the baseline {best} on the valid split ({name} {mine:.4g}, there {figures[best]:.4g}):"
-            " give more --minutes, more data, or another training.optimiser.lr"
-        )
+        for own in results:
+            rivals = [one for one in baselines if one.split == own.split and one.name]
+            for name, mine, figures in self._compared(own, rivals):
+                sign = -1 if name in ("nll", "nrmse") else 1
+                best = max(figures, key=lambda rival: sign * figures[rival], default=None)
+                if best is not None and sign * mine <= sign * figures[best]:
+                    return (
+                        f"no better than the baseline {best} on the {own.split} split ({name} {mine:.4g}, there"
+                        f" {figures[best]:.4g}): give more --minutes, more data, or another training.optimiser.lr"
+                    )
+        return None
+
+    def _compared(self, own: Result, rivals: Sequence[Result]) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Measures of a result, and those of baselines by their names."""
+        if own.split == "valid":
+            name = next((name for name in self.judged if getattr(own, name) is not None), "nll")
+            found = {str(one.name): getattr(one, name) for one in rivals if not one.written}
+            yield name, getattr(own, name), {rival: value for rival, value in found.items() if value is not None}
+        if own.output is not None:
+            systems = {own.output.baseline_name: own.output.baseline}
+            systems |= {str(one.name): one.written for one in rivals if one.written}
+            ours = own.output.measures[0]
+            yield ours.name, ours.value, {rival: values[0].value for rival, values in systems.items()}
+        if own.tagging:
+            ours, *others = ((system, values[0]) for system, values in own.tagging.items())
+            yield ours[1].name, ours[1].value, {system: one.value for system, one in others}
 
     @abstractmethod
     def summary(self) -> list[str]: ...

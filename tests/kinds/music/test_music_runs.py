@@ -272,3 +272,27 @@ def test_notes_begin_at_their_frequencies_where_the_recipe_asks(data, tmp_path):
     frames = arrays()["train_roll"]
     odds = (frames.sum(0) + 1) / (len(frames) - frames.sum(0) + 1)
     np.testing.assert_allclose(model.output.choice.bias[20:108].exp().detach().numpy(), odds[: 93 - 20], rtol=1e-5)
+
+
+def test_baselines_of_notes_are_their_frequencies_and_those_after_themselves(data):
+    task = MusicTask(recipe(), str(data))
+    train, test = (task.corpus.split(name) for name in ("train", "test"))
+    alone, held = task.baselines(None, ["test"])
+    assert [alone.name, held.name] == ["notes' frequencies", "notes held"]
+    chance = (train.frames.sum(0) + 1) / (len(train.frames) + 2)
+    wanted = -np.log(np.where(test.frames == 1, chance, 1 - chance)).sum(1).mean()
+    assert alone.nll == pytest.approx(wanted, abs=1e-6)
+    counts, total, nll = np.ones((2, 2, task.corpus.options.pitches)), 0, 0.0
+    for split, score in ((train, False), (test, True)):
+        for piece in np.split(split.frames, np.cumsum(split.lengths)[:-1]):
+            before = np.zeros_like(piece[0])
+            for frame in piece:
+                for pitch, (old, new) in enumerate(zip(before, frame, strict=True)):
+                    if score:
+                        nll -= np.log(counts[old, new, pitch] / counts[old, :, pitch].sum())
+                    else:
+                        counts[old, new, pitch] += 1
+                before, total = frame, total + score
+    assert held.nll == pytest.approx(nll / total, abs=1e-6)
+    assert held.tokens == total == alone.tokens
+    assert 0 <= min(alone.accuracy, held.accuracy) <= max(alone.accuracy, held.accuracy) <= 1

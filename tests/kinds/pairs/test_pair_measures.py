@@ -1,5 +1,7 @@
 """Measures of output: against hand computation and the libraries' own totals; resampling; baselines."""
 
+import itertools
+import random
 from collections import Counter
 
 import numpy as np
@@ -13,7 +15,8 @@ from elman.errors import UserError, said
 from elman.evaluation.measures import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
 from elman.kinds.pairs.corpus import open_pairs
-from elman.kinds.pairs.measures import Rules, baseline, bleu, measures, references, right_branching, rouge, rules_of
+from elman.kinds.pairs.letters import CONTEXTS, letter_by_letter
+from elman.kinds.pairs.measures import Rules, baseline, bleu, branching, measures, references, rouge, rules_of
 from elman.kinds.pairs.record import PairOptions
 
 REFERENCES = ["the cat sat on the mat .", "a dog barks at the moon .", "he reads ."]
@@ -60,8 +63,11 @@ def test_bleu_of_japanese_without_spaces_is_reported(capsys):
 
 def test_right_branching_trees_where_training_has_no_such_constituents():
     """Words under the root alone, and phrases that begin later: no label of whole sentences."""
-    assert right_branching(["XX XX"], ["a b"], ["c d e"]) == ["(S XX (S XX XX )S )S"]
-    assert right_branching(["XX (NP XX XX )NP"], ["a b c"], ["c d e"]) == ["(NP XX (NP XX XX )NP )NP"]
+    assert branching(["XX XX"], ["a b"], ["c d e"]) == ["(S XX (S XX XX )S )S"]
+    assert branching(["XX (NP XX XX )NP"], ["a b c"], ["c d e"]) == ["(NP XX (NP XX XX )NP )NP"]
+    trees = ["(S (NP XX XX )NP XX )S", "(S XX (VP XX XX )VP )S"]
+    assert branching(trees, ["a b c"] * 2, ["c d e ."]) == ["(S XX (VP XX XX )VP XX )S"]
+    assert branching(trees, ["a b c"] * 2, ["c d e ."], left=True) == ["(S (NP XX XX )NP XX XX )S"]
 
 
 def test_sums_of_sentences_give_the_libraries_own_totals():
@@ -181,6 +187,33 @@ def test_sequences_are_measured_by_source_beside_the_most_frequent_target(tmp_pa
     found = measures(["T AH", "T AH"], references(test, corpus.symbols), rules, test.source_text)
     assert values(found) == {"exact match": 100, "error rate": 0}
     assert values(measures(["T AH", "T AH"], references(test, corpus.symbols), rules))["exact match"] == 50
+
+
+def test_letters_are_written_as_they_are_most_often_in_the_widest_context_that_training_has(tmp_path):
+    """`c` is S before e and i and K elsewhere, `x` is two sounds, a last `e` none: learnt from contexts alone."""
+    sound = {"a": "AH", "c": "K", "e": "EH", "i": "IH", "n": "N", "t": "T", "x": "K S"}
+
+    def spoken(word):
+        rows = [
+            "S" if letter == "c" and after in "ei" else "" if (letter, after) == ("e", " ") else sound[letter]
+            for letter, after in itertools.pairwise(word + " ")
+        ]
+        return " ".join(filter(None, rows))
+
+    rows = ["".join(one) for n in (2, 3, 4) for one in itertools.product("aceintx", repeat=n)]
+    words = [word for word in rows if spoken(word)]
+    random.Random(0).shuffle(words)
+    path = tmp_path / "words.txt"
+    path.write_text("".join(f"{word}  {spoken(word)}\n" for word in words[:1200]))
+    corpus = open_pairs(path, PairOptions(form="pronunciations", measures="sequences", valid=50, test=100))
+    test = corpus.split("test")
+    right, rules = references(test, corpus.symbols), rules_of(corpus.options)
+    alone, around = (
+        values(measures(letter_by_letter(corpus, test, contexts=some), right, rules, test.source_text))["exact match"]
+        for some in (CONTEXTS[-1:], CONTEXTS)
+    )
+    assert alone < 85
+    assert around > 95
 
 
 def test_the_right_branching_baseline(tmp_path):

@@ -17,6 +17,7 @@ from elman.data import by_length as batches
 from elman.data.batches import Source
 from elman.decoding.beam import Hypothesis
 from elman.errors import UserError
+from elman.evaluation.result import result_of, written_by
 from elman.kinds.pairs.evaluation import copied_words, evaluate_pairs, target_accuracy, target_log_probs
 from elman.kinds.pairs.run import PairRun
 from elman.kinds.pairs.task import PairTask
@@ -477,3 +478,21 @@ def test_a_vocabulary_without_a_symbol_that_it_needs_is_refused(trained, tmp_pat
     table.write_text("".join(line for line in table.read_text().splitlines(True) if not line.startswith(symbol)))
     with pytest.raises(UserError, match=f"it lacks {symbol}"):
         PairRun(run)
+
+
+def test_baselines_of_targets_read_no_source_and_a_model_that_does_not_exceed_them_says_so(trained, pairs, tmp_path):
+    rows = PairTask(recipe(tmp_path), str(pairs)).baselines(None, ["valid", "test"])
+    assert [row.name for row in rows[::2]] == ["unigram of targets", "Kneser-Ney 5-gram of targets"]
+    task = PairTask(recipe(tmp_path), str(pairs))
+    train, test = (task.corpus.split(name).target for name in ("train", "test"))
+    counts = np.bincount(train.symbols, minlength=len(task.inputs)) + 1.0
+    counts[task.inputs.target.eos] += len(train)
+    chances = np.log(counts / counts.sum())
+    nll = -(chances[test.symbols].sum() + len(test) * chances[task.inputs.target.eos]) / (len(test.symbols) + len(test))
+    assert rows[1].nll == pytest.approx(nll)
+    results = [result_of(row) for row in json.loads((trained / "results.json").read_text())]
+    assert "than the baseline unigram" in task.remark([msgspec.structs.replace(results[0], nll=99.0)], rows)
+    good = [msgspec.structs.replace(one, nll=0.1) for one in results]
+    assert (task.remark(good, rows) is None) == (good[1].output.measures[0].value > good[1].output.baseline[0].value)
+    written = written_by("parrot", "test", 20, [msgspec.structs.replace(good[1].output.measures[0], value=100.0)])
+    assert "baseline parrot on the test split (BLEU" in task.remark(good, [written])

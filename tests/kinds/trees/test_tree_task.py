@@ -88,10 +88,14 @@ def test_a_parser_learns_a_grammar(trained):
 
 
 def test_files_of_a_run(trained):
-    names = [row["name"] for row in json.loads((trained / "baselines.json").read_text())]
-    assert names == ["majority", "majority", "bag of words", "bag of words"]
+    rows = json.loads((trained / "baselines.json").read_text())
+    names = ("majority", "bag of words", "left-branching")
+    assert [row["name"] for row in rows] == [name for name in names for _ in range(2)]
+    assert (rows[-1]["nll"], rows[-1]["written"][0]["name"]) == (None, "bracket F1")
+    assert rows[-1]["written"][0]["value"] < 90
     page = (trained / "report.html").read_text()
     assert "chart search</th>" in page
+    assert page.count("left-branching</th>") == 2, "of both splits, in the tables of what is written"
     assert "label accuracy</th>" in page
     assert page.count('<svg class="tree"') == 4
     facts = json.loads((trained / "data.json").read_text())

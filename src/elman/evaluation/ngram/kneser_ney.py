@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from elman.errors import UserError, notice
 from elman.evaluation.ngram import memory
 from elman.evaluation.ngram.table import BackoffTable, Bools, Floats, Int64s, Level, Markers, within
+from elman.evaluation.ngram.unigram import Unigram
 
 Ids = npt.NDArray[Any]
 
@@ -49,6 +51,16 @@ def train(tokens: Ids, vocabulary_size: int, order: int = 5) -> BackoffTable:
     """
     words = within(tokens, vocabulary_size)
     return estimate(count(words, np.zeros_like(words), vocabulary_size, order), vocabulary_size)
+
+
+def baselines(tokens: Ids, vocabulary_size: int, order: int) -> dict[str, Unigram | BackoffTable]:
+    """The unigram and the n-gram model of a stream by name; where memory is short, the unigram alone, and a notice."""
+    found: dict[str, Unigram | BackoffTable] = {"unigram": Unigram.train(tokens, vocabulary_size)}
+    try:
+        found[f"Kneser-Ney {order}-gram"] = train(tokens, vocabulary_size, order)
+    except UserError as error:
+        notice(f"without the baseline of n-grams: {error}")
+    return found
 
 
 def train_sentences(

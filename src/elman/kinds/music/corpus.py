@@ -33,6 +33,13 @@ class Pieces:
     lengths: npt.NDArray[np.int64]
 
     @property
+    def before(self) -> Roll:
+        """The frame before each frame, silence before the first of a piece."""
+        found = np.roll(self.frames, 1, axis=0)
+        found[np.cumsum(self.lengths) - self.lengths] = 0
+        return found
+
+    @property
     def sha256(self) -> str:
         """Digest of the frames and the lengths."""
         digest = hashlib.sha256(np.packbits(self.frames).tobytes())

@@ -1,7 +1,9 @@
 """The task of music: frames of notes, whole pieces."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from elman.config.recipe import Recipe
@@ -10,10 +12,11 @@ from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import counted
 from elman.evaluation.perplexity import Score, evaluate
+from elman.evaluation.result import Result
 from elman.kinds.music.corpus import open_music
 from elman.kinds.music.midi import require_mido, write_midi
 from elman.kinds.music.pitches import Pitches
-from elman.kinds.music.run import MusicRun
+from elman.kinds.music.run import MusicRun, piece_result
 from elman.kinds.music.tune import TEMPO
 from elman.kinds.music.windows import PieceWindows
 from elman.network.model import LanguageModel
@@ -69,6 +72,25 @@ class MusicTask(SplitTask):
             frames = torch.from_numpy(self.corpus.split("train").frames)
             assert isinstance(model.output.choice, Chord)
             model.output.choice.begin_at(log_odds_of_notes(frames.sum(0), len(frames)))
+
+    def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
+        """Every note with its frequency in training, and with that where it sounded, or not, a step before."""
+        train = self.corpus.split("train")
+        rows = []
+        for name, held in (("notes' frequencies", False), ("notes held", True)):
+            after = train.before if held else np.zeros_like(train.frames)
+            odds = [
+                log_odds_of_notes(*(torch.from_numpy(one.sum(0, np.int64)) for one in (train.frames * there, there)))
+                for there in (1 - after, after)
+            ]
+            for split in map(self.corpus.split, splits):
+                now, before = (torch.from_numpy(one).bool() for one in (split.frames, split.before))
+                chances = torch.where(before & held, odds[1], odds[0]).sigmoid()
+                drawn = torch.rand(chances.shape, generator=torch.Generator().manual_seed(0)) < chances
+                nll = -torch.where(now, chances, 1 - chances).log().sum().item()
+                accuracy = int((drawn & now).sum()) / max(1, int((drawn | now).sum()))
+                rows.append(piece_result(Score(nll, len(now)), split, accuracy=accuracy, name=name))
+        return rows
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         """Weights of a run on the same pitches with the same network."""

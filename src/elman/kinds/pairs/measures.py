@@ -159,7 +159,7 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     """
     if corpus.options.form == "trees":
         train = corpus.split("train")
-        return "right-branching", right_branching(train.target_text, train.source_text, pairs.source_text)
+        return "right-branching", branching(train.target_text, train.source_text, pairs.source_text)
     tokenisers = corpus.symbols.tokenisers
     if corpus.options.measures == "sequences":
         ((commonest, _),) = Counter(corpus.split("train").target_text).most_common(1)
@@ -172,28 +172,32 @@ def baseline(corpus: PairCorpus, pairs: Pairs) -> tuple[str, list[str]]:
     return f"first {count} {unit}", [tokenisers.measured_source(words[:count]) for words in sources]
 
 
-def right_branching(trees: Sequence[str], train_sentences: Sequence[str], sentences: Sequence[str]) -> list[str]:
-    """Right-branching linear trees over sentences, with the labels that such constituents have most often in training.
+def branching(
+    trees: Sequence[str], train_sentences: Sequence[str], sentences: Sequence[str], *, left: bool = False
+) -> list[str]:
+    """Right- or left-branching linear trees over sentences, with the labels that such constituents have in training.
 
-    `trees` are those of the training sentences, in linear form.
+    The labels are the most frequent ones; `trees` are those of the training sentences, in linear form.
     """
-    outer, inner = _labels(trees, train_sentences)
-    return [" ".join(linear(_right_branching(fields(text), outer, inner))) for text in sentences]
+    outer, inner = _labels(trees, train_sentences, left=left)
+    return [" ".join(linear(_branching(fields(text), outer, inner, left=left))) for text in sentences]
 
 
-def _right_branching(words: list[str], outer: str, inner: str) -> Node:
-    """A tree in which the sister of every word is all that follows it; final punctuation attaches to the top."""
+def _branching(words: list[str], outer: str, inner: str, *, left: bool) -> Node:
+    """A tree in which the sister of a word is all on one side of it; final punctuation attaches to the top."""
     marks = 1 if len(words) > 1 and words[-1] in PUNCTUATION else 0
     leaves = [Leaf(XX, word) for word in words]
     first, end = leaves[: len(leaves) - marks], leaves[len(leaves) - marks :]
-    rest: tuple[Node | Leaf, ...] = (first[-1],)
-    for leaf in reversed(first[:-1]):
-        rest = (leaf, rest[0] if len(rest) == 1 else Node(inner, rest))
+    order = first if left else first[::-1]
+    rest: tuple[Node | Leaf, ...] = (order[0],)
+    for leaf in order[1:]:
+        whole = rest[0] if len(rest) == 1 else Node(inner, rest)
+        rest = (whole, leaf) if left else (leaf, whole)
     return Node(outer, (*rest, *end))
 
 
-def _labels(trees: Sequence[str], sentences: Sequence[str]) -> tuple[str, str]:
-    """The most frequent label of whole sentences, and of other constituents that end with their sentence.
+def _labels(trees: Sequence[str], sentences: Sequence[str], *, left: bool) -> tuple[str, str]:
+    """The most frequent label of whole sentences, and of other constituents that end (left: begin) with their sentence.
 
     Either stands for the other where the trees have none of its kind, and `S` for both.
     """
@@ -203,7 +207,9 @@ def _labels(trees: Sequence[str], sentences: Sequence[str]) -> tuple[str, str]:
         found = brackets(to_tree(fields(text), fields(sentence)).tree)
         end = max((stop for _, _, stop in found), default=0)
         for (label, start, stop), count in found.items():
-            if stop == end:
-                (inner if start else outer)[label] += count
+            if start == 0 and stop == end:
+                outer[label] += count
+            elif start == 0 if left else stop == end:
+                inner[label] += count
     first, second = (one.most_common(1)[0][0] if one else "S" for one in (outer or inner, inner or outer))
     return first, second

@@ -3,16 +3,22 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from elman.config.recipe import Recipe
 from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
-from elman.evaluation.perplexity import Score
-from elman.evaluation.result import Result
+from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.perplexity import Score, score_of
+from elman.evaluation.result import Result, written_by
+from elman.evaluation.statistics import estimates
 from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.kinds.pairs.corpus import Pairs, open_pairs, say_held_out
 from elman.kinds.pairs.evaluation import evaluate_output, evaluate_pairs, pair_result, target_accuracy
-from elman.kinds.pairs.measures import references, require_libraries, rules_of
+from elman.kinds.pairs.letters import CONTEXTS, letter_by_letter
+from elman.kinds.pairs.measures import measures, references, require_libraries, rules_of
 from elman.kinds.pairs.record import PairData
 from elman.kinds.pairs.run import PairRun, Translation
 from elman.kinds.pairs.symbols import PairSymbols
@@ -83,6 +89,27 @@ class PairTask(WholeSequences):
         write_lines(run.path / "output-test.txt", lines)
         write_lines(run.path / "reference-test.txt", references(split, self.corpus.symbols))
         return pair_result(score, accuracy, split, quality)
+
+    def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:
+        """Models of the targets alone, which read no source; of sequences also what is written letter by letter."""
+        options, train, rows = self.data.options, self.corpus.split("train"), []
+        models = kneser_ney.baselines(self._stream(train), len(self.inputs), order or 5)
+        for name, model in models.items():
+            for split in map(self.corpus.split, splits):
+                score = score_of(model.log_prob(self._stream(split), [self.inputs.target.eos]))
+                rows.append(score.result(split.name, name=f"{name} of targets"))
+        if rules_of(options).kind == "sequences":
+            for split in map(self.corpus.split, splits):
+                right = references(split, self.inputs)
+                for name, contexts in {"each letter by itself": CONTEXTS[-1:], "letters in context": CONTEXTS}.items():
+                    lines = letter_by_letter(self.corpus, split, contexts=contexts)
+                    found = estimates(measures(lines, right, rules_of(options), split.source_text))
+                    rows.append(written_by(name, split.name, len(split), found))
+        return rows
+
+    def _stream(self, pairs: Pairs) -> npt.NDArray[np.int64]:
+        """The targets of a split one after another, each with its end."""
+        return np.insert(pairs.target.symbols.astype(np.int64), pairs.target.ends, self.inputs.target.eos)
 
     def summary(self) -> list[str]:
         """Pairs and tokens of each split, words of both vocabularies."""

@@ -69,7 +69,6 @@ class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind
 
     encoders = ("values",)
     command = "forecast"
-    compared = True
     looks = "elman.kinds.series.looks"
     proposal = "elman.kinds.series.proposal"
     suffixes = (".csv", ".tsv", ".npy", ".npz")

@@ -116,7 +116,7 @@ class SeriesTask(SplitTask):
         copy_weights(model, SeriesRun(folder), "the same model section and number of columns")
         model.encoder.load_state_dict(kept, strict=False)
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - chosen by validation
+    def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - chosen by validation
         """The mean, persistence and linear autoregression, each with the variance of its training errors.
 
         A split is taken to follow those before it: its first steps are predicted from the end of the previous one.

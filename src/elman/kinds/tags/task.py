@@ -27,6 +27,7 @@ class TagTask(WholeSequences):
 
     kind, run, unit, opening = "tags", TagRun, "sentences", open_tags
     used_by = ("tag",)
+    judged = ("accuracy",)
     nominal = Size(86_000, 6_000)
     inputs: TagSymbols
 
@@ -41,7 +42,7 @@ class TagTask(WholeSequences):
         rows = self.data.evaluation.streams
         return training_loss(model, self.inputs, self.corpus.split("valid"), part, batch_size=rows)
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
+    def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
         """Every word with its most frequent tag in training."""
         rows = []
         for split in map(self.corpus.split, splits):

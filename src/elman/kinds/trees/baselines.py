@@ -1,4 +1,4 @@
-"""What models of trees must exceed: the most frequent label, a bag of words, and right-branching trees."""
+"""What models of trees must exceed: the most frequent label, a bag of words, trees that branch to one side."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,10 @@ from torch.nn.functional import cross_entropy
 
 from elman.data.trees.shape import NONE
 from elman.evaluation.labelling import Labelling
+from elman.evaluation.measures import tree_measures
+from elman.evaluation.result import Estimate
+from elman.evaluation.statistics import estimates
+from elman.kinds.pairs.measures import branching
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols
 from elman.kinds.trees.evaluation import choose
 
@@ -55,6 +59,13 @@ def majority(corpus: TreeCorpus, split: Treebank) -> Labelling:
     counts = torch.tensor(corpus.symbols.labels.counts, dtype=torch.float64)
     bags = _Bags(split, corpus.symbols)
     return bags.labelling((counts + 1).log().log_softmax(0).expand(len(bags), -1), corpus.symbols)
+
+
+def branching_measures(corpus: TreeCorpus, split: Treebank, *, left: bool = False) -> list[Estimate]:
+    """The brackets of right- or left-branching trees over the sentences of a split."""
+    train = corpus.split("train")
+    known, texts = ([" ".join(words) for words in one.sentences] for one in (train, split))
+    return estimates(tree_measures(branching(train.linear, known, texts, left=left), split.linear, texts))
 
 
 def bag_of_words(corpus: TreeCorpus, splits: Sequence[Treebank], seed: int = 0) -> list[Labelling]:

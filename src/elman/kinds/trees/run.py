@@ -16,8 +16,7 @@ from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimate, estimates
 from elman.jobs import Advance
-from elman.kinds.pairs.measures import right_branching
-from elman.kinds.trees.baselines import bag_of_words, majority
+from elman.kinds.trees.baselines import bag_of_words, branching_measures, majority
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, open_trees
 from elman.kinds.trees.evaluation import Search, choose, label_accuracy, label_constituents, linear_trees, parse
 from elman.network.build import build_model
@@ -96,15 +95,13 @@ class TreeRun(SymbolRun):
         """The linear trees that are found, and their brackets beside those of right-branching trees."""
         found = parse(self.model, self.inputs, split.sentences, search, batch_size=batch_size, advance=advance)
         ours = linear_trees(found, split.sentences, self.inputs)
-        texts, train = [" ".join(words) for words in split.sentences], corpus.split("train")
-        simple = right_branching(train.linear, [" ".join(words) for words in train.sentences], texts)
-        measured, baseline = (estimates(tree_measures(lines, split.linear, texts)) for lines in (ours, simple))
+        texts = [" ".join(words) for words in split.sentences]
         return ours, OutputQuality(
             beam=1,
             copy_unknown=False,
             search=search,
-            measures=measured,
-            baseline=baseline,
+            measures=estimates(tree_measures(ours, split.linear, texts)),
+            baseline=branching_measures(corpus, split),
             baseline_name="right-branching",
         )
 

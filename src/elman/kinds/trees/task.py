@@ -8,8 +8,8 @@ from elman.data.parts import WHOLE, Part
 from elman.data.trees.shape import tree_of
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
-from elman.evaluation.result import Result
-from elman.kinds.trees.baselines import bag_of_words, majority
+from elman.evaluation.result import Result, written_by
+from elman.kinds.trees.baselines import bag_of_words, branching_measures, majority
 from elman.kinds.trees.corpus import TreeSymbols, open_trees
 from elman.kinds.trees.drawing import drawing_of
 from elman.kinds.trees.evaluation import label_accuracy, require_short, training_loss
@@ -29,6 +29,7 @@ class TreeTask(WholeSequences):
 
     kind, run, unit, opening = "trees", TreeRun, "trees", open_trees
     used_by = ("parse",)
+    judged = ("accuracy",)
     nominal = Size(70_000, 6_000, 85_000)
     inputs: TreeSymbols
 
@@ -54,18 +55,27 @@ class TreeTask(WholeSequences):
         assert isinstance(model, TreeModel)
         return training_loss(model, self.corpus, self.corpus.split("valid"), self.recipe.training.margin)
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
-        """The labels of constituents by the most frequent one, and by a bag of words."""
+    def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
+        """The labels of constituents by the most frequent one, and by a bag of words; left-branching trees of a parser.
+
+        Right-branching trees stand in the results.
+        """
         chosen = [self.corpus.split(name) for name in splits]
         found = {
             "majority": [majority(self.corpus, split) for split in chosen],
             "bag of words": bag_of_words(self.corpus, chosen),
         }
-        return [
+        rows = [
             one.score.result(split.name, name=name, accuracy=label_accuracy(one, len(split)).value / 100)
             for name, labellings in found.items()
             for one, split in zip(labellings, chosen, strict=True)
         ]
+        if self.recipe.training.margin is not None:
+            rows += [
+                written_by("left-branching", split.name, len(split), branching_measures(self.corpus, split, left=True))
+                for split in chosen
+            ]
+        return rows
 
     def summary(self) -> list[str]:
         """Sentences and constituents of each split, words and labels."""

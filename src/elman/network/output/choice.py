@@ -197,7 +197,7 @@ def chosen(values: Tensor, target: Tensor) -> Tensor:
     return values.gather(-1, target.view(-1, 1, 1).expand(-1, values.shape[1], 1)).squeeze(-1)
 
 
-def log_odds_of_notes(sounding: Tensor, steps: int) -> Tensor:
+def log_odds_of_notes(sounding: Tensor, steps: int | Tensor) -> Tensor:
     """Log-odds [P] of notes that sound in so many of the steps, with one step more of each kind."""
     return ((sounding.double() + 1) / (steps - sounding + 1)).log()
 

@@ -148,17 +148,13 @@ class TextTask(Task):
 
         return write_results(out, evaluated, more)
 
-    def baselines(self, order: int, splits: Sequence[str]) -> list[Result]:
+    def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:
+        """Unigrams and Kneser-Ney n-grams of the training text."""
         from elman.evaluation.ngram import kneser_ney
-        from elman.evaluation.ngram.table import BackoffTable
-        from elman.evaluation.ngram.unigram import Unigram
 
+        order = order or (8 if self.data.tokenisation in ("characters", "bytes") else 5)
         skip = int(self.data.evaluation.skip_first)
-        train = self.corpus.split("train").tokens
-        models: dict[str, Unigram | BackoffTable] = {
-            "unigram": Unigram.train(train, len(self.corpus.vocabulary)),
-            f"Kneser-Ney {order}-gram": kneser_ney.train(train, len(self.corpus.vocabulary), order),
-        }
+        models = kneser_ney.baselines(self.corpus.split("train").tokens, len(self.corpus.vocabulary), order)
         rows = []
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
