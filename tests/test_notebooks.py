@@ -20,7 +20,7 @@ SECONDS = 120
 
 
 def test_there_are_notebooks():
-    assert {"five-minutes", "reading-times", "cells", "music"} <= {path.stem for path in NOTEBOOKS}
+    assert {"five-minutes", "cells", "music"} <= {path.stem for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

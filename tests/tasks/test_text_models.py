@@ -8,8 +8,10 @@ import pytest
 import torch
 
 import elman
+from elman.analysis.reading_times import measure
 from elman.cli import main
 from elman.data.minimal_pairs import Pair
+from elman.data.reading_times import Word
 from elman.evaluation.word_ends import with_word_ends
 from elman.tasks.text.minimal_pairs import judge
 from elman.tasks.text.model import open_foreign
@@ -218,3 +220,20 @@ def test_what_only_runs_can_do_is_refused_in_one_line(capsys, gpt, arpa, tmp_pat
     for model, option in ((gpt, "--adapt"), (arpa, "--adapt"), (gpt, "--document"), (gpt, "--pll=original")):
         assert option.split("=")[0] in complaint(capsys, "score", model, tmp_path / "text.txt", option)
     assert "--pairs or --stimuli" in complaint(capsys, "compare", gpt, arpa)
+
+
+def test_words_of_reading_times_are_scored_with_their_marks(gpt, arpa):
+    words = [
+        Word("1", 0, at in (0, 4), word) for at, word in enumerate(["Strange,", "the", "dog's", "barked.", "Is", "it?"])
+    ]
+    model = open_foreign(gpt)
+    for ends, whole in itertools.product((False, True), (False, True)):
+        found = measure(model, words, "t", sentences=not whole, word_ends=ends, exclude=True)
+        lines = ["Strange, the dog's barked. Is it?"] if whole else ["Strange, the dog's barked.", "Is it?"]
+        scored = [log_probs for _, log_probs in model.score(lines)]
+        assert not found.unknown.any()
+        assert found.counts is None
+        assert found.surprisal.sum() == pytest.approx(-sum(map(np.nansum, scored)) / np.log(2), rel=1e-4)
+    found = measure(open_foreign(arpa), words, "t", sentences=True, word_ends=False, exclude=True)
+    assert found.unknown.tolist() == [True, False, True, True, False, False]
+    assert np.isnan(found.surprisal).tolist() == found.unknown.tolist()

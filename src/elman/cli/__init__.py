@@ -55,6 +55,10 @@ COMMANDS = {
         "compare": ("compare:compare", "Is run B better than run A? Paired tests on texts, minimal pairs, sentences."),
         "metrics": ("metrics:metrics", "ROUGE, BLEU and chrF, error rate, or bracket F1 of a system's output."),
         "minimal-pairs": ("minimal_pairs:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
+        "reading-times": (
+            "reading_times:reading_times",
+            "Do the surprisals of models predict how long people read?",
+        ),
         "analyze": ("analyze:app", "Look into a model: rank, mixtures, stability, dynamics, rare words and others."),
         "ngram": ("ngram:app", "n-gram models as ARPA files: train, score, describe, prune."),
         "grammar": ("grammar:app", "Sentences of a grammar with number agreement: write them, test a model on them."),
