@@ -20,11 +20,14 @@ from elman.network.output.flat import FlatChoice
 from elman.network.output.mixtape import MixtapeChoice
 from elman.network.output.monotone import MonotoneChoice
 from elman.network.output.tree import TreeChoice
+from elman.tasks.text.model import Foreign, States
 from elman.tasks.text.run import TextRun
 
 
-def num_layers(run: TextRun) -> int:
-    """How many levels a trace has; level 0 is the encoder's vectors."""
+def num_layers(run: TextRun | Foreign) -> int:
+    """How many levels of states a model has; level 0 is the encoder's vectors."""
+    if isinstance(run, Foreign):
+        return run.num_levels
     with torch.inference_mode():
         trace, _ = run.model.trace(torch.tensor([[run.first]], device=run.device), run.begin())
     return len(trace.raw)
@@ -32,13 +35,22 @@ def num_layers(run: TextRun) -> int:
 
 @torch.inference_mode()
 def states_of(
-    run: TextRun, text: Sentences, layers: Sequence[int], *, document: bool = False, before: Sequence[int] = ()
-) -> Iterator[tuple[list[str], np.ndarray, list[np.ndarray]]]:
+    run: TextRun | Foreign,
+    text: Sentences,
+    layers: Sequence[int],
+    *,
+    document: bool = False,
+    before: Sequence[int] = (),
+) -> Iterator[States]:
     """The tokens of each sentence as they stand, their ids [n], and the output of each of `layers` after each token.
 
     Outputs are [n, H] float32; level 0 is the encoder. With `document` a sentence is read after those before it.
     `before`: ids that are read first.
     """
+    if isinstance(run, Foreign):
+        run.independent(document)
+        yield from run.states(text, layers)
+        return
     _, state = text.model.trace(_column([run.first, *before], run), run.begin())
     for sentence, inputs in text.items:
         trace, after = text.model.trace(_column(inputs, run), state)
@@ -47,11 +59,13 @@ def states_of(
 
 
 @torch.inference_mode()
-def word_vectors(run: TextRun, side: str) -> Tensor:
+def word_vectors(run: TextRun | Foreign, side: str) -> Tensor:
     """The vectors [V, D] of the vocabulary: of the encoder (`input`) or the rows of the output matrix (`output`).
 
     Raises UserError where the output layer has no such matrix.
     """
+    if isinstance(run, Foreign):
+        return run.word_vectors(side)
     model = run.model
     if side == "input":
         assert not isinstance(model.encoder, FramesEncoder), "runs on music have no words"

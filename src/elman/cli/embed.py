@@ -13,7 +13,7 @@ from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
 if TYPE_CHECKING:
-    from elman.data.text.reading import TextReader
+    from elman.tasks.text.model import Foreign, Reader
     from elman.tasks.text.run import TextRun
 
 
@@ -51,7 +51,7 @@ def embed(
                 "--vectors writes the vectors of the vocabulary; leave FILE, --layers, --document, --as-is and --shard"
                 " out"
             )
-        loaded = common.open_text(run)
+        loaded = common.open_model(run)
         found = word_vectors(loaded, vectors)
         write_atomic(out, word2vec_text(loaded.vocabulary.words, found))
         facts = {"file": str(out), "vectors": len(found), "size": found.shape[1]}
@@ -63,7 +63,7 @@ def embed(
     else:
         if document and shards.place is not None:
             raise UserError("--document is for whole texts; leave it out, or --shard")
-        loaded = common.open_text(run)
+        loaded = common.open_model(run)
         numbers = _layers(layers or "top", loaded)
         reader = reading.reader(loaded, texts.shown_name(file))
         fresh = reading.reader(loaded, texts.shown_name(file))
@@ -77,7 +77,7 @@ def embed(
         print(line, file=sys.stderr)
 
 
-def _layers(text: str, loaded: "TextRun") -> list[int]:
+def _layers(text: str, loaded: "TextRun | Foreign") -> list[int]:
     from elman.analysis.embedding import num_layers
 
     count = num_layers(loaded)
@@ -90,11 +90,11 @@ def _layers(text: str, loaded: "TextRun") -> list[int]:
 
 
 def _write_states(
-    loaded: "TextRun",
+    loaded: "TextRun | Foreign",
     file: str,
     layers: list[int],
-    reader: "TextReader",
-    fresh: "TextReader",
+    reader: "Reader",
+    fresh: "Reader",
     out: Path,
     shards: streaming.ShardOptions,
     *,
@@ -106,9 +106,12 @@ def _write_states(
     from elman.analysis.embedding import states_of
     from elman.analysis.state_files import Columns
     from elman.evaluation.scoring import Sentences
+    from elman.tasks.text.model import Foreign
 
     done, names = 0, [f"layer{layer}" for layer in layers]
-    nothing = Sentences(loaded.model, [(fresh.one(""), np.array([loaded.first]))])
+    nothing = loaded.as_read([fresh.one("")])
+    if not isinstance(loaded, Foreign):
+        nothing = Sentences(loaded.model, [(fresh.one(""), np.array([loaded.first]))])
     with replacing(out) as temporary, streaming.reading("reading", out) as advance:
         text = texts.Text(file, loaded.options, advance)
         part = shards.part(text, loaded, fresh)

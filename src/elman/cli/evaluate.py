@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from elman.cli import show
+from elman.cli import progress, show
 from elman.cli.adaptation import MethodOptions
 from elman.cli.groups import Common, Machine, SplitOptions, sources_of
 from elman.cli.mixing import MixtureOptions
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-@group("Text", 3, of=EvaluationOptions(), names=("warm_up", "skip_first", "unknown_as_unk"))
+@group("Text", 3, of=EvaluationOptions(), names=("warm_up", "skip_first", "unknown_as_unk", "stride"))
 class TextOptions:
     """How runs on text are evaluated."""
 
@@ -102,7 +102,9 @@ def evaluate(
     --mix those of each run and of n-gram models; with --method mc-dropout those of several passes of one run, each with
     masks of dropout as in training.
     """
+    from elman.tasks.hub import fetched
     from elman.tasks.open import open_run
+    from elman.tasks.text.model import Foreign, open_foreign
 
     device = common.use()
     streams = None if split.streams == 1 else split.streams
@@ -129,20 +131,27 @@ def evaluate(
         groups = [runs] if ensemble.ensemble else [(run,) for run in runs]
         rows = [_ensemble(group, split, how, temperature, adaptation, ensemble, mixture, common) for group in groups]
     else:
-        opened = [open_run(folder, device) for folder in runs]
-        fields = [temperature.join(run, split.split, own=split.data is None) for run in opened]
-        rows = [
-            msgspec.structs.replace(adaptation.evaluate(run, how), **own)
-            for run, own in zip(opened, fields, strict=True)
-        ]
-        split.say_part(opened[0])
-        reporting = opened[0].recipe.data.reporting
+        rows = []
+        for number, folder in enumerate(runs):
+            run = open_foreign(fetched(folder), device, folder) or open_run(folder, device)
+            if isinstance(run, Foreign):
+                own = [*given(temperature), *(["--method"] if adaptation.method != "static" else [])]
+                refuse(own, f"belongs to runs of elman, and {folder} is none; leave it out")
+                with progress.counting(f"evaluating {folder}") as advance:
+                    rows.append(msgspec.structs.replace(run.evaluate(how, advance), run=str(folder)))
+            else:
+                fields = temperature.join(run, split.split, own=split.data is None)
+                rows.append(msgspec.structs.replace(adaptation.evaluate(run, how), **fields))
+                reporting = run.recipe.data.reporting if number == 0 else reporting
+            if number == 0:
+                split.say_part(run)
     if common.as_json:
         facts = [row.as_dict() for row in rows]
         show.print_json(facts[0] if len(facts) == 1 else facts)
         return
     sources = sources_of((row.data for row in rows), "figures")
-    title = f"{' and '.join(sources)}, context {rows[0].context}, {rows[0].method}"
+    contexts = " or ".join(dict.fromkeys(str(row.context) for row in rows))
+    title = f"{' and '.join(sources)}, context {contexts}, {rows[0].method}"
     if adaptation.method == "mc-dropout" and rows[0].settings is not None:
         title += " ({samples} passes, seed {seed}, masks held for {length} steps)".format(**rows[0].settings)
     named = [(str(one.run), one) for row in rows for one in (*(row.members or ()), row)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from elman.tasks.run import Run
-    from elman.tasks.text.model import TextModel
+    from elman.tasks.text.model import Foreign
     from elman.tasks.text.run import TextRun
 
 RunT = TypeVar("RunT", bound="Run")
@@ -77,7 +77,7 @@ class Machine:
 
         return self.open_as(TextRun, folder)
 
-    def open_model(self, path: Path) -> "TextModel":
+    def open_model(self, path: Path) -> "TextRun | Foreign":
         """Open what can score text: a run, an ARPA file, a model of transformers."""
         from elman.tasks.hub import fetched
         from elman.tasks.text.model import open_foreign
@@ -108,10 +108,10 @@ class SplitOptions:
     split: str = "test"
     streams: Positive = 1
 
-    def say_part(self, run: "Run") -> None:
+    def say_part(self, run: "Run | Foreign") -> None:
         """Name on standard error the part of a file that is read, or warn that `all` includes the training text."""
         own = self.data is None
-        if own and self.split == "all":
+        if own and self.split == "all" and hasattr(run, "source"):
             notice(f"--split all: {run.source} is read whole, the training text too; --split test is held out")
         elif self.data is not None and (file := Path(self.data)).is_file():
             part = _part_of(file, self.split, run)
@@ -152,15 +152,15 @@ class UnknownOptions:
             raise UserError("--unknown-types belongs to --unknown spread; add it")
 
 
-def _part_of(file: Path, split: str, run: "Run") -> str:
+def _part_of(file: Path, split: str, run: "Run | Foreign") -> str:
     """How much of a file a split takes; for a text with its share of the bytes."""
-    from elman.config.text import TextData
+    from elman.config.text import TextOptions
     from elman.data.text.sources import find_sections
 
     if split == "all":
         return "the whole file"
-    data, place = run.recipe.data, {"train": "first", "test": "last"}.get(split, "middle")
-    section = find_sections(file, data.options).get(split) if isinstance(data, TextData) else None
+    options, place = getattr(run, "options", None), {"train": "first", "test": "last"}.get(split, "middle")
+    section = find_sections(file, options).get(split) if isinstance(options, TextOptions) else None
     if section is None or section.stop is None:
         return f"its {split} split"
     share = 100 * (section.stop - section.start) / max(1, section.files.size)

@@ -90,18 +90,23 @@ class WordOptions:
     Attributes:
         blanks: the blank between two words belongs to the word before it, whose end it is, or to the word after it, in
             whose first piece it is (default: before, of models of transformers after). Sums of sentences do not change.
+        stride: of models of transformers: tokens by which the windows of a longer sentence than the context advance
+            (default: half of the context).
         pll: of masked models of transformers: predict a token from all others, or not from those after it in its word.
     """
 
     blanks: Literal["before", "after"] | None = None
+    stride: Positive | None = None
     pll: Literal["within_word_l2r", "original"] | None = None
 
     def apply(self, loaded: "TextModel", by: By) -> bool:
         """Set the rule of a masked model; whether blanks belong to the word before them."""
-        if self.pll is not None:
-            if not getattr(loaded, "masked", False):
-                raise UserError("--pll belongs to masked models of transformers; leave it out")
-            loaded.pll = self.pll  # type: ignore[attr-defined]
+        for name in ("stride", "pll"):
+            if (value := getattr(self, name)) is not None:
+                if getattr(loaded, "masked", None) is not (name == "pll"):
+                    kind = "masked" if name == "pll" else "causal"
+                    raise UserError(f"--{name} belongs to {kind} models of transformers; leave it out")
+                setattr(loaded, name, value)
         if loaded.spaces and not loaded.word_ends and self.blanks is None and by in ("word", "region"):
             notice("the blank between words counts for the word after it; --blanks before counts it as a word's end")
         if self.blanks == "before" and getattr(loaded, "masked", False):

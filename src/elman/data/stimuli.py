@@ -78,9 +78,9 @@ def divided(stimulus: Stimulus, separator: str, name: str) -> Stimulus:
 def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, name: str) -> list[int]:
     """The region of each piece of a sentence, from 0.
 
-    A piece belongs to the region of its first letter, white space to the region before it; `<eos>` too where tokens are
-    smaller than words, otherwise it is a region of its own after the last. Raises UserError where the options of the
-    run change the text so much that regions are lost.
+    A piece belongs to the region of its first letter, white space to the region before it unless it begins a word;
+    `<eos>` too where tokens are smaller than words, otherwise it is a region of its own after the last. Raises
+    UserError where the options of the run change the text so much that regions are lost.
     """
     options = tokeniser.options
     ends, total = [], 0
@@ -89,12 +89,12 @@ def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, nam
         total += _size(cleaned.lower() if options.lowercase else cleaned, tokeniser)
         ends.append(total)
     found, at, region = [], 0, 0
-    for piece in sentence.pieces:
+    for piece, begins in zip(sentence.pieces, sentence.starts, strict=True):
         if piece == EOS:
             found.append(region if options.spelt else len(ends))
             continue
         size = _size(piece, tokeniser, piece_bytes)
-        while size and region < len(ends) - 1 and at >= ends[region]:
+        while (size or begins) and region < len(ends) - 1 and at >= ends[region]:
             region += 1
         at += size
         found.append(region)

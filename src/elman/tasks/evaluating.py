@@ -30,6 +30,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
         warm_up: tokens that each column of a text reads, uncounted, before its part.
         skip_first: leave out the first token of a text, as published figures do.
         unknown_as_unk: read unknown words as <unk>, also with a model that reads spelling.
+        stride: of a model of transformers, tokens by which the windows of a long text advance (default: half a window).
         beam: of pairs, hypotheses kept at every step; 1 is greedy search (default: as the recipe says).
         constrained: of pairs, search among trees alone; None: as the recipe says.
         missing: of series, what becomes of missing values: interpolate, previous, drop (the row) or mask (not counted)
@@ -44,6 +45,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
     warm_up: Annotated[int, Meta(ge=0)] = 0
     skip_first: bool = False
     unknown_as_unk: bool = False
+    stride: Annotated[int, Meta(ge=1)] | None = None
     beam: Annotated[int, Meta(ge=1)] | None = None
     constrained: bool | None = None
     missing: Literal["interpolate", "previous", "drop", "mask"] | None = None
@@ -58,7 +60,8 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
         for field in msgspec.structs.fields(self):
             if field.name not in ("split", "data", *allowed) and getattr(self, field.name) != field.default:
                 option = "unconstrained" if field.name == "constrained" else field.name.replace("_", "-")
-                raise UserError(f"--{option} does not belong to a run on {kind}; leave it out")
+                what = kind if kind.startswith(("a ", "an ")) else f"a run on {kind}"
+                raise UserError(f"--{option} does not belong to {what}; leave it out")
 
 
 DEFAULT = EvaluationOptions()

@@ -206,6 +206,14 @@ def present(source: str, statement: str) -> str:
     return str(path)
 
 
+def foreign_kind(path: Path) -> str | None:
+    """What a path is that holds a model which elman did not train: `an n-gram model`, `a model of transformers`."""
+    if path.is_file() and path.name.removesuffix(".gz").endswith(".arpa"):
+        return "an n-gram model"
+    own = (path / "recipe.toml").exists()
+    return "a model of transformers" if (path / "config.json").is_file() and not own else None
+
+
 def recipe_of(folder: Path) -> Recipe:
     """The recipe of a run folder; raises UserError where the folder is not a run."""
     if not folder.exists():
@@ -214,6 +222,11 @@ def recipe_of(folder: Path) -> Recipe:
             " wrote"
         )
     if not (folder / "recipe.toml").is_file():
+        if what := foreign_kind(folder):
+            raise UserError(
+                f"{folder} is {what}, and this command needs a run of elman; score, evaluate, minimal-pairs and compare"
+                " take it"
+            )
         raise UserError(
             f"{folder} is not a run folder: it has no recipe.toml; give the folder that `elman train --out` wrote"
         )

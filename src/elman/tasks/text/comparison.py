@@ -7,19 +7,17 @@ assign probabilities to the same events. Unknown words are left out for both, or
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions
-from elman.data.catalog import prepare
-from elman.data.text.corpus import ALL, split_named
+from elman.data.text.corpus import ALL
 from elman.data.text.lacking import refusal, require_known
 from elman.data.text.passages import clean, passages
 from elman.data.text.sentences import Lexicon, fit
-from elman.data.text.sources import Section, find_sections
+from elman.data.text.sources import Section
 from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
 from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS, UNK
@@ -29,10 +27,9 @@ from elman.evaluation.perplexity import token_and_space_log_probs, token_log_pro
 from elman.evaluation.scoring import Treatment, score_sentences
 from elman.evaluation.statistics import Floats
 from elman.evaluation.word_ends import ends_moved
-from elman.files import cache_folder
 from elman.jobs import Advance
 from elman.network.model import LanguageModel
-from elman.tasks.text.model import TextModel, cut
+from elman.tasks.text.model import TextModel, cut, sections_of
 from elman.tasks.text.run import TextRun
 
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -103,18 +100,6 @@ def _spaced(tokens: Sequence[str], written: Iterator[str]) -> Iterator[Word]:
         part = slice(begin, at)
         yield Word(word, tokens[at - 1] == EOS, part)
         begin = at
-
-
-def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Section]:
-    """Where a split of a corpus is, as runs with these options read it; raises UserError where it has none.
-
-    `all` is every split of the corpus.
-    """
-    known = prepare.is_known(str(source))
-    sections = find_sections(prepare.locate(str(source), cache_folder()) if known else Path(source), options)
-    if split == ALL:
-        return list(sections.values())
-    return [split_named(sections, split, source)]
 
 
 def say_other_splits(runs: Sequence[TextRun], split: str) -> None:

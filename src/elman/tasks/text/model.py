@@ -2,31 +2,59 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import torch
 
 from elman.config.text import TextOptions
+from elman.data.catalog import prepare
 from elman.data.lines import lines_of
 from elman.data.minimal_pairs import Pair
+from elman.data.text.corpus import ALL, Split, split_named
 from elman.data.text.lacking import Tally
+from elman.data.text.passages import TokenCounts, unseparated
 from elman.data.text.reading import Sentence, TextReader
+from elman.data.text.sources import Section, find_sections
 from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.utf8 import read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.evaluation.minimal_pairs import CodedPair
 from elman.evaluation.ngram.arpa import read_arpa
 from elman.evaluation.ngram.model import BEGIN, END
+from elman.evaluation.perplexity import Score, text_result
+from elman.evaluation.result import Result
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.evaluation.statistics import Floats
+from elman.files import cache_folder
 from elman.jobs import Advance
+from elman.tasks.evaluating import EvaluationOptions
+from elman.tasks.run import foreign_kind
 
 Scored: TypeAlias = Iterator[tuple[Sentence, np.ndarray]]
 Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]
 """Each sentence and how its tokens were predicted."""
 
 Pll: TypeAlias = Literal["within_word_l2r", "original"]
+
+
+States: TypeAlias = tuple[list[str], np.ndarray, list[np.ndarray]]
+"""The tokens of a sentence, their ids [n], and the states of some levels after each of them, [n, H] each."""
+
+
+class Whole(NamedTuple):
+    """A text as a model reads it.
+
+    Attributes:
+        log_probs: of its tokens (nats), [n]; NaN where one is not predicted.
+        text: the text that these are of.
+        unknown: how many of them the vocabulary lacks.
+    """
+
+    log_probs: np.ndarray
+    text: str
+    unknown: int
 
 
 class Reader(Protocol):
@@ -93,8 +121,10 @@ class TextModel(Protocol):
 class Foreign:
     """A model that elman did not train: it scores texts, sentences independent of each other."""
 
+    kind, what = "text", "an n-gram model"
     counts = word_ends = False
     spaces: Sequence[int] = ()
+    asked_of_text: tuple[str, ...] = ()
     options: TextOptions
     vocabulary: Vocabulary
 
@@ -131,6 +161,55 @@ class Foreign:
         for sentence, log_probs in self.score_text(self.as_read(split), document=document):
             yield sentence.tokens, log_probs
 
+    def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:
+        """The log-probabilities of the lines of a text, and what the context of its tokens is."""
+        raise NotImplementedError
+
+    def evaluate(self, options: EvaluationOptions, advance: Advance = None) -> Result:
+        """Perplexity of a split of a text, per token, character, byte and word (`elman.evaluation.perplexity`).
+
+        Words and the ends of lines are counted as for runs. Raises UserError where no text is named.
+        """
+        options.require(self.what, *self.asked_of_text)
+        if options.data is None:
+            raise UserError(f"{self.path}: elman did not train it and knows no text for it; give one with --data")
+        sections = sections_of(options.data, options.split, self.options)
+        read = (read_lines(one.files, one.start, one.stop, self.options) for one in sections)
+        found, context = self.read_whole([line.text for lines in read for line in lines], options.stride, advance)
+        counted = found.log_probs[~np.isnan(found.log_probs)]
+        text, ends = found.text, found.text.count("\n")
+        return text_result(
+            Score(-float(counted.sum(dtype=np.float64)), len(counted)),
+            Split(
+                name=options.split,
+                tokens=np.empty(0, np.int32),
+                unknown=found.unknown,
+                characters=len(text),
+                num_bytes=len(to_bytes(text)),
+                num_words=len(text.split()) + ends,
+                unseparated=unseparated(text),
+                lines=ends,
+                first=TokenCounts(),
+                sha256="",
+            ),
+            context=context,
+            method="static",
+            data=str(options.data),
+        )
+
+    def states(self, text: Sentences, layers: Sequence[int]) -> Iterator[States]:  # noqa: ARG002
+        """Raises UserError: only networks have hidden states."""
+        raise UserError(f"{self.path}: an n-gram model has no states and no vectors; give a run or hf://NAME")
+
+    @property
+    def num_levels(self) -> int:
+        """Raises UserError, as `states`."""
+        return len(list(self.states(Sentences(None, ()), ())))
+
+    def word_vectors(self, side: str) -> torch.Tensor:  # noqa: ARG002
+        """Raises UserError, as `states`."""
+        return torch.empty(self.num_levels)
+
     def independent(self, document: bool) -> None:
         """Raise UserError where sentences are to be read as one document."""
         if document:
@@ -154,6 +233,28 @@ class NGramText(Foreign):
             log_prob, _ = self.model.score(self.model.encode(UNK if w in (BEGIN, END) else w for w in sentence.read))
             yield sentence, unranked(log_prob.astype(np.float32))
 
+    def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:  # noqa: ARG002
+        """As `Foreign.read_whole`, each line by itself, with its end."""
+        reader, found = self.reader(), [np.empty(0, np.float32)]
+        for _, log_probs in self.score_text(self.as_read(reader.sentences(lines))):
+            found.append(log_probs)
+            if advance is not None:
+                advance(len(found) - 1, len(lines))
+        text = "".join(f"{' '.join(line.split())}\n" for line in lines)
+        return Whole(np.concatenate(found), text, reader.tally.unknown), "sentences"
+
+
+def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Section]:
+    """Where a split of a corpus is, as runs with these options read it; raises UserError where it has none.
+
+    `all` is every split of the corpus.
+    """
+    known = prepare.is_known(str(source))
+    sections = find_sections(prepare.locate(str(source), cache_folder()) if known else Path(source), options)
+    if split == ALL:
+        return list(sections.values())
+    return [split_named(sections, split, source)]
+
 
 def unranked(log_prob: np.ndarray, space: np.ndarray | None = None) -> Prediction:
     """A prediction [n] that has no ranks and entropies."""
@@ -166,13 +267,12 @@ def open_foreign(folder: Path, device: torch.device | str = "cpu", name: Path | 
 
     `name`: what it is called, such as `hf://USER/NAME`; None: by its path.
     """
-    if folder.is_file() and folder.name.removesuffix(".gz").endswith(".arpa"):
-        return NGramText(folder)
-    if (folder / "config.json").is_file() and not (folder / "recipe.toml").exists():
+    kind = foreign_kind(folder)
+    if kind == "a model of transformers":
         from elman.tasks.text.pretrained import Pretrained
 
         return Pretrained(Path(name or folder), folder, device)
-    return None
+    return NGramText(folder) if kind else None
 
 
 def cut(reader: Reader, text: str, *, ends: bool) -> Sentence:

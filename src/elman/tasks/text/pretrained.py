@@ -1,15 +1,15 @@
 """Models of transformers, causal or masked, that score text by their own tokenisers (pip install 'elman[hf]').
 
 Causal models read each sentence after their beginning symbol (`bos_token`, else `eos_token`); where the tokeniser has
-neither, the first token is not predicted. A sentence longer than the context is read in windows that begin every half
-context, so that every token but the first ones has at least half of it before it. Masked models give pseudo-
-log-likelihoods (Salazar et al. 2020, Masked language model scoring, ACL): every token is predicted from all others,
-with `within_word_l2r` without those after it in its word (Kauf & Ivanova 2023, A better way to do masked language model
-scoring, ACL).
+neither, the first token is not predicted. A text longer than the context is read in windows that advance by `stride`
+tokens, by default half of the context, so that every token but the first ones has the rest of it before it. Masked
+models give pseudo-log-likelihoods (Salazar et al. 2020, Masked language model scoring, ACL): every token is predicted
+from all others, with `within_word_l2r` without those after it in its word (Kauf & Ivanova 2023, A better way to do
+masked language model scoring, ACL).
 """
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,17 +20,23 @@ import torch
 from elman.config.text import TextOptions
 from elman.data.text.lacking import Tally
 from elman.data.text.reading import Sentence
-from elman.data.text.tokeniser import word_starts
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError, first_line
 from elman.evaluation.scoring import Prediction, Sentences
-from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, unranked
+from elman.jobs import Advance
+from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
 
 AHEAD = 512
 """Sentences sorted by their length at once, so that few symbols are padding."""
 
 SYMBOLS = 1 << 13
 """Symbols read side by side at most, the padding included."""
+
+LOGITS = 1 << 22
+"""Logits formed at once: more would be written to fresh memory again and again."""
+
+WINDOW = 1 << 12
+"""Symbols of a window at most, where the context of a model is longer or has no end."""
 
 
 class Pretrained(Foreign):
@@ -40,6 +46,8 @@ class Pretrained(Foreign):
     """
 
     pll: Pll = "within_word_l2r"
+    stride: int | None = None
+    what, asked_of_text = "a model of transformers", ("stride",)
 
     def __init__(self, path: Path, folder: Path, device: torch.device | str = "cpu") -> None:
         super().__init__(path)
@@ -58,12 +66,15 @@ class Pretrained(Foreign):
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise UserError(f"{path}: transformers cannot open it as a language model ({first_line(error)})") from None
         self.model = model.to(device).eval()
+        self.model.config.use_cache = False
         if not self.cut.is_fast:
             raise UserError(
                 f"{path}: its tokeniser does not give the places of tokens in a text; take one with a fast form"
             )
         if self.masked and self.cut.mask_token_id is None:
             raise UserError(f"{path}: its tokeniser has no mask, by which a masked model is asked for a token")
+        self.cut.backend_tokenizer.no_truncation()
+        self.cut.backend_tokenizer.no_padding()
         self.first = self.cut.bos_token_id if self.cut.bos_token_id is not None else self.cut.eos_token_id
         sizes = (getattr(config, "max_position_embeddings", None), self.cut.model_max_length)
         self.limit = min((one for one in sizes if one and one < 1 << 30), default=1 << 30)
@@ -97,16 +108,23 @@ class Pretrained(Foreign):
 
     def sentence(self, text: str, line: int) -> Sentence:
         """A text as tokens, which together are all of it."""
-        text = text.strip()
-        read = self.cut(text, add_special_tokens=False, return_offsets_mapping=True)
+        pieces, ids = self._tokens(text.strip())
+        unknown = [int(one) == self.cut.unk_token_id != self.first for one in ids]
+        starts, found, between = list[bool](), False, True
+        for at, piece in enumerate(pieces):
+            starts.append(at == 0 or (found and (between or piece[:1].isspace())))
+            found = bool(piece.strip()) or (found and not starts[-1])
+            between = piece[-1:].isspace()
+        return Sentence(pieces, starts, unknown, frozenset(), pieces, ids, line)
+
+    def _tokens(self, text: str) -> tuple[list[str], np.ndarray]:
+        """The tokens of a text, which together are all of it, and their ids [n]."""
+        read = self.cut.backend_tokenizer.encode(text, add_special_tokens=False)
         pieces, at = list[str](), 0
-        for _, end in read["offset_mapping"]:
+        for _, end in read.offsets:
             pieces.append(text[at : max(at, end)])
             at = max(at, end)
-        ids = np.array(read["input_ids"], dtype=np.int32)
-        unknown = [int(one) == self.cut.unk_token_id != self.first for one in ids]
-        starts = word_starts(pieces, self.options)
-        return Sentence(pieces, starts, unknown, frozenset(), pieces, ids, line)
+        return pieces, np.array(read.ids, dtype=np.int32)
 
     def predict_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
         """The prediction of each sentence; of a masked model without ranks, entropies and ends of words."""
@@ -136,65 +154,148 @@ class Pretrained(Foreign):
             batch.append(index)
         return found
 
+    def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:
+        """The log-probabilities of a text with its line ends, in windows; raises UserError of a masked model."""
+        if self.masked:
+            raise UserError(
+                f"{self.path} is a masked model, whose pseudo-log-likelihoods are no perplexity of a text; score gives"
+                " them"
+            )
+        self.stride, window = stride, min(self.limit, WINDOW)
+        begin = [] if self.first is None else [self.first]
+        pieces, ids = self._tokens("".join(lines))
+        figures = self._windows(np.concatenate([begin, ids]).astype(np.int64), window, whole=False, advance=advance)
+        unknown = 0 if self.cut.unk_token_id == self.first else int((ids == self.cut.unk_token_id).sum())
+        found = Whole(self._prediction(figures, len(begin)).log_prob, "".join(pieces), unknown)
+        return found, f"windows of {window} tokens that advance by {self.advance_of(window)}"
+
+    def states(self, text: Sentences, layers: Sequence[int]) -> Iterator[States]:
+        """The hidden states of the tokens of each sentence; level 0 is below the first layer."""
+        for sentence, _ in text.items:
+            if self.masked:
+                read = self.cut("".join(sentence.pieces), return_special_tokens_mask=True)
+                row, own = read["input_ids"], np.flatnonzero(1 - np.array(read["special_tokens_mask"], dtype=int))
+            else:
+                begin = [self.first or 0] if self.first is not None or not len(sentence.ids) else []
+                row, own = [*begin, *sentence.ids.tolist()], np.arange(len(begin), len(begin) + len(sentence.ids))
+            if len(row) > self.limit:
+                raise UserError(f"{self.path} reads {self.limit} tokens at once, and a text has {len(row)}; divide it")
+            every = self._levels(row)
+            yield sentence.pieces, sentence.ids, [every[layer][own].float().cpu().numpy() for layer in layers]
+
+    @torch.inference_mode()
+    def _levels(self, row: Sequence[int]) -> list[torch.Tensor]:
+        """The hidden states [T, H] of symbols [T] at each level."""
+        ids = torch.tensor([row], device=self.model.device)
+        found = self.model(input_ids=ids, output_hidden_states=True).hidden_states
+        if found is None:
+            raise UserError(f"{self.path}: this kind of model does not show its hidden states")
+        return [level[0] for level in found]
+
+    @property
+    def num_levels(self) -> int:
+        """How many levels of states the model has."""
+        return len(self._levels([self.first or 0]))
+
+    def word_vectors(self, side: str) -> torch.Tensor:
+        """The vectors [V, D] of the tokens; raises UserError where the model has none on that side."""
+        part = self.model.get_input_embeddings() if side == "input" else self.model.get_output_embeddings()
+        if part is None:
+            raise UserError(f"{self.path} has no {side} vectors of tokens")
+        found: torch.Tensor = part.weight[: len(self._words)].detach()
+        return found
+
     def _batch(self, sentences: list[np.ndarray], whole: bool) -> list[Prediction]:
         begin = [] if self.first is None else [self.first]
         rows = [np.concatenate([begin, ids]).astype(np.int64) for ids in sentences]
         if max(map(len, rows)) > self.limit:
-            return [self._windows(row, len(begin), whole) for row in rows]
-        width = max(1, *map(len, rows))
-        ids, mask = (np.zeros((len(rows), width), dtype=np.int64) for _ in range(2))
-        for place, row in enumerate(rows):
-            ids[place, : len(row)], mask[place, : len(row)] = row, 1
-        figures = self._figures(torch.from_numpy(ids), torch.from_numpy(mask), whole)
-        return [
-            self._prediction([one[place, : len(row)] for one in figures], len(begin)) for place, row in enumerate(rows)
-        ]
+            found = [self._windows(row, self.limit, whole) for row in rows]
+        else:
+            found = self._figures(rows, whole)
+        return [self._prediction(figures, len(begin)) for figures in found]
 
-    def _windows(self, row: np.ndarray, begin: int, whole: bool) -> Prediction:
-        """A sentence beyond the context, in windows that begin every half of it."""
-        stride, parts, done = max(1, self.limit // 2), list[list[np.ndarray]](), 0
-        for at in range(0, max(1, len(row) - self.limit + stride), stride):
-            ids = torch.from_numpy(row[at : at + self.limit]).unsqueeze(0)
-            figures = self._figures(ids, torch.ones_like(ids), whole)
-            # The last figure of a window is of what follows it: the next window has its rank and probability.
-            last = at + self.limit >= len(row)
-            keep = slice(done - at, len(ids[0]) if last else len(ids[0]) - 1)
-            parts.append([one[0, keep] for one in figures])
-            done = at + len(ids[0]) - 1
-        return self._prediction([np.concatenate(part) for part in zip(*parts, strict=True)], begin)
+    def advance_of(self, limit: int) -> int:
+        """How far windows of so many symbols advance; raises UserError where that leaves some out."""
+        if self.stride is not None and self.stride >= limit:
+            raise UserError(f"--stride {self.stride}: {self.path} reads {limit} tokens at once; give less than that")
+        return self.stride or max(1, limit // 2)
+
+    def _windows(self, row: np.ndarray, limit: int, whole: bool, advance: Advance = None) -> np.ndarray:
+        """The figures of symbols beyond the context, which are read in windows."""
+        stride, parts, done = self.advance_of(limit), list[np.ndarray](), 0
+        begins = range(0, max(1, len(row) - limit + stride), stride)
+        side_by_side = max(1, SYMBOLS // limit)
+        for group in (begins[at : at + side_by_side] for at in range(0, len(begins), side_by_side)):
+            for at, figures in zip(group, self._figures([row[at : at + limit] for at in group], whole), strict=True):
+                # The last figure of a window is of what follows it: the next window has its rank and probability.
+                stop = at + figures.shape[1] - (at + limit < len(row))
+                parts.append(figures[:, done - at : stop - at])
+                done = stop
+            if advance is not None:
+                advance(done, len(row))
+        return np.concatenate(parts, axis=1)
+
+    @functools.cached_property
+    def _parts(self) -> tuple[Any, Any] | None:
+        """The network below its logits and what forms these, where the two are all of the model; otherwise None."""
+        below, head = self.model.base_model, self.model.get_output_embeddings()
+        if head is None or below is self.model:
+            return None
+        ids = torch.arange(min(3, len(self.cut)), device=self.model.device).unsqueeze(0)
+        whole, state = self.model(input_ids=ids).logits, getattr(below(input_ids=ids), "last_hidden_state", None)
+        fits = state is not None and state.shape[-1] == head.weight.shape[-1]
+        return (below, head) if fits and torch.equal(head(state), whole) else None
 
     @torch.inference_mode()
-    def _figures(self, ids: torch.Tensor, mask: torch.Tensor, whole: bool) -> list[np.ndarray]:
-        """Of what follows each symbol [B, T]: log-probability and rank of the next one, entropy, white space."""
-        device = self.model.device
-        logits = self.model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits.float()
-        following = ids.roll(-1, 1).to(device).unsqueeze(-1)
+    def _figures(self, rows: list[np.ndarray], whole: bool) -> list[np.ndarray]:
+        """Of what follows each symbol of each row [n]: log-probability of the next one, also rank, entropy, space.
+
+        Each is [1 or 4, n]; without `whole` there is none of what follows the last symbol. Padding stands after a row,
+        where no symbol of it sees it, and has no logits.
+        """
+        width, lengths = max(1, *map(len, rows)), torch.tensor([len(row) for row in rows])
+        ids = torch.zeros((len(rows), width), dtype=torch.long)
+        for place, row in enumerate(rows):
+            ids[place, : len(row)] = torch.from_numpy(row)
+        asked = torch.arange(width) < (lengths if whole else lengths - 1).unsqueeze(1)
+        following = ids.roll(-1, 1)[asked].to(self.model.device).unsqueeze(-1)
+        ids, asked = ids.to(self.model.device), asked.to(self.model.device)
+        below, head = self._parts or (None, None)
+        states = self.model(input_ids=ids).logits[asked] if below is None else below(input_ids=ids)[0][asked]
+        step = max(1, LOGITS // len(self.cut))
+        found = np.empty((4 if whole else 1, len(states)))
+        for at in (slice(start, start + step) for start in range(0, len(states), step)):
+            logits = states[at] if head is None else head(states[at])
+            found[:, at] = self._of_logits(logits.float(), following[at], whole).cpu().numpy()
+        divided = np.split(found, np.cumsum(asked.sum(1).cpu().numpy())[:-1], axis=1)
+        last = ((0, 0), (0, 0 if whole else 1))
+        return [np.pad(one, last)[:, : len(row)] for one, row in zip(divided, rows, strict=True)]
+
+    def _of_logits(self, logits: torch.Tensor, following: torch.Tensor, whole: bool) -> torch.Tensor:
+        """The figures of `_figures` [1 or 4, N] of logits [N, V], whose memory is used again."""
         picked = logits.gather(-1, following)
         if not whole:
-            values = [(picked.squeeze(-1) - logits.logsumexp(-1))]
-        else:
-            log_probs = logits.log_softmax(-1)
-            spaces = torch.tensor(self.spaces, dtype=torch.long, device=device)
-            values = [
-                log_probs.gather(-1, following).squeeze(-1),
-                (logits > picked).sum(-1) + 1,
-                torch.special.entr(log_probs.exp()).sum(-1),
-                log_probs[..., spaces].logsumexp(-1),
-            ]
-        return [value.cpu().numpy() for value in values]
+            largest = logits.amax(-1, keepdim=True)
+            return (picked - largest - logits.sub_(largest).exp_().sum(-1, keepdim=True).log_()).T
+        log_probs = logits.log_softmax(-1)
+        spaces = torch.tensor(self.spaces, dtype=torch.long, device=logits.device)
+        values = [
+            log_probs.gather(-1, following).squeeze(-1),
+            (logits > picked).sum(-1) + 1,
+            torch.special.entr(log_probs.exp()).sum(-1),
+            log_probs[..., spaces].logsumexp(-1),
+        ]
+        return torch.stack([value.double() for value in values])
 
     @staticmethod
-    def _prediction(figures: list[np.ndarray], begin: int) -> Prediction:
-        """The figures after each symbol that was read, the beginning among them or not, as those of the sentence."""
-        log_prob, *others = figures
-        if not begin:
-            log_prob = np.concatenate([[np.nan], log_prob])
-        if not others:
-            return unranked(log_prob[:-1].astype(np.float32))
-        before = [] if begin else [0]
-        rank, entropy, space = (np.concatenate([np.array(before) * np.nan, one]) for one in others)
-        ranks = np.nan_to_num(rank[:-1]).astype(np.int64)
-        return Prediction(log_prob[:-1].astype(np.float32), ranks, entropy.astype(np.float32), space.astype(np.float32))
+    def _prediction(figures: np.ndarray, begin: int) -> Prediction:
+        """The figures [1 or 4, n] after each symbol that was read, a beginning among them or not, as a sentence's."""
+        figures = figures if begin else np.pad(figures, ((0, 0), (1, 0)), constant_values=np.nan)
+        log_prob = figures[0, :-1].astype(np.float32)
+        if len(figures) == 1:
+            return unranked(log_prob)
+        entropy, space = figures[2:].astype(np.float32)
+        return Prediction(log_prob, np.nan_to_num(figures[1, :-1]).astype(np.int64), entropy, space)
 
     @torch.inference_mode()
     def _masked(self, group: list[Sentence], order: list[int]) -> dict[int, Prediction]:
