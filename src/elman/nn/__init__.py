@@ -38,7 +38,7 @@ from elman.network.cores.core import Trace
 from elman.network.fast.precision import products_in
 from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
-from elman.nn.attention import AdditiveAttention
+from elman.nn.attention import AdditiveAttention, SoftWindow
 from elman.nn.averaging import TriggeredAverage, WeightAverage
 from elman.nn.embedding import Characters, Embedding, Encoder
 from elman.nn.evaluation import Reader, perplexity, token_log_probs
@@ -189,6 +189,7 @@ __all__ = [
     "Reader",
     "Recurrent",
     "Sigsoftmax",
+    "SoftWindow",
     "Softmax",
     "SpectralBound",
     "State",
