@@ -41,7 +41,7 @@ from elman.network.cores.core import Trace
 from elman.network.fast.precision import products_in
 from elman.nn import functional, penalties
 from elman.nn.adaptation import DynamicEvaluation, NeuralCache, gradient_statistics
-from elman.nn.attention import AdditiveAttention
+from elman.nn.attention import AdditiveAttention, SoftWindow
 from elman.nn.averaging import TriggeredAverage, WeightAverage
 from elman.nn.chain import LinearChain
 from elman.nn.embedding import Characters, Embedding, Encoder, ScalarMix
@@ -212,6 +212,7 @@ __all__ = [
     "Recurrent",
     "ScalarMix",
     "Sigsoftmax",
+    "SoftWindow",
     "Softmax",
     "SpectralBound",
     "State",
