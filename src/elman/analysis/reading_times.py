@@ -216,7 +216,7 @@ def choose(
 ) -> tuple[np.ndarray, dict[str, int]]:
     """Which times [n] are used, and how many are left out for which reason, the first that holds."""
     early = np.asarray(np.isnan(lagged(np.zeros(len(times.words)), times.words, lags)))
-    lacks = np.isnan(np.column_stack(list(predictors))).any(axis=1)
+    lacks = np.asarray(np.isnan(np.column_stack(list(predictors))).any(axis=1))
     reasons: dict[str, Any] = {
         "missing": np.isnan(times.time),
         f"outside {lowest:g} to {highest:g}": ~((times.time >= lowest) & (times.time <= highest)),
