@@ -79,7 +79,7 @@ def units_on(values: Floats, start: int, stop: int, threshold: float) -> list[Fo
 
     Both kinds fall by their mean in the range.
     """
-    on = values >= threshold
+    on = np.asarray(values >= threshold)
     around = [row for row in (start - 1, stop) if 0 <= row < len(values)]
     switches = on[start:stop].all(0) & ~on[around].any(0)
     means = values[start:stop].mean(0)
