@@ -15,7 +15,8 @@ from elman.data.text.tokeniser import Tokeniser, word_starts
 from elman.evaluation.minimal_pairs import BOUNDARY, sentence_log_probs
 from elman.evaluation.word_ends import spaces_of, with_word_ends
 from elman.tasks.experiment import Experiment
-from elman.tasks.text.comparison import read_words, sections_of
+from elman.tasks.text.comparison import read_words
+from elman.tasks.text.model import sections_of
 from elman.tasks.text.run import TextRun
 from support import text_runs
 

@@ -215,6 +215,93 @@ def test_a_model_of_transformers_and_ngrams_are_compared_on_sentences_and_pairs(
     assert len(json.loads(output(capsys, "minimal-pairs", gpt, arpa, "--pairs", pairs, "--json"))) == 2
 
 
+@pytest.mark.parametrize("stride", [None, 5, 31])
+def test_the_perplexity_of_a_text_is_of_windows_that_advance_by_the_stride(capsys, gpt, tmp_path, stride):
+    """A transcription: of each window those tokens count that no window before it has predicted."""
+    text = "".join(f"{line}\n" for line in LINES * 3)
+    (tmp_path / "text.txt").write_text(text)
+    tokeniser = transformers.AutoTokenizer.from_pretrained(gpt)
+    model = transformers.AutoModelForCausalLM.from_pretrained(gpt).double().eval()
+    ids, nll, done, begin = [tokeniser.bos_token_id, *tokeniser(text)["input_ids"]], 0.0, 1, 0
+    while done < len(ids):
+        window = ids[begin : begin + 32]
+        with torch.no_grad():
+            found = model(torch.tensor([window])).logits[0].log_softmax(-1)
+        nll -= sum(float(found[at - begin - 1, ids[at]]) for at in range(done, begin + len(window)))
+        done, begin = begin + len(window), begin + (stride or 16)
+    more = [] if stride is None else ["--stride", stride]
+    facts = json.loads(
+        output(capsys, "evaluate", gpt, "--data", tmp_path / "text.txt", "--split", "all", "--json", *more)
+    )
+    assert facts["nll"] == pytest.approx(nll / (len(ids) - 1), abs=1e-5)
+    assert facts["context"] == f"windows of 32 tokens that advance by {stride or 16}"
+    assert facts["tokens"] == len(ids) - 1
+    assert (facts["characters"], facts["bytes"]) == (len(text), len(text.encode()))
+    assert facts["words"] == len(text.split()) + 12
+
+
+def test_the_perplexity_under_an_ngram_model_is_that_of_its_sentences(capsys, arpa, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("".join(f"{line}\n" for line in LINES))
+    facts = json.loads(output(capsys, "evaluate", arpa, "--data", text, "--split", "all", "--json"))
+    rows = table(output(capsys, "score", arpa, text, "--by", "sentence"))
+    assert facts["nll"] * facts["tokens"] == pytest.approx(-sum(float(row["log_prob"]) for row in rows), abs=1e-4)
+    assert facts["context"] == "sentences"
+
+
+def test_states_and_vectors_are_those_of_the_model(capsys, gpt, bert, tmp_path):
+    (tmp_path / "text.txt").write_text("".join(f"{line}\n" for line in LINES))
+    for folder, kind in ((gpt, transformers.AutoModelForCausalLM), (bert, transformers.AutoModelForMaskedLM)):
+        out = tmp_path / "states.npz"
+        assert main(["embed", str(folder), str(tmp_path / "text.txt"), "--out", str(out), "--layers", "all"]) == 0
+        found = np.load(out)
+        tokeniser = transformers.AutoTokenizer.from_pretrained(folder)
+        model = kind.from_pretrained(folder).eval()
+        for number, line in enumerate(LINES, start=1):
+            ids = tokeniser(line)["input_ids"]
+            ids, own = ([0, *ids], slice(1, None)) if folder == gpt else (ids, slice(1, -1))
+            with torch.no_grad():
+                levels = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
+            for layer, level in enumerate(levels):
+                states = found[f"layer{layer}"][found["sentence"] == number]
+                assert states == pytest.approx(level[0, own].numpy(), abs=1e-5)
+        vectors = tmp_path / "vectors.txt"
+        assert main(["embed", str(folder), "--vectors", "input", "--out", str(vectors)]) == 0
+        assert vectors.read_text().startswith(f"{len(tokeniser)} 16\n")
+        out.unlink()
+        vectors.unlink()
+
+
+def test_a_blank_that_is_a_token_of_its_own_begins_the_word_and_the_region_after_it(capsys, gpt, tmp_path):
+    model, line = open_foreign(gpt), "She  knows | Жук ."
+    text = line.replace(" | ", " ")
+    sentence = model.sentence(text, 1)
+    begins = [piece for piece, start in zip(sentence.pieces, sentence.starts, strict=True) if start]
+    assert begins[0] == "She"
+    assert begins[1:] == [" ", " ", " "]
+    assert [word.text.strip() for word in sentence.words(model.tokeniser)] == ["She", "knows", "Жук", "."]
+    (tmp_path / "items.txt").write_text(f"{line}\n")
+    rows = table(output(capsys, "score", gpt, tmp_path / "items.txt", "--regions", "|", "--by", "region"))
+    ((_, log_probs),) = model.score([text])
+    second = [at for at, start in enumerate(sentence.starts) if start][2]
+    for row, part in zip(rows, (log_probs[:second], log_probs[second:]), strict=True):
+        assert float(row["surprisal"]) == pytest.approx(-part.sum() / np.log(2), abs=1e-3)
+
+
+def test_what_has_no_meaning_for_a_model_is_one_line(capsys, gpt, bert, arpa, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("The keys are\n")
+    assert "--data" in complaint(capsys, "evaluate", gpt)
+    assert "no perplexity of a text" in complaint(capsys, "evaluate", bert, "--data", text, "--split", "all")
+    assert "an n-gram model" in complaint(capsys, "evaluate", arpa, "--data", text, "--stride", 3)
+    assert "less than that" in complaint(capsys, "evaluate", gpt, "--data", text, "--split", "all", "--stride", 32)
+    assert "--method" in complaint(capsys, "evaluate", gpt, "--data", text, "--method", "cache")
+    assert "no states" in complaint(capsys, "embed", arpa, text, "--out", tmp_path / "e.npz")
+    assert "--stride" in complaint(capsys, "score", arpa, text, "--stride", 3)
+    assert "is a model of transformers" in complaint(capsys, "generate", gpt)
+    assert "is an n-gram model" in complaint(capsys, "generate", arpa)
+
+
 def test_what_only_runs_can_do_is_refused_in_one_line(capsys, gpt, arpa, tmp_path):
     (tmp_path / "text.txt").write_text("The keys are\n")
     for model, option in ((gpt, "--adapt"), (arpa, "--adapt"), (gpt, "--document"), (gpt, "--pll=original")):

@@ -129,10 +129,10 @@ def _by_word(
     from elman.tasks.text.comparison import (
         read_words,
         require_same_words,
-        sections_of,
         shared,
         without_open_end,
     )
+    from elman.tasks.text.model import sections_of
 
     sections = sections_of(runs[0].source if split.data is None else split.data, split.split, runs[0].options)
     split.say_others(runs)
