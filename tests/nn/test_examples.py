@@ -67,3 +67,20 @@ def test_the_kalman_filter_needs_fewer_updates(run):
     _, names = run("kalman", "--tiny")
     filtered, descended = names["results"].values()
     assert filtered[0] < descended[0] / 2
+
+
+def test_handwriting_reads_its_text_through_the_window(run, tmp_path):
+    pytest.importorskip("HersheyFonts", reason="the example writes in fonts of the package Hershey-Fonts")
+    out, names = run("handwriting", "--tiny", "--picture", tmp_path / "lines.png")
+    chance, blind, seeing = names["results"].values()
+    assert seeing < blind < chance - 0.5
+    assert number(out, "given another text") > seeing
+    assert (tmp_path / "lines.png").is_file()
+
+
+def test_captions_look_at_what_they_name(run, tmp_path):
+    out, names = run("captions", "--tiny", "--picture", tmp_path / "attention.png")
+    once, soft = (results[0]["colour"] for results in names["results"].values())
+    assert soft > max(once, 0.8)
+    assert number(out, "right shape") > 0.6
+    assert (tmp_path / "attention.png").is_file()
