@@ -1,6 +1,6 @@
 """Captions of images by a network that looks at a part of the image for every word, or is given all of it once.
 
-    python examples/captions.py            # three minutes on one thread
+    python examples/captions.py            # four minutes on one thread
     python examples/captions.py --tiny     # a few seconds
 
 An image shows one to three shapes, which its caption names in reading order: "large red circle left of small blue
@@ -33,7 +33,7 @@ COLOURS = {"red": (0.9, 0.2, 0.2), "green": (0.2, 0.8, 0.3), "blue": (0.2, 0.4, 
 RELATIONS = ("left of", "above left of", "above", "above right of")  # each is one symbol
 WORDS = ("<eos>", *SIZES, *COLOURS, *SHAPES, *RELATIONS)
 BEGIN = {part[0]: WORDS.index(part[0]) for part in (SIZES, [*COLOURS], SHAPES, RELATIONS)}
-SIDE, CELL, (MOST, UPDATES) = 32, 4, (1, 150) if options.tiny else (3, 1000)
+SIDE, CELL, (MOST, UPDATES) = 32, 4, (1, 150) if options.tiny else (3, 1500)
 AT = torch.stack(torch.meshgrid(*[torch.linspace(-1, 1, SIDE // CELL)] * 2, indexing="xy")).unsqueeze(0)
 
 
