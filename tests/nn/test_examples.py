@@ -142,3 +142,20 @@ def test_a_bag_of_words_is_put_in_order(run):
     (_, used), (_, without) = names["results"]["in any order"][0], names["results"]["without the bag"][0]
     assert used == 1 > without
     assert names["results"]["with the bag"][0][1] > without
+
+
+def test_handwriting_reads_its_text_through_the_window(run, tmp_path):
+    pytest.importorskip("HersheyFonts", reason="the example writes in fonts of the package Hershey-Fonts")
+    out, names = run("handwriting", "--tiny", "--picture", tmp_path / "lines.png")
+    chance, blind, seeing = names["results"].values()
+    assert seeing < blind < chance - 0.5
+    assert number(out, "given another text") > seeing
+    assert (tmp_path / "lines.png").is_file()
+
+
+def test_captions_look_at_what_they_name(run, tmp_path):
+    out, names = run("captions", "--tiny", "--picture", tmp_path / "attention.png")
+    once, soft = (results[0]["colour"] for results in names["results"].values())
+    assert soft > max(once, 0.8)
+    assert number(out, "right shape") > 0.6
+    assert (tmp_path / "attention.png").is_file()

@@ -48,7 +48,7 @@ class SoftWindow(nn.Module):
     Args:
         query_size: D
         components: K
-        pace: positions that the window passes in a step of a new module; the paper does not say where kappa^ begins
+        pace: positions that the window passes in a step of a new module; the paper gives no initial kappa^
     """
 
     def __init__(self, query_size: int, components: int = 10, *, pace: float = 0.1) -> None:
