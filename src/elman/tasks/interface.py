@@ -108,7 +108,7 @@ def train(
     notebook, before = "ipykernel" in sys.modules, torch.get_num_threads()
     if threads is None:
         threads = faster_threads() if notebook and experiment.device.type == "cpu" else before
-    lines = [_Lines()] if progress or (progress is None and notebook) else []
+    lines = [_Lines()] if progress or (progress is None and notebook) else []  # type: ignore[abstract]
     torch.set_num_threads(usable_threads(threads))
     try:
         with tracked(experiment, off=track == OFF) as trackers:
