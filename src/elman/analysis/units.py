@@ -79,9 +79,9 @@ def units_on(values: Floats, start: int, stop: int, threshold: float) -> list[Fo
 
     Both kinds fall by their mean in the range.
     """
-    on = np.asarray(values >= threshold)
+    on: Bools = np.asarray(values >= threshold)
     around = [row for row in (start - 1, stop) if 0 <= row < len(values)]
-    switches = on[start:stop].all(0) & ~on[around].any(0)
+    switches: Bools = np.all(on[start:stop], axis=0) & ~np.any(on[around], axis=0)
     means = values[start:stop].mean(0)
     order = np.lexsort([-means, ~switches])
     return [Found(int(unit), float(means[unit]), bool(switches[unit])) for unit in order]

@@ -273,8 +273,8 @@ def units(
             which = "all tokens match" if matching.all() else "no token matches"
             raise UserError(f"--pattern {pattern!r}: {which} in {source}")
         found, length = search.units_apart(values, matching)[:top], 1
-        for unit in [one.unit for one in found[:3]]:
-            places(f"unit {unit}", [unit], values[:, unit])
+        for number in [one.unit for one in found[:3]]:
+            places(f"unit {number}", [number], values[:, number])
     page = search.write_units_page(
         out or loaded.path / "units.html", parts, run=str(run), level=name, text=source, blank=blank
     )

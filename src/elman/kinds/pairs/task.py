@@ -96,7 +96,7 @@ class PairTask(WholeSequences):
         models = kneser_ney.baselines(self._stream(train), len(self.inputs), order or 5)
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
-                score = score_of(model.log_prob(self._stream(split), [self.end]))
+                score = score_of(model.log_prob(self._stream(split), [self._end]))
                 rows.append(score.result(split.name, name=f"{name} of targets"))
         if rules_of(options).kind == "sequences":
             for split in map(self.corpus.split, splits):
@@ -107,15 +107,14 @@ class PairTask(WholeSequences):
                     rows.append(written_by(name, split.name, len(split), found))
         return rows
 
-    @property
-    def end(self) -> int:
-        """The symbol that ends every target."""
-        assert self.inputs.target.eos is not None
-        return self.inputs.target.eos
-
     def _stream(self, pairs: Pairs) -> npt.NDArray[np.int64]:
         """The targets of a split one after another, each with its end."""
-        return np.insert(pairs.target.symbols.astype(np.int64), pairs.target.ends, self.end)
+        return np.insert(pairs.target.symbols.astype(np.int64), pairs.target.ends, self._end)
+
+    @property
+    def _end(self) -> int:
+        assert self.inputs.target.eos is not None
+        return self.inputs.target.eos
 
     def summary(self) -> list[str]:
         """Pairs and tokens of each split, words of both vocabularies."""
