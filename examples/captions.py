@@ -23,7 +23,7 @@ from elman import nn as enn
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--picture", type=Path, help="a PNG file: an image under the attention of every word")
 parser.add_argument("--tiny", action="store_true", help="one shape in every image, and few updates")
-parser.add_argument("--hard", action="store_true", help="hard attention too")
+parser.add_argument("--hard", action="store_true", help="hard attention too, which learns slowly")
 parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
 
@@ -69,7 +69,7 @@ class Captions(nn.Module):
         super().__init__()
         self.way, self.context = way, 0 if way == "once" else features + 2
         layers = [nn.Conv2d(3, 24, 4, 2, 1), nn.Conv2d(24, 48, 4, 2, 1), nn.Conv2d(48, features, 3, 1, 1)]
-        norms = [nn.GroupNorm(8, layer.out_channels) for layer in layers]  # without them shapes are not learnt
+        norms = [nn.GroupNorm(8, layer.out_channels) for layer in layers]  # without them colours are learnt more slowly
         self.see = nn.Sequential(*(part for pair in zip(layers, norms, strict=True) for part in (*pair, nn.ReLU())))
         self.begin = nn.Linear(features + 2, 2 * size)
         self.attention = enn.AdditiveAttention(size, features + 2, 32)
@@ -116,8 +116,8 @@ for way in ("once", "soft", "hard") if options.hard else ("once", "soft"):
     torch.manual_seed(options.seed)
     draw, began, expected = torch.Generator().manual_seed(options.seed), time.process_time(), 0.0
     model = Captions(way)
-    optimiser = torch.optim.Adam(model.parameters(), 3e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, UPDATES, pct_start=0.1)
+    optimiser = torch.optim.Adam(model.parameters(), 1e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-3, UPDATES, pct_start=0.1)
     for _ in range(UPDATES):
         images, captions, *_ = batch(64, draw)
         seen, weights, _, log_drawn = model.train()(images, captions)
