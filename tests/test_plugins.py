@@ -193,7 +193,7 @@ def without(monkeypatch):
 def test_a_file_adds_a_cell_an_output_and_parts_of_training(made, without, capsys):
     recipe, text, out, moved = (made / name for name in ("recipe.toml", "text.txt", "run", "moved.py"))
     train = ("train", recipe, "--data", text, "--out", made / "other", "--threads", 1)
-    assert 'kind = "sum"; write one of "continuous", "deltanet"' in refusal(capsys, *train)
+    assert 'kind = "sum"; write one of "chaos-free", "continuous"' in refusal(capsys, *train)
     moved.write_text(FILE)
     by_environment = elman("evaluate", out, "--json", "--threads", 1, ELMAN_PLUGINS=str(moved))
     assert json.loads(by_environment.stdout)["perplexity"] > 1

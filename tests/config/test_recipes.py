@@ -99,7 +99,9 @@ def test_lab_twins_differ_in_their_output_layer_alone():
 
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if name != "softmax"])
 def test_lab_output_functions_are_the_twin_with_another_activation(function):
-    assert differences(f"ptb/small-{function}", "ptb/small-twin-awd-lstm") == {"model.output.activation"}
+    """The biases of sigmoid begin at the frequencies of words, too: from 0 it learns late."""
+    more = {"model.initialisation.output_bias"} if function == "sigmoid" else set()
+    assert differences(f"ptb/small-{function}", "ptb/small-twin-awd-lstm") == {"model.output.activation"} | more
 
 
 def test_lab_choices_differ_from_the_twin_in_the_choice_alone():

@@ -238,6 +238,17 @@ def begun(recipe, given):
 
 
 BEGUN = {
+    "cell lstm-nig": -7.0706,
+    "cell lstm-nfg": -7.0706,
+    "cell lstm-nog": -7.0706,
+    "cell lstm-niaf": -7.0454,
+    "cell lstm-noaf": -7.0454,
+    "cell lstm-cifg": -7.0706,
+    "cell lstm-fgr": -15.2309,
+    "cell chaos-free": -25.9807,
+    "cell mut1": -10.6718,
+    "cell mut2": -17.1269,
+    "cell mut3": -2.0161,
     "cell elman-tanh": -6.6788,
     "cell elman-sigmoid": -6.6788,
     "cell elman-relu": -6.6788,
