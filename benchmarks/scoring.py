@@ -1,6 +1,6 @@
 """Sentences that `elman` and minicons score with the same random GPT-2, per second of CPU time, turn by turn.
 
-The texts are those of `pydoc_data.topics`. Needs minicons beside the extra `hf`:
+The texts come from `pydoc_data.topics`. Needs minicons beside the extra `hf`:
 
     python benchmarks/scoring.py --threads 1 --repetitions 5
 """

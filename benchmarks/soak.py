@@ -100,7 +100,7 @@ def ask(port: int, operation: str, **question: Any) -> int:
 
 
 def impolite(port: int, written: bytes, read: int, half: bool) -> None:
-    """A client that writes these bytes, closes its half perhaps, reads so many bytes and leaves."""
+    """A client that writes these bytes, closes its half perhaps, reads up to `read` bytes and leaves."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(written)
         if half:

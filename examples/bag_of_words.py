@@ -4,10 +4,10 @@
     python examples/bag_of_words.py --tiny     # seconds
 
 The context is the count of each word of a sentence, and stays the same at every step, as in Jordan's sequences from a
-plan (1986); the network reads it beside the word that it wrote last. Sentences are those of a small grammar: relative
+plan (1986); the network reads it beside the word that it wrote last. Sentences come from a small grammar: relative
 clauses embed one another, so that several orders of a bag are often grammatical, and one of them is asked for.
 
-Shares of new sentences that are written exactly, and of those whose words are those of the bag, means of 3 seeds:
+Shares of new sentences that are written exactly, and of sentences with exactly the words of the bag, means of 3 seeds:
 10.8 % and 99.6 % with the bag, none and none without it, 0.1 % and 100 % of the bag in any order.
 """
 

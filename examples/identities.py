@@ -41,7 +41,7 @@ SYMBOLS = [*TABLES, "not", "and", "or"]
 
 
 def drawn(leaves: int) -> Formula:
-    """A formula with so many variables."""
+    """A formula with this number of variables."""
     at = draw.randint(1, max(1, leaves - 1))
     whole = draw.choice("abc") if leaves == 1 else (draw.choice(["and", "or"]), drawn(at), drawn(leaves - at))
     return ("not", whole) if draw.random() < 0.25 else whole

@@ -139,6 +139,15 @@ def test_what_is_wrong_is_said_in_a_line(capsys, run, times, options, said):
     assert said in complaint(capsys, "reading-times", run, "--times", times, *options)
 
 
+def test_a_drawing_of_ones_own_is_kept(capsys, run, times, tmp_path):
+    """Also the second one, whose name is not given."""
+    (tmp_path / "drawn-effects.svg").write_text("mine")
+    said = complaint(capsys, "reading-times", run, "--times", times, "--plot", tmp_path / "drawn.svg")
+    assert "drawn-effects.svg is there already" in said
+    assert (tmp_path / "drawn-effects.svg").read_text() == "mine"
+    assert not (tmp_path / "drawn.svg").exists()
+
+
 def test_the_extra_is_named_where_it_is_missing(capsys, monkeypatch, run, times):
     monkeypatch.setitem(sys.modules, "statsmodels.regression.mixed_linear_model", None)
     assert "pip install 'elman[reading]'" in complaint(capsys, "reading-times", run, "--times", times)

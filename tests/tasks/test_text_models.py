@@ -302,6 +302,13 @@ def test_what_has_no_meaning_for_a_model_is_one_line(capsys, gpt, bert, arpa, tm
     assert "is an n-gram model" in complaint(capsys, "generate", arpa)
 
 
+def test_all_models_are_opened_before_the_first_is_evaluated(capsys, monkeypatch, gpt, tmp_path):
+    monkeypatch.setattr("elman.tasks.text.pretrained.Pretrained.evaluate", lambda *_: pytest.fail("evaluated"))
+    (tmp_path / "text.txt").write_text("a\n")
+    said = complaint(capsys, "evaluate", gpt, tmp_path / "nothere", "--data", tmp_path / "text.txt")
+    assert "nothere is not a run folder" in said
+
+
 def test_what_only_runs_can_do_is_refused_in_one_line(capsys, gpt, arpa, tmp_path):
     (tmp_path / "text.txt").write_text("The keys are\n")
     for model, option in ((gpt, "--adapt"), (arpa, "--adapt"), (gpt, "--document"), (gpt, "--pll=original")):

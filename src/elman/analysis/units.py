@@ -110,7 +110,7 @@ def places_of(score: Floats, count: int, apart: int) -> list[int]:
 
 
 def together(values: Floats, units: Sequence[int], length: int, threshold: float) -> Floats:
-    """How many of some units are on throughout a range of so many tokens, [n - length + 1].
+    """How many of some units are on throughout each range of `length` tokens, [n - length + 1].
 
     Ties are broken by their mean there, which counts for less than a unit.
     """
@@ -157,7 +157,7 @@ def _marked(token: str, *, inside: bool) -> Markup:
 
 
 def context(tokens: Sequence[str], values: Floats, start: int, length: int, width: int) -> Context:
-    """A range of a text and `width` tokens on both sides; `values` [n] are those of the tokens."""
+    """A range of a text and `width` tokens on both sides; `values` [n]: of each token."""
     first, stop = max(0, start - width), min(len(values), start + length + width)
     return Context(first, list(tokens[first:stop]), values[first:stop].tolist(), start - first, start - first + length)
 

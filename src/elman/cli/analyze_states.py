@@ -222,7 +222,7 @@ def units(
         pattern: a regular expression that whole tokens match, such as "[0-9]+"
         top: how many places, and how many units
         width: tokens before and after a place
-        threshold: a unit is on from so many standard deviations above its mean
+        threshold: standard deviations above its mean from which a unit is on
         layer: 0 is the input vectors, 1 the first layer (default: the last)
         max_tokens: how many tokens of the split are searched
         out: the page (default: RUN/units.html)
@@ -302,7 +302,7 @@ def _marked(
 ) -> "tuple[np.ndarray, int, int]":
     """The states after the tokens of a phrase, and the first token of its range and the one after the last.
 
-    The phrase is read after some ids, since states at the beginning are unlike those of a text.
+    The phrase is read after some ids, since states at the beginning are unlike states within a text.
     """
     import numpy as np
 

@@ -131,9 +131,9 @@ def evaluate(
         groups = [runs] if ensemble.ensemble else [(run,) for run in runs]
         rows = [_ensemble(group, split, how, temperature, adaptation, ensemble, mixture, common) for group in groups]
     else:
+        opened = [open_foreign(fetched(folder), device, folder) or open_run(folder, device) for folder in runs]
         rows = []
-        for number, folder in enumerate(runs):
-            run = open_foreign(fetched(folder), device, folder) or open_run(folder, device)
+        for number, (folder, run) in enumerate(zip(runs, opened, strict=True)):
             if isinstance(run, Foreign):
                 own = [*given(temperature), *(["--method"] if adaptation.method != "static" else [])]
                 refuse(own, f"belongs to runs of elman, and {folder} is none; leave it out")

@@ -121,6 +121,16 @@ def file_to_extend(_: Any, value: Path | None) -> None:
     writable(_, value)
 
 
+def drawings(plot: Path, *others: str) -> list[Path]:
+    """The file of --plot, and one beside it for each other drawing; raises UserError where one cannot be written."""
+    if plot.suffix not in (".svg", ".png"):
+        raise UserError(f"--plot {plot}: give a name that ends in .svg or .png")
+    files = [plot, *(plot.with_stem(f"{plot.stem}-{one}") for one in others)]
+    for file in files:
+        require_replaceable(file)
+    return files
+
+
 OutFile = Annotated[Path | None, Parameter(name="--out", metavar="FILE", validator=file_to_write)]
 OutText = Annotated[OutFile, Parameter(allow_leading_hyphen=True, validator=(_file_name, file_to_write))]
 """A file to write a text to; - is standard output."""

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, score_rows, show, texts
 from elman.cli.groups import Common
-from elman.cli.options import Natural, NonNegative, RunFolders, Strings, file_to_write, group
+from elman.cli.options import Natural, NonNegative, RunFolders, Strings, drawings, file_to_write, group
 from elman.cli.score import WordOptions
 from elman.errors import UserError, counted, notice
 from elman.files import write_atomic
@@ -111,8 +111,7 @@ def reading_times(
 
     from elman.analysis.reading_times import SURPRISAL, Regression, analyse, choose, lags_of
 
-    if plot is not None and plot.suffix not in (".svg", ".png"):
-        raise UserError(f"--plot {plot}: give a name that ends in .svg or .png")
+    plots = [] if plot is None else drawings(plot, "effects")
     if table.log and not table.shortest:
         raise UserError("--log: there is no logarithm of 0; give --shortest above 0")
     read, lags = table.read(), regression.spill_over
@@ -172,8 +171,8 @@ def reading_times(
     if out is not None:
         write_atomic(out, _rows(read, used, base, models))
         notes.append(f"times: {out}")
-    if html is not None or plot is not None:
-        notes += _draw(facts, models, fits, y, tables, notes, html, plot)
+    if html is not None or plots:
+        notes += _draw(facts, models, fits, y, tables, notes, html, plots)
     show.print_result(common.as_json, facts, *tables, notes=notes)
 
 
@@ -312,27 +311,22 @@ def _draw(
     tables: list[show.Table],
     notes: list[str],
     html: Path | None,
-    plot: Path | None,
+    plots: list[Path],
 ) -> list[str]:
     """Write the page and the drawings; a line for each."""
     from elman.analysis import reading_times_page as page
-    from elman.drawing.style import svg_file
+    from elman.drawing.style import write_drawing
 
     partials = {name: page.partial_effect(one, fits[name], y) for name, one in models.items()}
-    drawings = {
+    drawn = {
         "Log-likelihood added": page.draw_added(facts["held_out"] or facts["models"], list(models)),
         "Effect of surprisal": page.draw_effects(partials, "log" if facts["log"] else "ms"),
     }
     said = list[str]()
-    if plot is not None:
-        for file, (title, drawing) in zip(
-            (plot, plot.with_stem(f"{plot.stem}-effects")), drawings.items(), strict=True
-        ):
-            data = io.BytesIO()
-            drawing.savefig(data, format="png", dpi=200, facecolor="white")
-            write_atomic(file, svg_file(drawing, "times", title, "") if file.suffix == ".svg" else data.getvalue())
-            said.append(f"drawing: {file}")
+    for file, (title, drawing) in zip(plots, drawn.items(), strict=False):
+        write_drawing(file, drawing, "times", title, "")
+        said.append(f"drawing: {file}")
     if html is not None:
-        page.write_times_page(html, facts, drawings, tables, notes)
+        page.write_times_page(html, facts, drawn, tables, notes)
         said.append(f"page: {html}")
     return said

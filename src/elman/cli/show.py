@@ -180,7 +180,7 @@ def print_confusions(title: str, confusions: Sequence[Confusion]) -> None:
 
 
 def print_output(title: str, output: OutputQuality, others: Mapping[str, Sequence[Estimate]] = {}) -> None:
-    """Print the measures of a model's targets beside those of the baseline, and of others."""
+    """Print the measures of a model's targets beside the measures of the baseline and of others."""
     copied = ", unknown words copied" if output.copy_unknown else ""
     kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]
     how = f"{output.search} search" if output.search else f"beam {output.beam}{copied}{kept}"

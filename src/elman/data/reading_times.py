@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from elman.data.numbers import number
 from elman.data.tables import in_one_form, named, rows_of
 from elman.data.text.patterns import sentence_end
 from elman.errors import UserError, counted, notice
@@ -31,7 +32,7 @@ HEADINGS = {
 }
 """By what it is: the headings of a column (`in_one_form`), of which the first that a table has counts.
 
-They are those of Natural Stories (Futrell et al. 2021), Provo (Luke & Christianson 2018), Dundee (Kennedy et al. 2003,
+They come from Natural Stories (Futrell et al. 2021), Provo (Luke & Christianson 2018), Dundee (Kennedy et al. 2003,
 in the form of modelblocks), UCL (Frank et al. 2013), Brown (Smith & Levy 2013) and MECO (Siegelman et al. 2022). Of
 several measures of eye movements gaze duration counts.
 """
@@ -182,11 +183,8 @@ def _ranks(names: Sequence[Any]) -> dict[str, float]:
 
 
 def _number(cell: str, what: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or "_" in cell:
+    value = number(cell, ".", grouped=False)
+    if value is None or not math.isfinite(value):
         raise UserError(f"{what} is {cell!r}, which is no number; write numbers as 412 or 412.5")
     return value
 
@@ -194,9 +192,9 @@ def _number(cell: str, what: str) -> float:
 def read_frequencies(text: str, name: str) -> dict[str, float]:
     """Words with their counts: the first two columns of a table, with or without a header."""
     found = dict[str, float]()
-    for number, (line, cells) in enumerate(rows_of(text, name, delimiter_of=_delimiter)):
+    for place, (line, cells) in enumerate(rows_of(text, name, delimiter_of=_delimiter)):
         if len(cells) < 2:
             raise UserError(f"{name}:{line}: one cell; write a word and its count in every row")
-        if number or cells[1].replace(".", "").isdecimal():
+        if place or cells[1].replace(".", "").isdecimal():
             found[cells[0].strip()] = _number(cells[1].strip(), f"{name}:{line}: the count")
     return found

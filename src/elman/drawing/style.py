@@ -5,6 +5,7 @@ import math
 import re
 import warnings
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import matplotlib as mpl
@@ -13,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
+
+from elman.files import write_atomic
 
 INK, MUTED, GRID = "#3b3b39", "#7a7a76", "#c9c8c2"
 SERIES = ("#1f6f9f", "#c8553d", "#3a8a5c", "#8a5fb0", "#b07c1e", "#2a9d9d", "#b84a7a", "#6b7a2a")
@@ -122,6 +125,16 @@ def svg_file(figure: Figure, name: str, title: str, description: str) -> str:
     opening = text[: text.index(">") + 1]
     caption = f"<title>{escape(title)}: {escape(description)}</title>"
     return f'<?xml version="1.0" encoding="utf-8"?>\n{opening}\n{caption}{text[len(opening) :]}'
+
+
+def write_drawing(path: Path, figure: Figure, name: str, title: str, description: str) -> None:
+    """Write a figure as SVG, or as PNG where the path ends in .png."""
+    if path.suffix != ".png":
+        write_atomic(path, svg_file(figure, name, title, description))
+        return
+    data = io.BytesIO()
+    figure.savefig(data, format="png", dpi=200, facecolor="white")
+    write_atomic(path, data.getvalue())
 
 
 def _saved(figure: Figure, name: str, background: str) -> str:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from math import nan
 from pathlib import Path
 from typing import Any, Self
 
@@ -139,7 +138,9 @@ confusions; of a baseline without probabilities the measures of what it writes.
 
 def written_by(name: str, split: str, count: int, measures: list[Estimate]) -> Result:
     """The row of a baseline that writes outputs for `count` inputs and gives them no probabilities."""
-    return Result(name=name, split=split, nll=nan, perplexity=nan, tokens=count, measures={"written": measures})
+    return Result(
+        name=name, split=split, nll=math.nan, perplexity=math.nan, tokens=count, measures={"written": measures}
+    )
 
 
 _NUMBERS = float | dict[str, float]

@@ -55,13 +55,12 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         self.check()
 
-    def require(self, kind: str, *allowed: str) -> None:
-        """Raise UserError where an option is set that runs on this kind of data lack."""
+    def require(self, kind: str, *allowed: str, what: str | None = None) -> None:
+        """Raise UserError where an option is set that runs on this kind of data lack; `what`: the model, if no run."""
         for field in msgspec.structs.fields(self):
             if field.name not in ("split", "data", *allowed) and getattr(self, field.name) != field.default:
                 option = "unconstrained" if field.name == "constrained" else field.name.replace("_", "-")
-                what = kind if kind.startswith(("a ", "an ")) else f"a run on {kind}"
-                raise UserError(f"--{option} does not belong to {what}; leave it out")
+                raise UserError(f"--{option} does not belong to {what or f'a run on {kind}'}; leave it out")
 
 
 DEFAULT = EvaluationOptions()

@@ -88,7 +88,7 @@ def train(
     `data` is a file, a folder or a known corpus (None: the recipe's own), and `settings` change a recipe that is a
     file: `["training.epochs=3"]`. `resume` resumes the run in `out`; `init` is a run from whose weights to start.
     `track` names trackers, divided by commas: tensorboard, wandb, mlflow, trackio; a resumed run remembers its own.
-    `threads` are those of the CPU; in a notebook they are measured by default (`elman.network.device.faster_threads`),
+    `threads` of the CPU; in a notebook they are measured by default (`elman.network.device.faster_threads`),
     elsewhere torch's, and afterwards as before. `progress` prints the course of training on standard error, by default
     in a notebook.
 

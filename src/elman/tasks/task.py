@@ -136,7 +136,7 @@ class Task(ABC):
         return None
 
     def _compared(self, own: Result, rivals: Sequence[Result]) -> Iterator[tuple[str, float, dict[str, float]]]:
-        """Measures of a result, and those of baselines by their names."""
+        """Measures of a result, and of baselines by their names."""
         if own.split == "valid":
             name = next((name for name in self.judged if getattr(own, name) is not None), "nll")
             found = {str(one.name): getattr(one, name) for one in rivals if not one.written}

@@ -22,7 +22,7 @@ CONTEXTS = ((4, 4), (3, 3), (2, 2), (1, 2), (1, 1), (0, 1), (0, 0))
 """Letters before and after a letter, the widest context first."""
 
 ROUNDS, SAMPLE = 4, 8_000
-"""Of Viterbi training, on the first so many words."""
+"""Rounds of Viterbi training, and the words at the beginning on which it is done."""
 
 FLOOR = -12.0
 """Log-probability of a chunk that was never aligned with a letter, and of one with more symbols for each."""

@@ -177,7 +177,7 @@ def branching(
 ) -> list[str]:
     """Right- or left-branching linear trees over sentences, with the labels that such constituents have in training.
 
-    The labels are the most frequent ones; `trees` are those of the training sentences, in linear form.
+    The labels are the most frequent ones; `trees`: of the training sentences, in linear form.
     """
     outer, inner = _labels(trees, train_sentences, left=left)
     return [" ".join(linear(_branching(fields(text), outer, inner, left=left))) for text in sentences]

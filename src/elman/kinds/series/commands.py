@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.groups import Common
-from elman.cli.options import Natural, OutFile, Positive, Reals, file_to_write, number
+from elman.cli.options import Natural, OutFile, Positive, Reals, drawings, file_to_write, number
 from elman.errors import UserError
 from elman.kinds.series.record import Missing
 
@@ -63,7 +63,7 @@ def forecast(
             or mask (read as the value before; default: as the run's recipe says)
         out: the CSV file to write (default: standard output)
     """
-    from elman.files import require_replaceable, write_atomic
+    from elman.files import write_atomic
     from elman.kinds.series.backtest import MEASURES, backtested
     from elman.kinds.series.dates import following, written
     from elman.kinds.series.run import SeriesRun
@@ -71,8 +71,8 @@ def forecast(
     if not all(0 <= one <= 1 for one in quantiles):
         raise UserError(f"--quantiles {' '.join(f'{one:g}' for one in quantiles)}: each must be between 0 and 1")
     loaded = common.open_as(SeriesRun, run)
-    if plot is not None and plot.suffix not in (".svg", ".png"):
-        raise UserError(f"--plot {plot}: give a name that ends in .svg or .png")
+    names = loaded.inputs.names
+    plots = [] if plot is None else drawings(plot, *names[1:])
     known = None if covariates is None else loaded.covariates(covariates, steps)
     if backtest is not None:
         if plot is not None or out is not None:
@@ -85,10 +85,6 @@ def forecast(
         )
         return
     read = loaded.corpus(missing=missing).split("test") if history is None else loaded.series(history, missing)
-    names = loaded.inputs.names
-    drawings = [] if plot is None else [plot, *(plot.with_stem(f"{plot.stem}-{name}") for name in names[1:])]
-    for file in drawings:
-        require_replaceable(file)
     drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature, known=known)
     dates = written(following(read.dates, steps)) if read.dates is not None and len(read.dates) > 1 else None
     table = _samples(drawn, names) if every_sample else _summary(drawn, names, quantiles)
@@ -96,8 +92,8 @@ def forecast(
     notes = [text.rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"]
     if out is not None:
         write_atomic(out, text)
-    if drawings:
-        notes += _draw(drawings, read, drawn, names, dates)
+    if plots:
+        notes += _draw(plots, read, drawn, names, dates)
     facts = {"run": str(run), "samples": samples, "seed": seed, "forecast": table}
     show.print_result(common.as_json, facts | ({} if dates is None else {"dates": dates}), notes=notes)
 
@@ -109,8 +105,7 @@ def _draw(
     import numpy as np
 
     from elman.drawing.forecast import Forecast
-    from elman.drawing.style import svg_file
-    from elman.files import write_atomic
+    from elman.drawing.style import write_drawing
     from elman.kinds.series.dates import written
 
     past, steps, said = read.values[-max(30, 2 * drawn.shape[1]) :], drawn.shape[1], []
@@ -120,12 +115,7 @@ def _draw(
         truth = [None if np.isnan(one) else float(one) for one in past[:, index]] + [None] * steps
         first = len(read.values) - len(past)
         shown = Forecast(name, first, truth, [None] * len(truth), low, middle, high, every)
-        if file.suffix == ".png":
-            data = io.BytesIO()
-            shown.figure().savefig(data, format="png", dpi=200, facecolor="white")
-            write_atomic(file, data.getvalue())
-        else:
-            write_atomic(file, svg_file(shown.figure(), "forecast", f"Forecast of {name}", f"{steps} steps, 80 %"))
+        write_drawing(file, shown.figure(), "forecast", f"Forecast of {name}", f"{steps} steps, 80 %")
         said.append(f"{file}: drawing of {name}")
     return said
 

@@ -16,6 +16,8 @@ from torch.nn.functional import linear
 
 from elman.network.cells.cell import Array, Gated, LayerState, Shape, Weights
 
+Variant = Literal["nig", "nfg", "nog", "niaf", "noaf", "cifg", "fgr"]
+
 LACKING = {"nig": "i", "nfg": "f", "nog": "o", "cifg": "i"}
 
 
@@ -27,7 +29,7 @@ class LSTMVariant(Gated, frozen=True, tag="lstm-variant"):
     before, with R = `weight_gates` [3H, 3H]. `peephole` holds p of the gates in the order i, f, o.
     """
 
-    variant: Literal["nig", "nfg", "nog", "niaf", "noaf", "cifg", "fgr"] = "cifg"
+    variant: Variant = "cifg"
     candidate = "g"
 
     @property

@@ -43,7 +43,7 @@ class MUT(Cell, frozen=True, tag="mut"):
 
     @property
     def keeps(self) -> tuple[tuple[str, int], ...]:
-        """The update gate when it is shut, where its bias is among those of the products with h."""
+        """The update gate when it is shut, where its bias belongs to the products with h."""
         return () if self.number == 1 else (("z", -1),)
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:

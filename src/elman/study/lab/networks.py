@@ -18,6 +18,7 @@ from elman.learning.rtrl import RTRL
 from elman.learning.single_step import learns
 from elman.learning.teacher_forcing import FedBackTruth
 from elman.network.build import build_model
+from elman.network.cells.lstm_variant import Variant
 from elman.network.cores.core import build_core
 from elman.network.cores.jordan import Jordan, JordanCore
 from elman.network.cores.ntm import TuringMachine
@@ -73,7 +74,7 @@ _IDENTITY = config.Initialisation(
     embedding=config.Normal(std=1.0), input=config.Normal(std=0.001), hidden=config.Identity(), bias=config.Zeros()
 )
 
-_VARIANTS: dict[Literal["nig", "nfg", "nog", "niaf", "noaf", "cifg", "fgr"], str] = {
+_VARIANTS: dict[Variant, str] = {
     "nig": "no input gate", "nfg": "no forget gate", "nog": "no output gate", "niaf": "no activation of the input",
     "noaf": "no activation of the output", "cifg": "i = 1 - f", "fgr": "gates that hear the gates",
 }  # fmt: skip

@@ -97,7 +97,7 @@ def key_of(setting: str) -> str:
 
 
 def changed(recipe: str, values: dict[str, Any], under: Sequence[str] = ()) -> tuple[str, ...]:
-    """The settings for those of some values, by key path, that a recipe under some settings does not have already."""
+    """Settings for the values, by key path, that a recipe under some settings does not have already."""
     loaded = load_recipe(find(recipe), under)
     return tuple(setting(key, value) for key, value in values.items() if _value(loaded, key) != value)
 

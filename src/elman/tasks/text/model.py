@@ -170,7 +170,7 @@ class Foreign:
 
         Words and the ends of lines are counted as for runs. Raises UserError where no text is named.
         """
-        options.require(self.what, *self.asked_of_text)
+        options.require(self.kind, *self.asked_of_text, what=self.what)
         if options.data is None:
             raise UserError(f"{self.path}: elman did not train it and knows no text for it; give one with --data")
         sections = sections_of(options.data, options.split, self.options)
@@ -199,16 +199,20 @@ class Foreign:
 
     def states(self, text: Sentences, layers: Sequence[int]) -> Iterator[States]:  # noqa: ARG002
         """Raises UserError: only networks have hidden states."""
-        raise UserError(f"{self.path}: an n-gram model has no states and no vectors; give a run or hf://NAME")
+        raise self._without_states
 
     @property
     def num_levels(self) -> int:
         """Raises UserError, as `states`."""
-        return len(list(self.states(Sentences(None, ()), ())))
+        raise self._without_states
 
     def word_vectors(self, side: str) -> torch.Tensor:  # noqa: ARG002
         """Raises UserError, as `states`."""
-        return torch.empty(self.num_levels)
+        raise self._without_states
+
+    @property
+    def _without_states(self) -> UserError:
+        return UserError(f"{self.path}: an n-gram model has no states and no vectors; give a run or hf://NAME")
 
     def independent(self, document: bool) -> None:
         """Raise UserError where sentences are to be read as one document."""

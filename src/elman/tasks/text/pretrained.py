@@ -215,7 +215,7 @@ class Pretrained(Foreign):
         return [self._prediction(figures, len(begin)) for figures in found]
 
     def advance_of(self, limit: int) -> int:
-        """How far windows of so many symbols advance; raises UserError where that leaves some out."""
+        """How far windows of `limit` symbols advance; raises UserError where that leaves some out."""
         if self.stride is not None and self.stride >= limit:
             raise UserError(f"--stride {self.stride}: {self.path} reads {limit} tokens at once; give less than that")
         return self.stride or max(1, limit // 2)
