@@ -43,21 +43,35 @@ def test_streams_advance_side_by_side(worker):
 def test_an_answer_does_not_wait_for_the_end_of_streams(worker):
     log = []
 
+    def holding(begun, held):
+        begun.set()
+        assert held.wait(10)
+        return None
+        yield
+
     def answering():
         log.append("answer")
         yield
         return 7
 
     async def main():
+        begun, held = threading.Event(), threading.Event()
+        first = asyncio.create_task(worker.answer(holding(begun, held)))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
         streams = [worker.events(counting(one, log, 1000)) for one in range(10)]
         reading = [asyncio.create_task(anext(one)) for one in streams]
-        assert await worker.answer(answering()) == 7
-        await asyncio.gather(*reading)
+        asked = asyncio.create_task(worker.answer(answering()))
+        while worker.queued < 11:
+            await asyncio.sleep(0.001)
+        held.set()
+        assert await asked == 7
+        await asyncio.gather(first, *reading)
         for one in streams:
             await one.aclose()
 
     asyncio.run(main())
-    assert log.index("answer") < 10
+    assert log.index("answer") < 3, "though ten streams waited before it"
 
 
 def test_a_reader_that_leaves_ends_its_stream(worker):

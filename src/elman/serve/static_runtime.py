@@ -9,7 +9,7 @@ from pathlib import Path
 
 from elman.data.archives import Archive
 from elman.errors import UserError, first_line, notice
-from elman.files import cache_folder, remove_abandoned, replacing
+from elman.files import cache_folder, replacing
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 INTEGRITY = "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
@@ -34,7 +34,6 @@ def fetched(say: Callable[[str], None] = notice) -> Path:
     if npm is None:
         raise UserError(f"the page needs the npm package {PACKAGE} {VERSION}, and there is no npm here; {advice}")
     say(f"fetching {PACKAGE} {VERSION} with npm")
-    remove_abandoned(path.parent)
     with replacing(path) as temporary:  # npm writes the archive under its own name, piece by piece
         command = [npm, "pack", f"{PACKAGE}@{VERSION}", "--pack-destination", str(temporary.parent), "--silent"]
         try:
