@@ -9,17 +9,7 @@ from typing import Any
 
 from elman.config import parts, plugins
 from elman.config.data import Data
-from elman.config.initialisation import (
-    Glorot,
-    He,
-    Identity,
-    Init,
-    Initialisation,
-    Normal,
-    Orthogonal,
-    Uniform,
-    Zeros,
-)
+from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
 from elman.config.network import Composition, Core, Encoder, Model
 from elman.config.output import Choice, Contexts, InputGate, Output
 from elman.config.parts import Activation, OneOf, Part

@@ -128,9 +128,7 @@ class ConditionalGraphs:
 
 @torch.inference_mode()
 def compare_conditional(
-    model: SequenceToSequence,
-    graphs: ConditionalGraphs,
-    pairs: Sequence[tuple[npt.NDArray[np.integer], Sequence[int]]],
+    model: SequenceToSequence, graphs: ConditionalGraphs, pairs: Sequence[tuple[npt.NDArray[np.integer], Sequence[int]]]
 ) -> Comparison:
     """Read pairs of a source, as the model reads it, and a target after its start symbol, with both."""
     largest, count = 0.0, 0

@@ -70,12 +70,7 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 def import_fastai(
-    weights: Path,
-    words: Path,
-    out: Path,
-    *,
-    tokenisation: Literal["words", "raw"] = "words",
-    lowercase: bool = False,
+    weights: Path, words: Path, out: Path, *, tokenisation: Literal["words", "raw"] = "words", lowercase: bool = False
 ) -> Imported:
     """Write a run folder that holds the weights of a fastai language model, to be used, or trained on.
 

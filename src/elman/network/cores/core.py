@@ -66,12 +66,7 @@ class Surroundings(NamedTuple):
 
 
 def build_core(
-    record: config.Core,
-    input_size: int,
-    num_outputs: int = 0,
-    *,
-    locked: bool,
-    memory_size: int | None = None,
+    record: config.Core, input_size: int, num_outputs: int = 0, *, locked: bool, memory_size: int | None = None
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit."""
     return plugins.built(record, RecurrentCore, Surroundings(input_size, num_outputs, locked, memory_size))

@@ -186,10 +186,7 @@ def _of_weights(d_z: Tensor, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tens
 
 
 def _of_maps(
-    rounds: Items[_Round],
-    reads: Items[tuple[Tensor, Tensor]],
-    d_sums: Items[Tensor],
-    d_middles: Items[Tensor | None],
+    rounds: Items[_Round], reads: Items[tuple[Tensor, Tensor]], d_sums: Items[Tensor], d_middles: Items[Tensor | None]
 ) -> list[Tensor]:
     """The gradients of the factors of all maps."""
     found = []
