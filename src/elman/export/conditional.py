@@ -155,7 +155,6 @@ def _plain(model: SequenceToSequence) -> SequenceToSequence:
 
 
 def _read(model: SequenceToSequence, symbols: Tensor) -> State:
-    """The state after a source without padding."""
     column = symbols.unsqueeze(1)
     return model.read(Source(column, torch.ones_like(column, dtype=torch.bool)), NoPadding())
 
@@ -170,7 +169,6 @@ def _parts(model: SequenceToSequence, state: State) -> tuple[tuple[Tensor, ...],
 
 
 def _scanned(step: Step) -> Scan:
-    """A cell along a sequence of any length, as one operation of a graph."""
 
     def over(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         def one(before: tuple[Tensor, ...], x: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:

@@ -169,7 +169,6 @@ def text_of(run: TextRun, data: str | None) -> Text:
 def _finish(
     run: TextRun, step: Step, folder: Path, out: Path, files: list[File], text: Text, inputs: str, sherpa: bool
 ) -> Exported:
-    """Write the words, the facts and the README, and put the folder in its place."""
     exported = with_own(run, step, out, files, text)
     words = run.vocabulary.words
     write_atomic(folder / TOKENS, "".join(f"{word} {number}\n" for number, word in enumerate(words)))

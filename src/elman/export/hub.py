@@ -85,7 +85,6 @@ def _write_generation(run: TextRun, folder: Path) -> None:
 
 
 def _opened(folder: Path, beginning: Step) -> TorchStep:
-    """What transformers opens in the folder, as a step."""
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
@@ -100,7 +99,6 @@ def _opened(folder: Path, beginning: Step) -> TorchStep:
 
 
 def _card(run: TextRun, exported: Exported) -> str:
-    """The model card: facts of the run alone."""
     from huggingface_hub import EvalResult, ModelCardData
 
     results = static_results(run.path)

@@ -162,7 +162,6 @@ def _card(
     before: list[Result],
     after: list[Result],
 ) -> str:
-    """The card of the model, in Markdown."""
     kept = {"int8": "eight bits with a scale for each row of a matrix", "half": "float16", None: "float32"}[form]
     trained = {one.split: one for one in before}
     scale = run.recipe.data.reporting

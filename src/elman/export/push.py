@@ -68,7 +68,6 @@ def push(folder: Path, name: str, *, private: bool = False, dry_run: bool = Fals
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, with what to do where that is known."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status == 401 or type(error).__name__ == "LocalTokenNotFoundError":
         return "the Hub does not know who is asking; set HF_TOKEN to a token that may write, or run `hf auth login`"

@@ -80,7 +80,6 @@ class WholeWindow(Learner):
     """Each window by one back-propagation; see `bptt`."""
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         return bptt(model, objective, batch, state)
 
 
@@ -98,7 +97,6 @@ class Lookback(Learner):
         self.steps, self.factor = steps, factor
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         step = OneStep(model)
         seen = walk(step, batch.inputs, state)
         loss, errors = error_at_levels(model, objective, batch, seen.levels)
@@ -133,7 +131,6 @@ class Attenuated(Learner):
         self.factor = factor
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         step, levels = OneStep(model), []
         for symbols in batch.inputs:
             seen, state = step(symbols, map_state(lambda leaf: _Attenuation.apply(leaf, self.factor), state))  # type: ignore[no-untyped-call]

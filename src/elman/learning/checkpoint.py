@@ -49,7 +49,6 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], *,
 
 
 def _sort_header(path: Path) -> None:
-    """Put the keys of a file's header in order, so that equal weights are equal files; the library shuffles them."""
     with path.open("r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
@@ -130,7 +129,6 @@ def require_fit(path: Path, own: Mapping[str, Tensor], tensors: Mapping[str, Ten
 
 
 def _described(tensor: Tensor) -> str:
-    """The shape of a tensor, and its type unless it is that of weights."""
     kind = "" if tensor.dtype == torch.float32 else f"{tensor.dtype} ".removeprefix("torch.")
     return f"{kind}{tuple(tensor.shape)}"
 

@@ -55,7 +55,6 @@ class Spectral(Constraint, frozen=True, tag="spectral"):
             )
 
     def projector(self, *, of_input: bool) -> Projector:
-        """By the method chosen."""
         limit = 2 - self.delta if self.bound is None else self.bound
         return spectral_projector(self, INPUT_BOUND if of_input else limit)
 
@@ -66,7 +65,6 @@ class OrthogonalWeights(Constraint, frozen=True, tag="orthogonal"):
     gain: SingularValue = 1.0
 
     def projector(self, *, of_input: bool) -> Projector:  # noqa: ARG002
-        """The nearest such matrix."""
         return ToOrthogonal(self.gain)
 
 
@@ -77,7 +75,6 @@ class SpectralNorm(Constraint, frozen=True, tag="spectral-norm"):
     always: bool = True
 
     def projector(self, *, of_input: bool) -> Projector:  # noqa: ARG002
-        """By a factor."""
         return ToSpectralNorm(self.bound, always=self.always)
 
 

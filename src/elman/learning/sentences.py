@@ -15,7 +15,6 @@ class OfSentences(Learner):
     """The gradient of a loss of whole sentences; there is no state."""
 
     def state_before(self, model: LanguageModel, batch: Batch, state: State | None) -> State:  # noqa: ARG002
-        """Nothing."""
         return ()
 
     @abstractmethod
@@ -23,7 +22,6 @@ class OfSentences(Learner):
         """The loss of a batch."""
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:  # noqa: ARG002
-        """Learn from one batch."""
         loss = self.loss(model, objective, batch)
         loss.objective.backward()
         return loss._replace(objective=loss.objective.detach()), ()
@@ -38,7 +36,6 @@ class Tagging(OfSentences):
             raise UserError('this rule is for tags; it needs model.core.kind = "sentence"')
 
     def loss(self, model: LanguageModel, objective: Objective, batch: Batch) -> Loss:
-        """The NLL of the right tags."""
         assert isinstance(model, TagModel)
         assert batch.mask is not None, "sentences of a batch have different lengths"
         return objective.of_trace(model, model.read(batch.inputs, batch.mask), batch)

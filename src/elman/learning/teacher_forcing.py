@@ -26,7 +26,6 @@ class FedBackTruth(Learner):
             raise UserError("the rule forced feeds back true outputs, as only Jordan's network can; use --cells jordan")
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         core = model.core
         assert isinstance(core, JordanCore)
         (context,) = leaves(state)

@@ -22,6 +22,5 @@ class ThroughStructure(OfSentences):
             raise UserError('this rule is for trees; it needs model.core.kind = "recursive"')
 
     def loss(self, model: LanguageModel, objective: Objective, batch: Batch) -> Loss:  # noqa: ARG002
-        """The loss of a batch of trees."""
         assert isinstance(model, TreeModel)
         return tree_loss(model, batch, self.margin).reduced(self.margin)

@@ -94,7 +94,6 @@ class SequenceToSequence(LanguageModel):
         return log_prob
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the decoder, then the reader and the bridge."""
         super().initialise(rules)
         if self.reader.encoder is not self.encoder:
             self.reader.encoder.initialise(rules)

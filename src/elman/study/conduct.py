@@ -85,7 +85,6 @@ _WEIGHTS: dict[tuple[str, int], tuple[int, int]] = {}
 
 
 def _weights(record: Model, words: int) -> tuple[int, int]:
-    """Those that a target token passes, and those of the reader of sources."""
     if (key := (repr(record), words)) in _WEIGHTS:
         return _WEIGHTS[key]
 

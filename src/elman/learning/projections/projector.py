@@ -53,7 +53,6 @@ class ByEigh(BySVD):
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
-        """The nearest feasible matrix."""
         matrix = spectral.tall(matrix)
         self.computed = len(spectral.bring_down_(matrix, self.limit, spectral.exact_triplets).values)
 
@@ -73,7 +72,6 @@ class ToOrthogonal(Projector):
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
-        """W = gain * U V'."""
         matrix = spectral.tall(matrix)
         self.computed = 0
         q = matrix / self.gain
@@ -106,7 +104,6 @@ class ToSpectralNorm(Projector):
 
     @torch.no_grad()
     def project_(self, matrix: Tensor) -> None:
-        """Scale."""
         matrix = spectral.tall(matrix)
         width = min(4, matrix.shape[1])
         even, unit = spectral.scaled(matrix)
@@ -123,9 +120,7 @@ class ToSpectralNorm(Projector):
             torch.mul(even, self.bound / largest, out=matrix)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The block of vectors."""
         return {} if self.block is None else {"block": self.block}
 
     def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
-        """Take back what `tensors` returned."""
         self.block = tensors["block"].to(device) if tensors else None

@@ -82,14 +82,12 @@ class ByTruncation(Projector):
         return found
 
     def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
-        """Take back what `tensors` returned."""
         held = {name: tensor.to(device) for name, tensor in tensors.items()}
         self.previous, self.bounds = held.get("previous"), held.get("bounds")
         if self.other is not None:
             self.other.restore(under(BESIDE, held), device)
 
     def counts(self) -> dict[str, int]:
-        """S by the norm chosen, and by the other."""
         return super().counts() if self.other is None else super().counts() | {"s_other": self.other.computed}
 
 

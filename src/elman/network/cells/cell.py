@@ -190,11 +190,9 @@ class Driven(Cell, frozen=True):
         raise NotImplementedError
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with input x [B, I]."""
         return self.driven(w, linear(x, w.weight_ih, w.bias_ih), state)
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return unroll(self.driven, w, linear(xs, w.weight_ih, w.bias_ih), state)
 
 
@@ -206,7 +204,6 @@ class Gated(Driven, frozen=True):
         raise NotImplementedError
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         return self.gated(w, drive + linear(state[0], w.weight_hh, w.bias_hh), state)
 
 

@@ -69,7 +69,6 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         return (size,), (self.heads, d, d), (self.heads, d), (self.heads,), *held
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, C, n, m, *before = state
         (q, k, v, gate), held = self._products(w, x, before, convolve_step, _product)
         i, f = linear(x, w.if_weight, w.if_bias).chunk(2, dim=-1)
@@ -82,7 +81,6 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         return self._read(w, numerator, (n * q).sum(-1), m, gate), C, n, m, *held
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         _, C, n, m, *before = state
         (q, k, v, gate), held = self._products(w, xs, before, convolve, input_products)
         i, f = product_of_inputs(w, xs, w.if_weight, w.if_bias).chunk(2, dim=-1)
@@ -121,7 +119,6 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         return by_heads(q, self.heads), k / math.sqrt(k.shape[-1]), by_heads(v, self.heads), o.sigmoid()
 
     def _read(self, w: Weights, numerator: Tensor, inner: Tensor, m: Tensor, gate: Tensor) -> Tensor:
-        """The output from C q, n q and m; both sides of the fraction are scaled so that neither overflows."""
         low = m.clamp(max=0).exp()
         divisor = torch.maximum(low * inner.abs(), (-m.clamp(min=0)).exp())
         h = low.unsqueeze(-1) * numerator / divisor.unsqueeze(-1)

@@ -30,7 +30,6 @@ class Jordan(config.Core, frozen=True, tag="jordan"):
     output_dropout: Rate = 0.0
 
     def build(self, surroundings: Surroundings) -> "JordanCore":
-        """The hidden layer and its context."""
         return JordanCore(self, surroundings)
 
 
@@ -78,7 +77,6 @@ class JordanCore(RecurrentCore):
         return Trace((x, torch.stack(dropped)), (x, torch.stack(raw))), (context,)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the weights as those of a layer's input."""
         size = len(self.bias)
         fill(self.weight_ih, rules.input, size)
         fill(self.weight_ch, rules.input, size)

@@ -103,7 +103,6 @@ class TuringMachineCore(RecurrentCore):
         return controller, memory, weights, like.new_zeros(batch, readers * self.width)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         *before, memory, weights, reads = leaves(state)
         controller, hidden, read = tuple(before), list[Tensor](), list[Tensor]()
         recurrent = None if self.recurrent is None else self.recurrent.weights()
@@ -147,7 +146,6 @@ class TuringMachineCore(RecurrentCore):
         return Interface(heads, erase.unflatten(-1, (writers, self.width)), add)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the controller, then W_o as the input weights of a layer; b_o is zero."""
         if self.recurrent is not None:
             self.recurrent.initialise(rules)
         if self.layer is not None:

@@ -74,7 +74,6 @@ class RecursiveCore(RecurrentCore):
         return (vectors * self.score_weight.squeeze(0)).sum(-1)
 
     def begin(self, batch: int) -> State:  # noqa: ARG002
-        """Nothing: sentences do not depend on each other."""
         return ()
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
@@ -84,7 +83,6 @@ class RecursiveCore(RecurrentCore):
         return Trace((x, self.dropout(vectors)), (x, vectors)), state
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the layers below the leaves, the composition, and u as an output."""
         if self.reader is not None:
             self.reader.initialise(rules)
         self.composition.initialise(rules)

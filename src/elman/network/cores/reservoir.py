@@ -27,7 +27,6 @@ class Reservoir(config.Core, frozen=True, tag="reservoir"):
     output_dropout: Rate = 0.0
 
     def build(self, surroundings: Surroundings) -> "ReservoirCore":
-        """The units, whose weights are not drawn yet."""
         return ReservoirCore(self, surroundings)
 
 
@@ -66,7 +65,6 @@ class ReservoirCore(RecurrentCore):
         return self
 
     def begin(self, batch: int) -> State:
-        """Zeros, [B, H]."""
         return (self.weight_hh.new_zeros(batch, len(self.weight_hh)),)
 
     @torch.no_grad()
@@ -80,7 +78,6 @@ class ReservoirCore(RecurrentCore):
         return states, (s.clone(),)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         outputs, state = self.run(x.detach(), state)
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), state
 

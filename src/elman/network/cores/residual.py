@@ -51,7 +51,6 @@ class Convolution(nn.Module):
         return self.kernel.new_zeros(batch, kernel_size - 1, size)
 
     def forward(self, xs: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs [T, B, size] over xs [T, B, size], and the inputs that the next window needs."""
         return convolve(xs, before, self.kernel, self.bias)
 
     def initialise(self) -> None:
@@ -110,7 +109,6 @@ class Residual(config.Core, frozen=True, tag="residual"):
     output_dropout: Rate = 0.0
 
     def build(self, surroundings: Surroundings) -> "ResidualCore":
-        """The blocks."""
         return ResidualCore(self, surroundings)
 
 
@@ -145,14 +143,12 @@ class ResidualCore(Layers):
         self.dims = (below, *stack.sizes)
 
     def begin(self, batch: int) -> State:
-        """Zeros for every layer, and behind them for its convolution."""
         layers = super().begin(batch)
         if not self.convolutions:
             return layers
         return tuple((*layer, each.begin(batch)) for layer, each in zip(layers, convolutions_of(self), strict=True))
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         stream = x if self.into is None else linear(x, self.into)
         levels, after = [x], []
         for index, (layer, norm, before) in enumerate(zip(self.layers, self.norms, state, strict=True)):
@@ -176,7 +172,6 @@ class ResidualCore(Layers):
         return outputs, tuple(of_layer), (held,)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the map into the stream, then block by block the layer and its feed-forward half; norms begin at 1."""
         if self.into is not None:
             fill(self.into, rules.input, self.into.shape[1])
         for index, layer in enumerate(layers_of(self)):

@@ -52,13 +52,10 @@ class SentenceCore(RecurrentCore):
         return Trace((x, vectors), (x, vectors))
 
     def begin(self, batch: int) -> State:  # noqa: ARG002
-        """Nothing: sentences do not depend on each other."""
         return ()
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of sentences of one length."""
         return self.read(x, torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)), state
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the layers, bottom first."""
         self.reader.initialise(rules)

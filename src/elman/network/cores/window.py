@@ -21,7 +21,6 @@ class FeedForward(config.Core, frozen=True, tag="window"):
     output_dropout: Rate = 0.0
 
     def build(self, surroundings: Surroundings) -> "FeedForwardCore":
-        """The hidden layer over the window."""
         return FeedForwardCore(self, surroundings)
 
 
@@ -36,7 +35,6 @@ class FeedForwardCore(RecurrentCore):
         self.dims = (input_size, record.size + (self.width * input_size if self.direct else 0))
 
     def begin(self, batch: int) -> State:
-        """Zeros in place of the words before the first."""
         weight = self.hidden.weight
         return (weight.new_zeros(batch, self.width - 1, weight.shape[1] // self.width),)
 
@@ -52,6 +50,5 @@ class FeedForwardCore(RecurrentCore):
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), (stream[steps:].transpose(0, 1),)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the matrix of the hidden layer; its bias is zero."""
         fill(self.hidden.weight, rules.input, self.hidden.weight.shape[1])
         fill(self.hidden.bias, config.Zeros(), 1)

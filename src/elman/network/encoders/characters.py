@@ -106,7 +106,6 @@ class CharactersEncoder(TokenEncoder):
         return wider
 
     def forward(self, x: Int[Tensor, "T B"]) -> Float[Tensor, "T B E"]:
-        """Vectors [T, B, E] of word ids [T, B]."""
         if torch.is_grad_enabled():
             distinct, index = x.unique(return_inverse=True)
             vectors = embedding(index, self._vectors(distinct, self._spellings_at(x.device)))
@@ -115,7 +114,6 @@ class CharactersEncoder(TokenEncoder):
         return self.dropout(vectors)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill filters and highways as inputs of a layer; the biases keep the values they are made with."""
         fill(self.weight, rules.embedding, self.weight.shape[1])
         for weight in self.filters:
             fill(weight, rules.input, weight.shape[1])
@@ -144,7 +142,6 @@ class CharactersEncoder(TokenEncoder):
         return self._spellings
 
     def _all(self) -> Tensor:
-        """The vectors of every symbol."""
         version = chosen(), [(parameter.data_ptr(), parameter._version) for parameter in self.parameters()]
         spellings, size = self._spellings_at(self.weight.device), len(self.words)
         known = self._kept.get(version, lambda: self._chunked(0, size, spellings))
@@ -155,7 +152,6 @@ class CharactersEncoder(TokenEncoder):
         )
 
     def _chunked(self, start: int, stop: int, spellings: Spellings, *, highway: bool = True) -> Tensor:
-        """Vectors of the words from `start` to `stop`, at most CHUNK at a time."""
         words = torch.arange(start, stop, device=self.weight.device)
         parts = [self._vectors(part, spellings, highway=highway) for part in words.split(CHUNK)]
         return torch.cat(parts) if len(words) else self.weight.new_zeros(0, self.size)

@@ -146,7 +146,6 @@ def _path(device: torch.device) -> Path:
 
 
 def _read(path: Path) -> Remembered | None:
-    """What is remembered; a damaged file is measured again."""
     try:
         return msgspec.convert(read_json(path), Remembered)
     except (UserError, msgspec.ValidationError):

@@ -98,7 +98,6 @@ class AdaptiveChoice(Choice):
         return pairwise((*self.cutoffs, self.num_words))
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         num_head, (first, *tails) = self.cutoffs[0], self._matrices()
         head = normalised(log_g(linear(context, first.up, first.bias), self.activation))
         parts = [head[..., :num_head]]
@@ -148,7 +147,6 @@ class AdaptiveChoice(Choice):
                 yield _Part(at, part.narrow(context[at]), part.up, part.bias, target[at] - low)
 
     def _matrices(self) -> "list[_Matrices]":
-        """Those of the head, then of each tail."""
         if self.tied is None:
             tails = (_Matrices(up, None, down) for down, up in zip(self.down, self.up, strict=True))
             return [_Matrices(self.head, self.bias), *tails]
@@ -181,7 +179,6 @@ class AdaptiveChoice(Choice):
 
 
 def _rows(tensor: Tensor, counts: list[int]) -> Sequence[Tensor]:
-    """The tensor cut into so many rows each: slices in a graph that is exported, where they are constants."""
     if not torch.compiler.is_exporting():
         return tensor.split(counts)
     ends = accumulate(counts)

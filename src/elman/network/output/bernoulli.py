@@ -17,7 +17,6 @@ class Bernoulli(config.Choice, frozen=True, tag="bernoulli"):
     bias: bool = True
 
     def build(self, surroundings: Surroundings) -> "BernoulliChoice":
-        """The module."""
         return BernoulliChoice(self, surroundings)
 
 
@@ -34,17 +33,14 @@ class BernoulliChoice(Chord):
         self.bias = nn.Parameter(torch.zeros(surroundings.num_outputs)) if record.bias else None
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
         log_odds = linear(context, self.weight, self.bias)
         return log_likelihood(log_odds, target.unsqueeze(1))
 
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
-        """Frames [N, P] given contexts [N, D]."""
         return draw_notes(linear(context, self.weight, self.bias), temperature, generator)
 
     @torch.no_grad()
     def begin_at(self, log_odds: Tensor) -> None:
-        """Biases equal to the log-odds."""
         if self.bias is None:
             super().begin_at(log_odds)
         else:

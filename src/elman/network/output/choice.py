@@ -89,11 +89,9 @@ class ScoredChoice(Choice):
         """The scores of all symbols."""
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         return normalised(self.scores(context))
 
     def log_prob(self, context: Vectors, target: Shaped[Tensor, " N"]) -> PerContext:
-        """Log-probability of the target, [N, K]."""
         scores = self.scores(context)
         return chosen(scores, target) - scores.logsumexp(-1)
 

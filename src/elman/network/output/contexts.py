@@ -67,7 +67,6 @@ class Single(config.Contexts, frozen=True, tag="single"):
     """The last level is the only context."""
 
     def build(self, dims: Sequence[int], activation: config.Activation) -> "SingleContexts":  # noqa: ARG002
-        """The last level."""
         return SingleContexts(dims[-1])
 
 
@@ -80,7 +79,6 @@ class SingleContexts(ContextLayer):
         self.size = size
 
     def read(self, trace: Trace) -> Contexts:
-        """The top of the trace as the only context."""
         vectors = trace.top.unsqueeze(-2)
         return Contexts(vectors, vectors.new_zeros(vectors.shape[:-1]))
 

@@ -88,7 +88,6 @@ class FlatChoice(ScoredChoice):
         return mixture.nll(context, log_prior, self.weight, self.offset(), target, position_weight, self.activation)
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """The scores log g(z) of all symbols, [N, K, V]."""
         if self.gate_weight is None:
             multiply = matmul.linear if self.fast and not torch.is_grad_enabled() else linear
             return log_g(multiply(context, self.weight, self.offset()), self.activation)
@@ -99,7 +98,6 @@ class FlatChoice(ScoredChoice):
 
     @torch.no_grad()
     def begin_at(self, log_p: Float[Tensor, " V"]) -> None:
-        """As in `Choice`, where there are biases, and no gate."""
         if self.bias is None or self.gate_weight is not None:
             super().begin_at(log_p)
         else:

@@ -21,7 +21,6 @@ class Gaussian(config.Choice, frozen=True, tag="gaussian"):
     floor: PositiveFloat = 1e-3
 
     def build(self, surroundings: Surroundings) -> "GaussianChoice":
-        """The module."""
         return GaussianChoice(self, surroundings)
 
 
@@ -44,11 +43,9 @@ class GaussianChoice(Density):
             nn.init.zeros_(self.spread.bias)
 
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
-        """The mean [..., P] given contexts [..., D]."""
         return linear(context, self.readout.weight, self.readout.bias)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         if self.spread is None:
             distance = (target.unsqueeze(1) - self.mean(context)).square().sum(-1)
             return -0.5 * (distance + target.shape[-1] * math.log(2 * math.pi))

@@ -23,7 +23,6 @@ class GaussianMixture(config.Choice, frozen=True, tag="gaussian-mixture"):
     floor: PositiveFloat = 1e-3
 
     def build(self, surroundings: Surroundings) -> "GaussianMixtureChoice":
-        """The module."""
         return GaussianMixtureChoice(self, surroundings)
 
 
@@ -61,7 +60,6 @@ class GaussianMixtureChoice(Density):
         return (log_weight.exp().unsqueeze(-1) * means).sum(-2)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         log_weight, means, variances = self.components(context)
         each = log_normal(target[:, None, None], means, variances).sum(-1)
         return torch.logsumexp(log_weight + each, dim=-1)

@@ -77,7 +77,6 @@ class MixtapeChoice(ScoredChoice):
         return float(self.up.numel() + gate + mixing + scores)
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """The scores log g(z) of all symbols, [N, K, V]."""
         h = linear(context, self.up).tanh().unflatten(-1, (self.components, -1))
         pi = self.gates(context)
         own = pi[..., : self.frequent, :].transpose(-1, -2)

@@ -56,5 +56,4 @@ class MonotoneChoice(ScoredChoice):
         return (height - self.range)[at] + slope[at] * beyond
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """The scores log g(z) of all symbols, [N, K, V]."""
         return log_g(self.bend(linear(context, self.weight, self.bias)), self.activation)

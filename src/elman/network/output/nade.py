@@ -21,7 +21,6 @@ class NADE(config.Choice, frozen=True, tag="nade"):
     size: Positive = 128
 
     def build(self, surroundings: Surroundings) -> "NADEChoice":
-        """The module."""
         return NADEChoice(self, surroundings)
 
 
@@ -47,7 +46,6 @@ class NADEChoice(Chord):
         nn.init.zeros_(self.hidden.bias)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
         notes, index = target.bool().to(torch.int64), torch.arange(target.shape[1], device=target.device)
         most = int(notes.sum(1).max()) if len(notes) else 0
         # Stable, so the pitches that sound come first and in order; the remaining ones of the M are weighted by zero.

@@ -60,7 +60,6 @@ class RareClassChoice(Choice):
         self.outputs.fast = value
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         found = self.outputs.log_probs(context)
         if not self.num_rare:
             return found
@@ -68,7 +67,6 @@ class RareClassChoice(Choice):
         return torch.cat([found[..., :-1], rare.expand(*rare.shape[:-1], self.num_rare)], dim=-1)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-probability of the target, [N, K]."""
         output, share = self._split(target)
         return self.outputs.log_prob(context, output) + share.to(context.dtype).unsqueeze(1)
 
@@ -78,7 +76,6 @@ class RareClassChoice(Choice):
         return self.outputs.mixture_log_prob(context, log_prior, output) + share.to(context.dtype)
 
     def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
-        """As in `Choice`."""
         output, share = self._split(target)
         total, each = self.outputs.mixture_nll(context, log_prior, output, position_weight)
         share = share.to(each.dtype)
@@ -89,6 +86,5 @@ class RareClassChoice(Choice):
         return self.outputs.multiply_adds(frequency)
 
     def _split(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The output of every target, and the logarithm of the target's share of it."""
         share = (target >= self.num_kept) * -math.log(max(1, self.num_rare))
         return target.clamp(max=self.num_kept), share

@@ -87,7 +87,6 @@ class TreeChoice(Choice):
         return torch.bucketize(self.place[words], self.starts, right=True) - 1
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
         scores = log_g(linear(context, self.weight, self.bias), self.activation)
         cluster = self.cluster_of(torch.arange(len(self.order), device=self.order.device))
@@ -119,7 +118,6 @@ class TreeChoice(Choice):
         return self.cluster_weight.numel() + per_word * self.weight.shape[1]
 
     def _members(self, clusters: Tensor) -> list[tails.Members]:
-        """The words of clusters; consecutive ones are a slice, so that their rows are not copied."""
         starts, ends = self.starts[clusters], self.starts[clusters + 1]
         first, last = self.order[starts], self.order[ends - 1]
         facts = torch.stack([starts, ends, first, last]).t().tolist()

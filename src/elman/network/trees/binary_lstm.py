@@ -24,7 +24,6 @@ class BinaryTreeLSTM(config.Composition, frozen=True, tag="binary-lstm"):
     """A tree LSTM whose left and right child have weights of their own."""
 
     def build(self, input_size: int, size: int) -> "BinaryTreeLSTMComposition":
-        """The composition of nodes of this size."""
         return BinaryTreeLSTMComposition(input_size, size)
 
 
@@ -41,7 +40,6 @@ class BinaryTreeLSTMComposition(Composition):
         self.bias = nn.Parameter(torch.empty(4 * size))
 
     def leaf(self, x: Float[Tensor, "*N E"]) -> NodeState:
-        """C = i u, h = o tanh(c)."""
         i, o, u = linear(x, self.weight_leaf, self.bias[: 3 * self.size]).chunk(3, -1)
         c = i.sigmoid() * u.tanh()
         return o.sigmoid() * c.tanh(), c
@@ -65,7 +63,6 @@ class BinaryTreeLSTMComposition(Composition):
         return o * c.tanh(), c
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the weights gate by gate, the bias of the forget gates by its own rule where there is one."""
         size = self.size
         for gate in self.weight_leaf.split(size):
             fill(gate, rules.input, self.weight_leaf.shape[1])

@@ -78,7 +78,6 @@ def conduct(sweep: Sweep, machine: Machine, tell: Tell, watch: Watch, advance: A
 
 
 def _first_runs(sweep: Sweep, advance: Advance) -> Iterator[PlannedRun]:
-    """The run with the first seed of every setting that is known before training."""
     settings = sweep.question.settings()
     for place, setting in enumerate(settings):
         advance(place, len(settings))
