@@ -29,11 +29,8 @@ class Jordan(config.Core, frozen=True, tag="jordan"):
     decay: Rate = 0.0
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "JordanCore":
-        return JordanCore(self, surroundings)
 
-
-class JordanCore(RecurrentCore):
+class JordanCore(RecurrentCore, of=Jordan):
     """h_t = f(W_x x_t + W_c c_t + b), with the context c_t = decay * c_{t-1} + y_{t-1}.
 
     "output", the free-running form: y is the distribution over V symbols of the model's own output layer, which the

@@ -50,12 +50,8 @@ class TuringMachine(config.Core, frozen=True, tag="ntm"):
     reach: Annotated[int, Meta(ge=0, le=1000)] = 1
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "TuringMachineCore":
-        """Controller, memory and heads; raises UserError where shifts reach around the memory."""
-        return TuringMachineCore(self, surroundings)
 
-
-class TuringMachineCore(RecurrentCore):
+class TuringMachineCore(RecurrentCore, of=TuringMachine):
     """A controller h_t, which reads [x_t; r_{t-1}], and a memory M of N rows (Graves et al. 2014, section 3).
 
         o_t = W_o h_t + b_o                          all that the heads receive, in one product

@@ -37,13 +37,9 @@ class Recursive(config.Core, frozen=True, tag="recursive"):
     parser: bool = False
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "RecursiveCore":
-        """The core; raises UserError where its layers below the leaves cannot read in both directions."""
-        return RecursiveCore(self, surroundings)
-
 
 @final
-class RecursiveCore(RecurrentCore):
+class RecursiveCore(RecurrentCore, of=Recursive):
     """Vectors of nodes [*, H]; S words, B sentences, E the width of word vectors.
 
     As a core of sequences it makes every word a tree of its own: `forward` gives the vectors of leaves. Other nodes are

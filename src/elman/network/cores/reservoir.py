@@ -26,11 +26,8 @@ class Reservoir(config.Core, frozen=True, tag="reservoir"):
     bias_scale: NonNegative = 0.0
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "ReservoirCore":
-        return ReservoirCore(self, surroundings)
 
-
-class ReservoirCore(RecurrentCore):
+class ReservoirCore(RecurrentCore, of=Reservoir):
     """s_t = (1 - leak) s_{t-1} + leak * tanh(W_in x_t + W s_{t-1} + b), with fixed random weights.
 
     There are no parameters and no gradient passes: only the readout of the states is trained, by ridge regression

@@ -108,11 +108,8 @@ class Residual(config.Core, frozen=True, tag="residual"):
     dropout: Rate = 0.0
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "ResidualCore":
-        return ResidualCore(self, surroundings)
 
-
-class ResidualCore(Layers):
+class ResidualCore(Layers, of=Residual):
     """`depth` blocks; level l of the trace is the stream after block l, the last one normalised."""
 
     def __init__(self, record: Residual, surroundings: Surroundings) -> None:

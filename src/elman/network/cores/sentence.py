@@ -24,13 +24,9 @@ class Sentence(config.Core, frozen=True, tag="sentence"):
     stack: Stack
     bidirectional: bool = True
 
-    def build(self, surroundings: Surroundings) -> "SentenceCore":
-        """The core; raises UserError where its layers cannot be a reader's."""
-        return SentenceCore(self, surroundings)
-
 
 @final
-class SentenceCore(RecurrentCore):
+class SentenceCore(RecurrentCore, of=Sentence):
     """Vectors of the words of B sentences of at most S words, [S, B, M], from their own, [S, B, E].
 
     In both directions each vector depends on the whole sentence, so that there is no state: `forward` takes a window as

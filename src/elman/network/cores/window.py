@@ -20,11 +20,8 @@ class FeedForward(config.Core, frozen=True, tag="window"):
     direct: bool = False
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "FeedForwardCore":
-        return FeedForwardCore(self, surroundings)
 
-
-class FeedForwardCore(RecurrentCore):
+class FeedForwardCore(RecurrentCore, of=FeedForward):
     """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1)."""
 
     def __init__(self, record: FeedForward, surroundings: Surroundings) -> None:

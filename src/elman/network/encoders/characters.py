@@ -53,13 +53,9 @@ class Characters(config.Encoder, frozen=True, tag="characters"):
     highways: Annotated[int, Meta(ge=0, le=1000)] = 1
     dropout: Rate = 0.0
 
-    def build(self, inputs: Inputs) -> "CharactersEncoder":
-        """The convolutions and highways; raises UserError where widths and filters are not as many."""
-        return CharactersEncoder(self, inputs)
-
 
 @final
-class CharactersEncoder(TokenEncoder):
+class CharactersEncoder(TokenEncoder, of=Characters):
     """A vector for any string.
 
         f_i = tanh(<C[:, i : i + w], H> + b),  y = max_i f_i     for each filter H [d, w]       (Kim et al. 2016, 5-6)

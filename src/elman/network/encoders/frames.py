@@ -22,12 +22,9 @@ class Frames(config.Encoder, frozen=True, tag="frames"):
     scale: PositiveFloat = 1.0
     bias: bool = False
 
-    def build(self, inputs: Inputs) -> "FramesEncoder":
-        return FramesEncoder(self, inputs)
-
 
 @final
-class FramesEncoder(TokenEncoder):
+class FramesEncoder(TokenEncoder, of=Frames):
     """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
 
     reads = "notes"

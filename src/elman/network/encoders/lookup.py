@@ -33,12 +33,9 @@ class Lookup(config.Encoder, frozen=True, tag="lookup"):
     scale: PositiveFloat = 1.0
     cooccurrence: Cooccurrence | None = None
 
-    def build(self, inputs: Inputs) -> "LookupEncoder":
-        return LookupEncoder(self, inputs)
-
 
 @final
-class LookupEncoder(TokenEncoder):
+class LookupEncoder(TokenEncoder, of=Lookup):
     """A vector for every word of the vocabulary."""
 
     def __init__(self, record: Lookup, inputs: Inputs) -> None:

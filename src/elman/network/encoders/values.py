@@ -20,12 +20,9 @@ class Values(config.Encoder, frozen=True, tag="values"):
     size: Positive | None = None
     dropout: Rate = 0.0
 
-    def build(self, inputs: Inputs) -> "ValuesEncoder":
-        return ValuesEncoder(self, inputs)
-
 
 @final
-class ValuesEncoder(TokenEncoder):
+class ValuesEncoder(TokenEncoder, of=Values):
     """dropout(W x + b) of values x [T, B, P] and W [E, P]; without a size dropout(x), where E = P."""
 
     reads = "values"

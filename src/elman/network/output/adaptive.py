@@ -49,13 +49,9 @@ class Adaptive(config.Choice, frozen=True, tag="adaptive"):
         if self.tied and self.div_value not in (None, 1):
             raise ValueError("div_value: the tails of a tied choice are as wide as the word vectors; leave it out")
 
-    def build(self, surroundings: Surroundings) -> "AdaptiveChoice":
-        """The module; raises UserError where cut-offs do not fit the vocabulary."""
-        return AdaptiveChoice(self, surroundings)
-
 
 @final
-class AdaptiveChoice(Choice):
+class AdaptiveChoice(Choice, of=Adaptive):
     """log p(y) = log p_head(y) in the head, log p_head(tail i) + log p_i(y) in tail i (Grave et al. 2017, section 4).
 
     The head has the words before cutoffs[0] and an entry for each tail; tail i has those from cutoffs[i] to the next,

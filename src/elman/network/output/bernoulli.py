@@ -16,12 +16,9 @@ class Bernoulli(config.Choice, frozen=True, tag="bernoulli"):
 
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "BernoulliChoice":
-        return BernoulliChoice(self, surroundings)
-
 
 @final
-class BernoulliChoice(Chord):
+class BernoulliChoice(Chord, of=Bernoulli):
     """log p(v) = sum_p log p(v_p), p(v_p = 1) = sigmoid(z_p), z = W context + b (thesis 3.5, logistic outputs).
 
     Notes are independent given one context; in a mixture over contexts they are not.

@@ -14,6 +14,7 @@ from torch import Generator, Tensor, nn
 
 from elman import config
 from elman.config import plugins
+from elman.config.parts import Built
 from elman.errors import UserError
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import LookupEncoder
@@ -29,7 +30,7 @@ Row: TypeAlias = Float[Tensor, "N D"]
 Draws: TypeAlias = Float[Tensor, "N P"]
 
 
-class Conditional(nn.Module, ABC):
+class Conditional(Built, nn.Module, ABC):
     """p(target | context), defined by `log_prob`; the two methods for mixtures may be overridden by faster ones.
 
     `predicts` is the kind of a step, as `TokenEncoder.reads`: "symbols", "notes" or "values".

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.config import plugins
+from elman.config.parts import Built
 from elman.config.record import Positive, Rate
 from elman.errors import UserError
 from elman.network import dropout
@@ -27,7 +28,7 @@ class Contexts(NamedTuple):
     log_prior: Float[Tensor, "T B K"]
 
 
-class ContextLayer(nn.Module, ABC):
+class ContextLayer(Built, nn.Module, ABC):
     """Reads contexts of width `size` = D from a trace, through an input-to-output gate where there is one."""
 
     size: int
@@ -93,13 +94,9 @@ class Mixture(config.Contexts, frozen=True, tag="mixture"):
     shared_mask: bool = False
     prior: Literal["softmax", "same"] = "softmax"
 
-    def build(self, dims: Sequence[int], activation: config.Activation) -> "MixtureContexts":
-        """The projections and the prior; raises UserError where a level or all are missing."""
-        return MixtureContexts(self, dims, activation)
-
 
 @final
-class MixtureContexts(ContextLayer):
+class MixtureContexts(ContextLayer, of=Mixture):
     """`heads[n]` contexts from level n, weighted by a prior read from the last level.
 
     All heads on the last level: mixture of softmaxes (Yang et al. 2018, section 3.2). Heads on several levels,

@@ -20,12 +20,9 @@ class Gaussian(config.Choice, frozen=True, tag="gaussian"):
     variance: Literal["learned", "unit"] = "learned"
     floor: PositiveFloat = 1e-3
 
-    def build(self, surroundings: Surroundings) -> "GaussianChoice":
-        return GaussianChoice(self, surroundings)
-
 
 @final
-class GaussianChoice(Density):
+class GaussianChoice(Density, of=Gaussian):
     """log p(v) = sum_p -(v_p - z_p)^2 / (2 s_p^2) - log s_p - 1/2 log 2 pi, z = W context + b.
 
     The variance s^2 is 1, so that the NLL is half the squared error plus a constant, or learned:

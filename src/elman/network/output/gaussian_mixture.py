@@ -22,12 +22,9 @@ class GaussianMixture(config.Choice, frozen=True, tag="gaussian-mixture"):
     components: Annotated[int, Meta(ge=1)] = 5
     floor: PositiveFloat = 1e-3
 
-    def build(self, surroundings: Surroundings) -> "GaussianMixtureChoice":
-        return GaussianMixtureChoice(self, surroundings)
-
 
 @final
-class GaussianMixtureChoice(Density):
+class GaussianMixtureChoice(Density, of=GaussianMixture):
     """p(v) = sum_m w_m prod_p N(v_p; mu_mp, s_mp^2): a mixture density network.
 
     Bishop (1994), Mixture density networks, eqs 22 to 27; of recurrent networks Graves (2013), section 4.1. The weights

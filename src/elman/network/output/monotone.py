@@ -22,13 +22,9 @@ class Monotone(config.Choice, frozen=True, tag="monotone"):
     tied: bool = False
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "MonotoneChoice":
-        """The module; raises UserError where it cannot have the encoder's matrix."""
-        return MonotoneChoice(self, surroundings)
-
 
 @final
-class MonotoneChoice(ScoredChoice):
+class MonotoneChoice(ScoredChoice, of=Monotone):
     """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019).
 
     f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,

@@ -20,12 +20,9 @@ class NADE(config.Choice, frozen=True, tag="nade"):
 
     size: Positive = 128
 
-    def build(self, surroundings: Surroundings) -> "NADEChoice":
-        return NADEChoice(self, surroundings)
-
 
 @final
-class NADEChoice(Chord):
+class NADEChoice(Chord, of=NADE):
     """p(v) = prod_p p(v_p | v_<p), p(v_p = 1 | v_<p) = sigmoid(b_p + V_p h_p), h_p = sigmoid(c + sum_{j<p} W_j v_j).
 
     Larochelle & Murray (2011), eqs 4 and 5; conditioned by a recurrent network it is the RNN-NADE of

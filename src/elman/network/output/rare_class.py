@@ -21,13 +21,9 @@ class RareClass(config.Choice, frozen=True, tag="rare-class"):
     threshold: Positive
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "RareClassChoice":
-        """The module; raises UserError where counts are unknown, or all words are rare."""
-        return RareClassChoice(self, surroundings)
-
 
 @final
-class RareClassChoice(Choice):
+class RareClassChoice(Choice, of=RareClass):
     """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
 
     Words are numbered by falling frequency, so the rare ones are the last.

@@ -44,13 +44,9 @@ class Tree(config.Choice, frozen=True, tag="tree"):
     tied: bool = False
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "TreeChoice":
-        """The module; raises UserError where there are more clusters than words."""
-        return TreeChoice(self, surroundings)
-
 
 @final
-class TreeChoice(Choice):
+class TreeChoice(Choice, of=Tree):
     """log p(y) = log p(cluster of y) + log p(y | cluster) (Goodman 2001; Mikolov et al. 2011, section 4).
 
     Both are normalised log g of products with the context. With C = ceil(sqrt(V)) clusters a target costs about

@@ -6,6 +6,7 @@ from typing import TypeAlias
 from torch import Tensor, nn
 
 from elman import config
+from elman.config.parts import Built
 
 NodeState: TypeAlias = tuple[Tensor, ...]
 """Tensors [*, ...] of nodes; the first is their vector [*, H]."""
@@ -14,7 +15,7 @@ Part: TypeAlias = tuple[Tensor, ...]
 """What a node contributes to the node above it, as its left or its right child: tensors [*, ...]."""
 
 
-class Composition(nn.Module, ABC):
+class Composition(Built, nn.Module, ABC):
     """The state of a node from those of its children; N nodes at a time, with any further axes before the last ones.
 
     A binary composition has two steps, so that a chart, in which a node is a child of many, computes the first one only

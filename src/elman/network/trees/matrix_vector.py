@@ -25,12 +25,9 @@ class MatrixVector(config.Composition, frozen=True, tag="matrix-vector"):
 
     rank: Annotated[int, Meta(ge=0, le=1000)] = 3
 
-    def build(self, input_size: int, size: int) -> "MatrixVectorComposition":
-        return MatrixVectorComposition(self, input_size, size)
-
 
 @final
-class MatrixVectorComposition(Composition):
+class MatrixVectorComposition(Composition, of=MatrixVector):
     """p = tanh(W [B a; A b]), P = W_M [A; B]; the state is (p [*, d], P [*, d, d])."""
 
     def __init__(self, record: MatrixVector, input_size: int, size: int) -> None:
