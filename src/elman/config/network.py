@@ -69,5 +69,4 @@ class Model(Record, frozen=True):
 
     @property
     def attends(self) -> bool:
-        """Whether its core has attention to a source."""
         return tag_of(self.core) == "attentive"

@@ -59,7 +59,6 @@ def is_member(one: object, family: type) -> bool:
 
 
 def folder_of(family: type) -> str:
-    """The package or module that holds the members of a family."""
     return str(vars(family)["folder"])
 
 

@@ -176,6 +176,7 @@ def _forget_digest(raw: dict[str, Any], changed: Iterable[str]) -> None:
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The base with the changes; `heads`, and a table whose `kind` changes, replace those of the base."""
     result = dict(base)
     for key, value in changes.items():
         old: Any = base.get(key)

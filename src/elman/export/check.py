@@ -33,7 +33,6 @@ class Beginning:
         self.arrays = [tensor.numpy() for tensor in step.beginning]
 
     def begin(self, width: int) -> Arrays:
-        """The state of so many sequences."""
         return [np.repeat(array, width, 0) for array in self.arrays]
 
 
@@ -46,7 +45,6 @@ class TorchStep(Beginning):
 
     @torch.inference_mode()
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> Arrays:
-        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         return [one.numpy() for one in self.step(torch.from_numpy(symbols), *map(torch.from_numpy, state))]
 
 

@@ -51,7 +51,6 @@ class SourceReading(nn.Module):
                 part.scan = _scanned(part.cell.step)
 
     def forward(self, symbols: Int[Tensor, " S"]) -> tuple[Tensor, ...]:
-        """Read a source as the model does, and return the tensors above."""
         changing, memory = _parts(self.model, _read(self.model, symbols))
         return *(one.clone() for one in changing), *(one.clone() for one in memory)  # keys may be the vectors
 
@@ -71,7 +70,6 @@ class TargetStep(nn.Module):
 
     @property
     def names(self) -> list[str]:
-        """Of the outputs before those of the state."""
         return ["log_probs", *(["attention"] if self.model.attends else [])]
 
     def forward(self, symbols: Int[Tensor, " K"], *state: Tensor) -> tuple[Tensor, ...]:

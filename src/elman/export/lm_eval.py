@@ -69,7 +69,6 @@ def _model() -> type:
             return self._kept("loglikelihood_rolling", requests, found)
 
         def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:  # noqa: ARG002
-            """What follows each context."""
             found = self.answers.generate([(str(one.args[0]), _options(one.args[1])) for one in requests])
             return self._kept("generate_until", requests, found)
 

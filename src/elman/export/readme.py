@@ -32,7 +32,6 @@ class Exported(msgspec.Struct, frozen=True):
 
 
 def readme(run: TextRun, exported: Exported, *, sherpa: bool) -> str:
-    """The README of the folder, in Markdown."""
     name = exported.files[0].name
     return "\n".join(
         [

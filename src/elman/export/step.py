@@ -41,7 +41,6 @@ class PlainStep(nn.Module):
 
     @property
     def beginning(self) -> tuple[Tensor, ...]:
-        """The state of one sequence that has not begun."""
         return tuple(leaves(self.template))
 
 
@@ -102,7 +101,6 @@ class LookStep(nn.Module):
 
     @property
     def names(self) -> list[str]:
-        """Of the outputs before those of the state."""
         return ["log_probs", "levels", *(["prior", "each"] if self.mixes else [])]
 
     def forward(self, symbols: Int[Tensor, " B"], *state: Tensor) -> tuple[Tensor, ...]:

@@ -104,7 +104,6 @@ class Launch:
 
     @property
     def at_once(self) -> int:
-        """How many jobs are begun at a time."""
         return self.jobs or AT_ONCE[self.launcher]
 
     def require(self) -> None:

@@ -49,6 +49,7 @@ def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], *,
 
 
 def _sort_header(path: Path) -> None:
+    """Put the keys of a file's header in order, so that equal weights are equal files; the library shuffles them."""
     with path.open("r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))

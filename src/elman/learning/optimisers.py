@@ -175,7 +175,6 @@ class Optimiser:
             self.memory["step"] = [torch.zeros((), device=p.device) for p in self.parameters]
 
     def zero_grad(self) -> None:
-        """Clear the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 

@@ -309,6 +309,7 @@ class Trainer:
 
     @property
     def _falls(self) -> bool:
+        """Whether the last of the time before a stop is for a rate that falls; several processes have no one clock."""
         return self.training.minutes is None and self.folder.team.size == 1 and self._limit > 0
 
     def _stop_early(self, deadline: float, stop: threading.Event, *, interrupted: bool) -> StopReason:

@@ -37,7 +37,6 @@ class Bridge(nn.Module):
         self.maps = nn.ModuleList(nn.Linear(source_size, size) for size in sizes for _ in range(slots))
 
     def forward(self, final: tuple[LayerState, ...]) -> tuple[LayerState, ...]:
-        """The state of every layer."""
         mapped = [one(final[-1][place % self.slots]) for place, one in enumerate(self.maps)]
         for place in range(0, len(mapped), self.slots):
             mapped[place] = mapped[place].tanh()
@@ -73,7 +72,6 @@ class SequenceToSequence(LanguageModel):
 
     @property
     def attends(self) -> bool:
-        """Whether the decoder has attention to the source."""
         return isinstance(self.core, AttentiveCore)
 
     def read(self, source: Source, padding: Padding | None = None) -> State:

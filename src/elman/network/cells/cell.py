@@ -45,17 +45,14 @@ class Weights:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Tensor | None], *, exact: bool = False) -> "Weights":
-        """The weights with these arrays by name."""
         made = cls.__new__(cls)
         made.__dict__.update({"weight_hh": None, "bias_ih": None, "bias_hh": None, "mask": None}, **arrays, exact=exact)
         return made
 
     def tensors(self) -> dict[str, Tensor]:
-        """The arrays that there are, by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Tensor) and name != "mask"}
 
     def replaced(self, **changes: Any) -> "Weights":
-        """The same weights with other arrays, or with a mask."""
         return Weights(**(vars(self) | changes))
 
     if TYPE_CHECKING:

@@ -119,6 +119,7 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         return by_heads(q, self.heads), k / math.sqrt(k.shape[-1]), by_heads(v, self.heads), o.sigmoid()
 
     def _read(self, w: Weights, numerator: Tensor, inner: Tensor, m: Tensor, gate: Tensor) -> Tensor:
+        """The output from C q, n q and m; both sides of the fraction are scaled so that neither overflows."""
         low = m.clamp(max=0).exp()
         divisor = torch.maximum(low * inner.abs(), (-m.clamp(min=0)).exp())
         h = low.unsqueeze(-1) * numerator / divisor.unsqueeze(-1)

@@ -45,7 +45,6 @@ class Mogrifier(Cell, frozen=True, tag="mogrifier"):
         return (size,), (size,)
 
     def maps(self, w: Weights) -> list[tuple[Tensor, ...]]:
-        """The factors of each round's map."""
         names = [f"{'q' if i % 2 else 'r'}{i}" for i in range(1, self.rounds + 1)]
         ends = ("",) if self.rank is None else ("_left", "_right")
         return [tuple(getattr(w, name + end) for end in ends) for name in names]

@@ -36,11 +36,9 @@ class SRU(Cell, frozen=True, tag="sru"):
 
     @property
     def alpha(self) -> float:
-        """The factor of the skip connection."""
         return math.sqrt(1 + 2 * math.exp(self.highway_bias))
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
-        """The two vectors and, between different widths, the skip connection."""
         found = {"v": Array((2, size), _within_root, recurrent=True)}
         return found if inputs == size else found | {"skip": Array((size, inputs))}
 

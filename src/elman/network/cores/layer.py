@@ -76,7 +76,6 @@ class Layer(nn.Module):
         return Weights.of(arrays, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
-        """Zeros."""
         return tuple(self.weight_ih.new_zeros(batch, *shape) for shape in self.shapes)
 
     def forward(self, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
@@ -103,7 +102,6 @@ class Layer(nn.Module):
 
     @property
     def masked(self) -> bool:
-        """Whether the products have masks now."""
         return self.training and bool(self.recurrent_dropout or self.input_dropout)
 
     def one_step(self, h: Tensor) -> Step:
@@ -136,7 +134,6 @@ class Layer(nn.Module):
         return of_x, of_h
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the parameters, gate by gate."""
         size = self.hidden_size
         for gate in torch.split(self.weight_ih, size):
             fill(gate, rules.input, size)

@@ -54,7 +54,6 @@ class Convolution(nn.Module):
         return convolve(xs, before, self.kernel, self.bias)
 
     def initialise(self) -> None:
-        """Keep the variance of independent inputs."""
         kernel_size = self.kernel.shape[1]
         fill(self.kernel, config.Normal(std=1 / math.sqrt(kernel_size)), kernel_size)
         nn.init.zeros_(self.bias)
@@ -82,7 +81,6 @@ class FeedForward(nn.Module):
         return linear(gelu(gate) * value, self.out)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill both matrices as input weights."""
         fill(self.into, rules.input, self.into.shape[1])
         fill(self.out, rules.input, self.out.shape[1])
 

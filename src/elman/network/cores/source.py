@@ -38,7 +38,6 @@ class Reader(Record, frozen=True):
 
     @property
     def memory_size(self) -> int:
-        """The width of what the decoder attends to."""
         return self.memories[-1].size if self.memories else (1 + self.bidirectional) * self.stack.sizes[-1]
 
 

@@ -69,7 +69,6 @@ class Spellings(NamedTuple):
         )
 
     def to(self, device: torch.device) -> "Spellings":
-        """Move to a device."""
         return Spellings(*(part.to(device) for part in self))
 
     def windows(self, words: Tensor, width: int) -> tuple[Tensor, Tensor]:

@@ -137,6 +137,7 @@ def in_cache(windows: Tensor) -> tuple[Tensor, ...]:
 
 @cache
 def _has_bf16() -> bool:
+    """Whether the processor multiplies in bf16: without these instructions oneDNN's LSTM of bf16 is slow."""
     return torch.cpu._is_avx512_bf16_supported() and _onednn_works(torch.bfloat16)
 
 

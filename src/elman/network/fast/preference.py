@@ -126,7 +126,6 @@ def remember(device: torch.device, gain: float) -> Remembered:
 
 
 def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    """The precision that is meant by a name."""
     return automatic(device) if wanted == "auto" else wanted
 
 

@@ -175,6 +175,7 @@ class AdaptiveChoice(Choice, of=Adaptive):
 
 
 def _rows(tensor: Tensor, counts: list[int]) -> Sequence[Tensor]:
+    """The tensor cut into so many rows each: slices in a graph that is exported, where they are constants."""
     if not torch.compiler.is_exporting():
         return tensor.split(counts)
     ends = accumulate(counts)
@@ -189,7 +190,6 @@ class _Matrices(NamedTuple):
     down: Tensor | None = None
 
     def narrow(self, context: Tensor) -> Tensor:
-        """The contexts that the output matrix is multiplied with."""
         return context if self.down is None else linear(context, self.down)
 
 

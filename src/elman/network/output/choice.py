@@ -97,7 +97,6 @@ class ScoredChoice(Choice):
         return chosen(scores, target) - scores.logsumexp(-1)
 
     def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
-        """V D, whatever the target."""
         return float(self.weight.numel())
 
 

@@ -49,7 +49,6 @@ class ContextLayer(Built, nn.Module, ABC):
         """The contexts of every position, without a gate."""
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the linear layers, in order."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 fill(module.weight, rules.contexts, module.in_features)

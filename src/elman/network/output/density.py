@@ -51,12 +51,10 @@ class Rescaled(Density):
 
     @property
     def shift(self) -> Tensor:
-        """The mean."""
         return self._units[0].mean
 
     @property
     def scale(self) -> Tensor:
-        """The deviation."""
         return self._units[0].deviation
 
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:

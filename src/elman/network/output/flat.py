@@ -72,7 +72,6 @@ class FlatChoice(ScoredChoice):
 
     @property
     def fused(self) -> bool:
-        """Whether the fused kernels compute this layer."""
         return self.fast and self.gate_weight is None and not policy.plain(self.weight)
 
     def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:

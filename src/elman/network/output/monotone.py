@@ -40,7 +40,6 @@ class MonotoneChoice(ScoredChoice, of=Monotone):
         self.raw_slope = nn.Parameter(torch.full((record.pieces,), math.log(math.e - 1)))
 
     def bend(self, z: Tensor) -> Tensor:
-        """The learned function, elementwise."""
         slope = softplus(self.raw_slope)
         width = 2 * self.range / len(slope)
         height = slope.cumsum(0) * width - slope * width  # f - f(-range) at the beginning of each piece

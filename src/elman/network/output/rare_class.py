@@ -48,7 +48,6 @@ class RareClassChoice(Choice, of=RareClass):
 
     @property
     def fast(self) -> bool:
-        """Whether the fused kernels are used."""
         return self.outputs.fast
 
     @fast.setter
@@ -78,7 +77,6 @@ class RareClassChoice(Choice, of=RareClass):
         return total - (position_weight * share).sum(), each - share
 
     def multiply_adds(self, frequency: Tensor) -> float:
-        """One product with the outputs."""
         return self.outputs.multiply_adds(frequency)
 
     def _split(self, target: Tensor) -> tuple[Tensor, Tensor]:

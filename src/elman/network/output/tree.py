@@ -30,7 +30,6 @@ class Clusters(NamedTuple):
 
     @classmethod
     def of(cls, groups: list[Ids]) -> "Clusters":
-        """The clusters of these groups of words."""
         sizes = [len(group) for group in groups]
         assert min(sizes) > 0, "no cluster is empty"
         return cls(np.concatenate([np.sort(group) for group in groups]), np.cumsum([0, *sizes]))
@@ -73,13 +72,11 @@ class TreeChoice(Choice, of=Tree):
 
     @torch.no_grad()
     def arrange(self, clusters: Clusters) -> None:
-        """Replace the clusters by as many others."""
         self.order.copy_(torch.from_numpy(clusters.order))
         self.place.copy_(torch.from_numpy(np.argsort(clusters.order)))
         self.starts.copy_(torch.from_numpy(clusters.starts))
 
     def cluster_of(self, words: Tensor) -> Tensor:
-        """The cluster of every word."""
         return torch.bucketize(self.place[words], self.starts, right=True) - 1
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
@@ -114,6 +111,7 @@ class TreeChoice(Choice, of=Tree):
         return self.cluster_weight.numel() + per_word * self.weight.shape[1]
 
     def _members(self, clusters: Tensor) -> list[tails.Members]:
+        """The words of clusters; consecutive ones are a slice, so that their rows are not copied."""
         starts, ends = self.starts[clusters], self.starts[clusters + 1]
         first, last = self.order[starts], self.order[ends - 1]
         facts = torch.stack([starts, ends, first, last]).t().tolist()

@@ -34,7 +34,6 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Whether the condition is met."""
         return self.value < self.limit
 
 
@@ -76,7 +75,6 @@ class Gates(NamedTuple):
     hidden_bias: dict[str, Tensor]
 
     def bias(self, gate: str) -> Tensor:
-        """Both biases of a gate together."""
         return self.input_bias[gate] + self.hidden_bias[gate]
 
     def slices(self, drive: Tensor) -> dict[str, Tensor]:

@@ -132,7 +132,6 @@ def largest_exponent(core: RecurrentCore, vectors: Tensor, warm_up: int = 50, se
 
 
 def lyapunov(core: RecurrentCore, vectors: Tensor) -> Certificate:
-    """The exponent in the form of a certificate."""
     return Certificate(
         tier=3,
         layer=0,

@@ -55,7 +55,6 @@ class BinaryTreeLSTMComposition(Composition):
         return linear(h, self.weight_right), c
 
     def join(self, left: Part, right: Part) -> NodeState:
-        """The gates of the sum."""
         drive = left[0] + right[0]
         gates, u = drive.sigmoid(), drive[..., 2 * self.size : 3 * self.size].tanh()
         i, o, _, f_left, f_right = gates.chunk(5, -1)

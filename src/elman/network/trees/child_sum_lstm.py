@@ -56,7 +56,6 @@ class ChildSumTreeLSTMComposition(Composition):
         return self._gated(left[0] + right[0] + self.bias[: 3 * self.size], left[1] + right[1])
 
     def compose(self, children: NodeState, there: Tensor | None = None) -> NodeState:
-        """The sum of all children that are there."""
         drives, kept = self.left(children)
         if there is not None:
             drives, kept = (part * there.unsqueeze(-1) for part in (drives, kept))
