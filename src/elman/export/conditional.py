@@ -17,14 +17,12 @@ from torch._higher_order_ops.scan import scan
 
 from elman.data.batches import Source
 from elman.errors import UserError
-from elman.export.check import Comparison, difference
 from elman.export.onnx import BATCH, Axes, OnnxGraph, states_of, write_onnx
-from elman.export.step import plain, table
+from elman.export.step import Comparison, difference, plain, table
 from elman.network.cells.cell import LayerState, Scan, Step, Weights
 from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.deep_memory import DeepMemory
-from elman.network.cores.layer import Layer
-from elman.network.cores.padding import NoPadding
+from elman.network.cores.layer import Layer, NoPadding
 from elman.network.encoders.characters import CharactersEncoder
 from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import State, leaves, rebuild

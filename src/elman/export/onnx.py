@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from elman.errors import UserError, first_line
-from elman.export.check import Beginning
-from elman.export.step import Packed, Step, tracing
+from elman.export.step import Beginning, Packed, Step, tracing
 from elman.files import replacing
 
 OPSET = 18

@@ -14,7 +14,7 @@ from elman.config.text import TextData
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result, static_results
 from elman.export.folder import new_folder
-from elman.export.origin import load_model, source_name, write_origin
+from elman.export.readme import load_model, source_name, write_origin
 from elman.files import json_text, replacing, sha256_file, write_atomic
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL

@@ -12,9 +12,8 @@ from elman.config.plugins import wrong
 from elman.config.training import Constraint
 from elman.errors import UserError
 from elman.learning.checkpoint import under
-from elman.learning.projections.projector import ByEigh, BySVD, Projector, ToOrthogonal, ToSpectralNorm
+from elman.learning.projections.projector import ByEigh, BySVD, ByTruncation, Projector, ToOrthogonal, ToSpectralNorm
 from elman.learning.projections.subspace import BySubspace
-from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.stack import StackCore, candidate_hidden, candidate_input, layers_of, linearised, stack_of
 from elman.network.spectrum import spectral_norm, spectral_radius

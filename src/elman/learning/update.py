@@ -259,7 +259,7 @@ def build_optimiser(training: config.Training, model: LanguageModel) -> Optimise
 def build_learner(training: config.Training, model: config.Model) -> Learner:
     """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
     if tag_of(model.core) == "recursive":
-        from elman.learning.trees import ThroughStructure
+        from elman.learning.sentences import ThroughStructure
 
         return ThroughStructure(training.margin)
     if tag_of(model.core) == "sentence":

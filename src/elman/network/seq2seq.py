@@ -11,7 +11,7 @@ from elman.network.cells.cell import LayerState
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.attentive import Attentive, AttentiveCore
 from elman.network.cores.core import RecurrentCore
-from elman.network.cores.padding import Padding
+from elman.network.cores.layer import Padding
 from elman.network.cores.source import Reader, Reading, SourceReader, require_plain
 from elman.network.cores.stack import Stack, StackCore
 from elman.network.encoders.encoder import TokenEncoder, build_encoder

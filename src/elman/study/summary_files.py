@@ -13,8 +13,7 @@ from elman.drawing.style import svg, svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.study.claim import Scale, at_scale
-from elman.study.figures import by_seed, drawings
-from elman.study.page import comparisons, table
+from elman.study.figures import by_seed, comparisons, drawings, table
 from elman.study.record import ClaimRecord
 from elman.study.summary import HEADER, Row, Summary
 

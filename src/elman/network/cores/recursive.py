@@ -43,7 +43,7 @@ class RecursiveCore(RecurrentCore, of=Recursive):
     """Vectors of nodes [*, H]; S words, B sentences, E the width of word vectors.
 
     As a core of sequences it makes every word a tree of its own: `forward` gives the vectors of leaves. Other nodes are
-    composed by `composition`, along trees that are given (`elman.network.trees.traversal`) or searched for. A parser
+    composed by `composition`, along trees that are given (`elman.network.trees.composition`) or searched for. A parser
     has `score_weight`, u in the score u'p of a node.
     """
 

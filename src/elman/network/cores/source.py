@@ -14,8 +14,7 @@ from elman.network.cells.elman import Elman
 from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.deep_memory import DeepMemory, MemoryLayer
-from elman.network.cores.layer import Layer
-from elman.network.cores.padding import Padding, read_padded
+from elman.network.cores.layer import Layer, Padding, read_padded
 from elman.network.cores.stack import Stack, build_layer, dropouts
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
 from elman.network.encoders.lookup import Lookup

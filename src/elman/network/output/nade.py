@@ -11,8 +11,8 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.config.record import Positive
+from elman.network.output.bernoulli import draw_notes, log_likelihood
 from elman.network.output.choice import Chord, Draws, PerContext, Row, Surroundings, Targets, Vectors
-from elman.network.output.notes import draw_notes, log_likelihood
 
 
 class NADE(config.Choice, frozen=True, tag="nade"):
