@@ -17,11 +17,10 @@ import numpy as np
 import torch
 
 from elman.evaluation.scoring import score_document
-from elman.export.check import TOLERANCE
 from elman.export.folder import export_onnx
 from elman.export.hub import export_hub
 from elman.export.onnx import OnnxStep
-from elman.export.step import Step
+from elman.export.step import TOLERANCE, Step
 from elman.objective import perplexity
 from elman.tasks.text.run import TextRun
 

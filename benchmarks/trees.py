@@ -18,7 +18,7 @@ from elman.data.trees.nodes import Trees, side_by_side
 from elman.decoding.parsing import chart_search, divided, greedy_search
 from elman.network.build import build_model
 from elman.network.tree_model import TreeModel
-from elman.network.trees.traversal import by_height, one_by_one
+from elman.network.trees.composition import by_height, one_by_one
 
 WORDS, LABELS, SHORTEST, LONGEST = 1000, 40, 5, 40
 COMPOSITIONS: dict[str, tuple[Composition, int]] = {

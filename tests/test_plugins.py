@@ -26,7 +26,7 @@ from typing import ClassVar
 
 from torch.nn.functional import linear
 
-from elman.config.output import Choice
+from elman.config.network import Choice
 from elman.config.training import Constraint, Criterion, Optimiser, Penalty, Rule
 from elman.learning.bptt import WholeWindow
 from elman.learning.projections.projector import BySVD

@@ -9,7 +9,7 @@ import pytest
 
 import elman
 from elman.config.toml import shipped
-from elman.export.check import TOLERANCE
+from elman.export.step import TOLERANCE
 from elman.tasks.text.run import TextRun
 from support.commands import trained
 

@@ -8,7 +8,7 @@ import torch
 import elman
 from elman.cli import main
 from elman.errors import UserError
-from elman.export.push import push
+from elman.export.hub import push
 from elman.tasks.hub import named
 from support.commands import output, refusal, trained
 from support.hub_server import TOKEN, Hub

@@ -6,10 +6,9 @@ import torch
 
 from elman import config
 from elman.errors import UserError
-from elman.export.check import Comparison, TorchStep, compare, perplexity_of
 from elman.export.folder import read_program, write_program
 from elman.export.onnx import OnnxStep, write_int8, write_step
-from elman.export.step import Packed, Step, plain
+from elman.export.step import Comparison, Packed, Step, TorchStep, compare, perplexity_of, plain
 from elman.network.build import build_model
 from elman.network.cells.cell import unroll
 from elman.network.state import leaves

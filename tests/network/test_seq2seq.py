@@ -9,7 +9,7 @@ from elman import config
 from elman.data.batches import Source
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.network.cores.padding import HOLDING
+from elman.network.cores.layer import HOLDING
 from support import pair_networks
 from support.pairwise import every_pair, every_value
 

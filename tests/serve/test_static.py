@@ -15,8 +15,7 @@ import elman
 from elman.analysis.mixture import components
 from elman.cli import main
 from elman.errors import UserError
-from elman.export.check import Comparison
-from elman.export.step import LookStep, Step
+from elman.export.step import Comparison, LookStep, Step
 from elman.network.state import leaves
 from elman.serve import static, static_graphs, static_music, static_pairs, static_runtime, static_text
 from elman.serve.limits import Limits

@@ -17,7 +17,7 @@ from elman.drawing.page import Figure, Section, Table, require_file_name, write_
 from elman.drawing.plots import Curve, Mark, Plot
 from elman.drawing.style import legend
 from elman.errors import UserError
-from elman.network.cores.plain import plain_step
+from elman.network.cores.layer import plain_step
 from elman.network.cores.stack import Layers
 from elman.network.state import leaves, map_state
 from elman.report.folder import RunFolder, read_folder

@@ -12,10 +12,17 @@ from elman.network.cores.core import RecurrentCore
 from elman.network.cores.residual import ResidualCore
 from elman.network.cores.stack import Layers, StackCore, layers_of, stack_of
 from elman.network.model import LanguageModel
-from elman.network.stability.certificate import LETTERS, Certificate, origin
-from elman.network.stability.fixed_point import fixed_point_certificates, lyapunov
-from elman.network.stability.incremental import Range, exact_range, frames_range, incremental
-from elman.network.stability.retention import Lowest, linear_cells, retained, stream_of
+from elman.network.stability.certificate import LETTERS, Certificate, fixed_point_certificates, lyapunov, origin
+from elman.network.stability.incremental import (
+    Lowest,
+    Range,
+    exact_range,
+    frames_range,
+    incremental,
+    linear_cells,
+    retained,
+    stream_of,
+)
 
 
 @torch.no_grad()

@@ -74,7 +74,7 @@ def export(
     if push is None and (private or dry_run):
         raise UserError("--private and --dry-run belong to --push; add it, or leave them out")
     if push is not None:
-        from elman.export.push import require_name
+        from elman.export.hub import require_name
 
         if to != "hf":
             raise UserError("--push belongs to --to hf; add it")
@@ -109,7 +109,7 @@ def export(
     tables = [(f"{made.folder}: {run}", ["", "bytes", "largest difference, nats", columns], rows)]
     facts, notes = msgspec.to_builtins(made), []
     if push is not None:
-        from elman.export import push as hub
+        from elman.export import hub as hub
 
         sent = hub.push(out, push, private=private, dry_run=dry_run)
         facts["pushed"] = msgspec.to_builtins(sent)

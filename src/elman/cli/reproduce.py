@@ -150,7 +150,7 @@ def _minutes(minutes: float) -> str:
 
 
 def _print(outcome: "Reproduction") -> None:
-    from elman.study.page import table
+    from elman.study.figures import table
 
     claim = outcome.plan.claim
     show.print_table(f"{claim.sentence} ({claim.source})", *table(outcome.record))

@@ -9,19 +9,8 @@ from typing import Any
 
 from elman.config import parts, plugins
 from elman.config.data import Data
-from elman.config.initialisation import (
-    Glorot,
-    He,
-    Identity,
-    Init,
-    Initialisation,
-    Normal,
-    Orthogonal,
-    Uniform,
-    Zeros,
-)
-from elman.config.network import Composition, Core, Encoder, Model
-from elman.config.output import Choice, Contexts, InputGate, Output
+from elman.config.initialisation import Glorot, He, Identity, Init, Initialisation, Normal, Orthogonal, Uniform, Zeros
+from elman.config.network import Choice, Composition, Contexts, Core, Encoder, InputGate, Model, Output
 from elman.config.parts import Activation, OneOf, Part
 from elman.config.recipe import Expected, Recipe
 from elman.config.record import Nonlinearity, Record

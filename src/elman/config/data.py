@@ -51,7 +51,6 @@ class Data:
         evaluation: Any
 
     def changed(self, **keys: Any) -> Self:
-        """The same data with other keys."""
         return msgspec.structs.replace(self, **keys)  # type: ignore[type-var]
 
     @property

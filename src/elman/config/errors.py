@@ -66,13 +66,11 @@ def _follow(kind: Any, step: str, value: Any) -> tuple[Any, str, Any]:
 
 
 def _list_type(kind: Any) -> Any:
-    """The type that is a list, of those that a value may have."""
     parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     return next(one for one in parts if isinstance(one, inspect.TupleType | inspect.VarTupleType))
 
 
 def _field(kind: Any, key: str, value: Any) -> Any:
-    """The type of a key of a table."""
     record = _record(kind, value)
     if record is None or key == record.tag_field:
         return inspect.LiteralType(values=tuple(one.tag for one in _records(kind)))
@@ -80,7 +78,6 @@ def _field(kind: Any, key: str, value: Any) -> Any:
 
 
 def _record(kind: Any, value: Any) -> inspect.StructType | None:
-    """Which of the records a table may be it is; None when its `kind` does not say."""
     records = _records(kind)
     tag = value.get("kind") if isinstance(value, Mapping) else None
     return records[0] if len(records) == 1 else next((one for one in records if one.tag == tag), None)
@@ -151,7 +148,6 @@ def _bounds(kind: inspect.IntType | inspect.FloatType) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as TOML writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

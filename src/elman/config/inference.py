@@ -62,7 +62,6 @@ class Sampling(Settings, frozen=True, kw_only=True):
     forbidden: tuple[int, ...] = ()
 
     def check(self) -> None:
-        """Raises UserError where a value is out of range."""
         super().check()
         require_temperature(self.temperature)
 
@@ -92,7 +91,6 @@ class Beam(Settings, frozen=True, kw_only=True):
     max_length: Annotated[int, Meta(ge=1)] | None = None
 
     def check(self) -> None:
-        """Raises UserError where a value is out of range."""
         super().check()
         if self.nbest > self.size:
             raise UserError(f"--nbest is {self.nbest}; it must be 1 to {self.size}, the size of the beam")
@@ -129,7 +127,6 @@ class Rule(Settings, frozen=True, kw_only=True):
     segment: Annotated[int, Meta(ge=1)] = 5
 
     def check(self) -> None:
-        """Raises UserError where a value is out of range."""
         super().check()
         if self.kind == "sgd" and self.decay > 1:
             raise UserError(f"--decay is {self.decay:g}; with --rule sgd it must be at most 1 (all the way back)")

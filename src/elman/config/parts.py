@@ -26,6 +26,20 @@ class Part(Record, frozen=True, tag_field="kind"):
     folder: ClassVar[str]
 
 
+class Built:
+    """What a record builds: `class JordanCore(RecurrentCore, of=Jordan)` is made of a `Jordan` by its `build`."""
+
+    def __init_subclass__(cls, of: Any = None) -> None:
+        super().__init_subclass__()
+        if of is not None:
+
+            def build(record: Any, *surroundings: Any) -> Any:
+                return cls(record, *surroundings)  # type: ignore[call-arg]
+
+            build.__annotations__["return"] = cls.__name__
+            of.build = build
+
+
 def tag_of(part: Any) -> str:
     """What a recipe writes as the `kind` of a part."""
     return str(part.__struct_config__.tag)
@@ -45,7 +59,6 @@ def is_member(one: object, family: type) -> bool:
 
 
 def folder_of(family: type) -> str:
-    """The package or module that holds the members of a family."""
     return str(vars(family)["folder"])
 
 

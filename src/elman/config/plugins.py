@@ -36,8 +36,8 @@ FAMILIES = {
     "cores": "elman.config.network:Core",
     "encoders": "elman.config.network:Encoder",
     "compositions": "elman.config.network:Composition",
-    "contexts": "elman.config.output:Contexts",
-    "outputs": "elman.config.output:Choice",
+    "contexts": "elman.config.network:Contexts",
+    "outputs": "elman.config.network:Choice",
     "losses": "elman.config.training:Criterion",
     "penalties": "elman.config.training:Penalty",
     "rules": "elman.config.training:Rule",
@@ -177,7 +177,6 @@ def load_file(path: Path) -> None:
 
 
 def _module(path: Path) -> ModuleType:
-    """The module of a file, importable afterwards by a name of its own, so that records can name their tasks."""
     same = (f"elman_plugin_{path.stem}{number or ''}" for number in itertools.count())
     name = next(one for one in same if one not in sys.modules)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -215,7 +214,6 @@ def _told(error: Exception) -> str:
 
 
 def _line_in(error: Exception, file: str) -> str:
-    """The line of a file at which an error arose."""
     if isinstance(error, SyntaxError):
         return f":{error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
@@ -269,7 +267,6 @@ def _add(group: str, name: str, part: Any, source: str) -> None:
 
 
 def _remove(group: str, name: str) -> None:
-    """Take a part back, since another part of its file is refused."""
     part = _added[group].pop(name)
     if group in FAMILIES:
         unregister(part, resolve_name(FAMILIES[group]))

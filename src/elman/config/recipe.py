@@ -67,5 +67,4 @@ class Recipe(Record, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        """The kind of data."""
         return tag_of(self.data)

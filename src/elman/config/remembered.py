@@ -82,7 +82,6 @@ def _shown(source: Source) -> str:
 
 
 def _cure(source: Source) -> str:
-    """How a plug-in that is not loaded is given."""
     if not _is_file(source):
         return f"pip install {source.name}=={source.version}"
     file = shlex.quote(source.name)

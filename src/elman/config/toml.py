@@ -160,7 +160,6 @@ def read_tables(path: Path, above: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 
 def _leave_out(base: dict[str, Any], key: str, refusal: str) -> None:
-    """Delete a key path from the tables of a base."""
     *tables, last = key.split(".")
     table: Any = base
     for name in tables:
@@ -192,7 +191,6 @@ def set_keys(settings: Sequence[str]) -> list[str]:
 
 
 def _apply(raw: dict[str, Any], setting: str) -> None:
-    """Change one value of a recipe's tables."""
     path, equals, text = setting.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys):

@@ -17,14 +17,12 @@ from torch._higher_order_ops.scan import scan
 
 from elman.data.batches import Source
 from elman.errors import UserError
-from elman.export.check import Comparison, difference
 from elman.export.onnx import BATCH, Axes, OnnxGraph, states_of, write_onnx
-from elman.export.step import plain, table
+from elman.export.step import Comparison, difference, plain, table
 from elman.network.cells.cell import LayerState, Scan, Step, Weights
 from elman.network.cores.attentive import AttentiveCore
 from elman.network.cores.deep_memory import DeepMemory
-from elman.network.cores.layer import Layer
-from elman.network.cores.padding import NoPadding
+from elman.network.cores.layer import Layer, NoPadding
 from elman.network.encoders.characters import CharactersEncoder
 from elman.network.seq2seq import SequenceToSequence
 from elman.network.state import State, leaves, rebuild
@@ -51,7 +49,6 @@ class SourceReading(nn.Module):
                 part.scan = _scanned(part.cell.step)
 
     def forward(self, symbols: Int[Tensor, " S"]) -> tuple[Tensor, ...]:
-        """Read a source as the model does, and return the tensors above."""
         changing, memory = _parts(self.model, _read(self.model, symbols))
         return *(one.clone() for one in changing), *(one.clone() for one in memory)  # keys may be the vectors
 
@@ -71,7 +68,6 @@ class TargetStep(nn.Module):
 
     @property
     def names(self) -> list[str]:
-        """Of the outputs before those of the state."""
         return ["log_probs", *(["attention"] if self.model.attends else [])]
 
     def forward(self, symbols: Int[Tensor, " K"], *state: Tensor) -> tuple[Tensor, ...]:
@@ -128,9 +124,7 @@ class ConditionalGraphs:
 
 @torch.inference_mode()
 def compare_conditional(
-    model: SequenceToSequence,
-    graphs: ConditionalGraphs,
-    pairs: Sequence[tuple[npt.NDArray[np.integer], Sequence[int]]],
+    model: SequenceToSequence, graphs: ConditionalGraphs, pairs: Sequence[tuple[npt.NDArray[np.integer], Sequence[int]]]
 ) -> Comparison:
     """Read pairs of a source, as the model reads it, and a target after its start symbol, with both."""
     largest, count = 0.0, 0
@@ -157,7 +151,6 @@ def _plain(model: SequenceToSequence) -> SequenceToSequence:
 
 
 def _read(model: SequenceToSequence, symbols: Tensor) -> State:
-    """The state after a source without padding."""
     column = symbols.unsqueeze(1)
     return model.read(Source(column, torch.ones_like(column, dtype=torch.bool)), NoPadding())
 
@@ -172,7 +165,6 @@ def _parts(model: SequenceToSequence, state: State) -> tuple[tuple[Tensor, ...],
 
 
 def _scanned(step: Step) -> Scan:
-    """A cell along a sequence of any length, as one operation of a graph."""
 
     def over(weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         def one(before: tuple[Tensor, ...], x: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:

@@ -70,12 +70,7 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 def import_fastai(
-    weights: Path,
-    words: Path,
-    out: Path,
-    *,
-    tokenisation: Literal["words", "raw"] = "words",
-    lowercase: bool = False,
+    weights: Path, words: Path, out: Path, *, tokenisation: Literal["words", "raw"] = "words", lowercase: bool = False
 ) -> Imported:
     """Write a run folder that holds the weights of a fastai language model, to be used, or trained on.
 
@@ -172,7 +167,6 @@ def _named(words: Sequence[str], path: str) -> list[str]:
 
 
 def _network(tensors: Mapping[str, Tensor], path: str) -> tuple[config.Model, dict[str, Tensor]]:
-    """The network of a language model of fastai, and its tensors under elman's names."""
     if "encoder.weight" in tensors and _ENCODER not in tensors:
         raise UserError(f"{path}: an encoder alone, without the layer that predicts words; save the whole model")
     for name in (_ENCODER, _DECODER):
@@ -213,7 +207,6 @@ def _require_fit(own: Mapping[str, Tensor], found: Mapping[str, Tensor], path: s
 
 
 def _record(sizes: Sequence[int], found: Mapping[str, Tensor]) -> config.Model:
-    """The recipe's network, with the dropout rates that fastai has by default."""
     choice = Flat(tied="output.choice.weight" not in found, bias="output.choice.bias" in found)
     return config.Model(
         encoder=Lookup(size=found["encoder.weight"].shape[1], dropout=0.25, word_dropout=0.02),

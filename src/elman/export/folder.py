@@ -15,10 +15,9 @@ from elman import __version__
 from elman.config.inference import Sampling
 from elman.decoding.sampling import generate
 from elman.errors import UserError, first_line, notice
-from elman.export.check import TOLERANCE, ExportedStep, TorchStep, compare, perplexity_of
 from elman.export.onnx import OnnxStep, PackedOnnxStep, require_onnx, write_half, write_int8, write_packed, write_step
 from elman.export.readme import Exported, File, readme
-from elman.export.step import Packed, Step, tracing
+from elman.export.step import TOLERANCE, ExportedStep, Packed, Step, TorchStep, compare, perplexity_of, tracing
 from elman.files import explain, json_text, sha256_file, temporary_folder, write_atomic
 from elman.tasks.text.run import TextRun
 
@@ -167,16 +166,8 @@ def text_of(run: TextRun, data: str | None) -> Text:
 
 
 def _finish(
-    run: TextRun,
-    step: Step,
-    folder: Path,
-    out: Path,
-    files: list[File],
-    text: Text,
-    inputs: str,
-    sherpa: bool,
+    run: TextRun, step: Step, folder: Path, out: Path, files: list[File], text: Text, inputs: str, sherpa: bool
 ) -> Exported:
-    """Write the words, the facts and the README, and put the folder in its place."""
     exported = with_own(run, step, out, files, text)
     words = run.vocabulary.words
     write_atomic(folder / TOKENS, "".join(f"{word} {number}\n" for number, word in enumerate(words)))

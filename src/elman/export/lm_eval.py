@@ -23,7 +23,6 @@ ANY_SIZE = 32
 
 
 def _model() -> type:
-    """The class that the harness calls; defined when asked for, so that this module does without the package."""
     try:
         from lm_eval.api.model import LM
     except ImportError:
@@ -70,12 +69,10 @@ def _model() -> type:
             return self._kept("loglikelihood_rolling", requests, found)
 
         def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:  # noqa: ARG002
-            """What follows each context."""
             found = self.answers.generate([(str(one.args[0]), _options(one.args[1])) for one in requests])
             return self._kept("generate_until", requests, found)
 
         def _kept(self, kind: str, requests: Sequence[Any], found: list[Any]) -> list[Any]:
-            """The answers, which the harness' cache keeps too."""
             for request, answer in zip(requests, found, strict=True):
                 self.cache_hook.add_partial(kind, request.args, answer)
             return found

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from elman.errors import UserError, first_line
-from elman.export.check import Beginning
-from elman.export.step import Packed, Step, tracing
+from elman.export.step import Beginning, Packed, Step, tracing
 from elman.files import replacing
 
 OPSET = 18
@@ -44,7 +43,6 @@ class OnnxGraph:
         self.metadata: dict[str, str] = self.session.get_modelmeta().custom_metadata_map
 
     def __call__(self, *inputs: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """The outputs for these inputs, both in the order of the graph."""
         found: list[npt.NDArray[Any]] = self.session.run(None, dict(zip(self.inputs, inputs, strict=True)))
         return found
 
@@ -57,7 +55,6 @@ class OnnxStep(Beginning):
         self.graph = OnnxGraph(path)
 
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         return self.graph(symbols, *state)
 
 
@@ -73,7 +70,6 @@ class PackedOnnxStep:
         return [zeros, zeros]
 
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-        """Return log-probabilities [B, V] after symbols [B], and the state after them."""
         log_probs, *after = self.graph(symbols[:, None], *state)
         return [log_probs[:, 0], *after]
 

@@ -14,7 +14,7 @@ from elman.config.text import TextData
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS, Result, static_results
 from elman.export.folder import new_folder
-from elman.export.origin import load_model, source_name, write_origin
+from elman.export.readme import load_model, source_name, write_origin
 from elman.files import json_text, replacing, sha256_file, write_atomic
 from elman.learning import checkpoint
 from elman.learning.checkpoint import MODEL
@@ -162,7 +162,6 @@ def _card(
     before: list[Result],
     after: list[Result],
 ) -> str:
-    """The card of the model, in Markdown."""
     kept = {"int8": "eight bits with a scale for each row of a matrix", "half": "float16", None: "float32"}[form]
     trained = {one.split: one for one in before}
     scale = run.recipe.data.reporting

@@ -1,5 +1,7 @@
 """One step of a language model with its state as plain tensors, which other programs can be given as a graph.
 
+How far such a graph is from the model is measured token by token, and in perplexity.
+
 A step may also give what the panels of a page show, or keep its state in two tensors as recognisers do; a step of a
 model of music leaves the drawing of frames to what is outside of the graph.
 """
@@ -9,9 +11,11 @@ import copy
 import logging
 import math
 import warnings
-from collections.abc import Iterator
-from typing import final
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, final
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -24,6 +28,7 @@ from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice
 from elman.network.output.contexts import MixtureContexts
 from elman.network.state import leaves, rebuild
+from elman.objective import perplexity
 
 
 class PlainStep(nn.Module):
@@ -41,7 +46,6 @@ class PlainStep(nn.Module):
 
     @property
     def beginning(self) -> tuple[Tensor, ...]:
-        """The state of one sequence that has not begun."""
         return tuple(leaves(self.template))
 
 
@@ -102,7 +106,6 @@ class LookStep(nn.Module):
 
     @property
     def names(self) -> list[str]:
-        """Of the outputs before those of the state."""
         return ["log_probs", "levels", *(["prior", "each"] if self.mixes else [])]
 
     def forward(self, symbols: Int[Tensor, " B"], *state: Tensor) -> tuple[Tensor, ...]:
@@ -161,3 +164,82 @@ class Packed(nn.Module):
         log_probs, *after = self.step(x.squeeze(1), *state)
         flat = torch.cat([tensor.flatten(1).to(h.dtype) for tensor in after], 1)
         return log_probs.unsqueeze(1), (flat - self.begun).unsqueeze(0), c.clone()
+
+
+Arrays = list[npt.NDArray[Any]]
+
+
+class ExportedStep(Protocol):
+    """A step that another program runs, on arrays."""
+
+    def begin(self, width: int) -> Arrays:
+        """The state of so many sequences that have not begun."""
+
+    def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> Arrays:
+        """Log-probabilities [B, V] after symbols [B], and the state after them."""
+
+
+class Beginning:
+    """The state with which a step begins, its arrays being those of `Step`."""
+
+    def __init__(self, step: Step) -> None:
+        self.arrays = [tensor.numpy() for tensor in step.beginning]
+
+    def begin(self, width: int) -> Arrays:
+        return [np.repeat(array, width, 0) for array in self.arrays]
+
+
+class TorchStep(Beginning):
+    """Runs a step, or what another program made of it, on torch's tensors."""
+
+    def __init__(self, step: Callable[..., tuple[Tensor, ...]], beginning: Step) -> None:
+        super().__init__(beginning)
+        self.step = step
+
+    @torch.inference_mode()
+    def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> Arrays:
+        return [one.numpy() for one in self.step(torch.from_numpy(symbols), *map(torch.from_numpy, state))]
+
+
+LIKELY = 1e-6
+"""Log-probabilities are compared where the model gives this much or more: log g of a ReLU near zero is ill-conditioned,
+and no result depends on it."""
+
+TOLERANCE = 1e-3
+"""The largest difference in nats at which a graph in float32 is the model; rounding alone gives about 1e-6."""
+
+
+class Comparison(NamedTuple):
+    """A step beside its model: the largest difference of log-probabilities (nats), and so many tokens compared."""
+
+    difference: float
+    tokens: int
+
+
+@torch.inference_mode()
+def compare(model: LanguageModel, step: ExportedStep, tokens: npt.NDArray[np.integer], first: int) -> Comparison:
+    """Read the tokens [n] one by one, after `first`, with the model and with the exported step."""
+    state, ours, largest = model.begin(1), step.begin(1), 0.0
+    for symbol in (first, *tokens[:-1].tolist()):
+        expected, state = model.step(torch.tensor([symbol], device=model.device), state)
+        found, *ours = step(np.array([symbol]), *ours)
+        largest = max(largest, difference(found, expected.cpu().numpy()))
+    return Comparison(largest, len(tokens))
+
+
+def difference(found: npt.NDArray[np.floating], right: npt.NDArray[np.floating]) -> float:
+    """The largest difference between log-probabilities of one shape, where the right ones are `LIKELY`."""
+    likely = right >= np.log(LIKELY)
+    largest = float(np.abs(found[likely] - right[likely]).max(initial=0.0))
+    return math.inf if math.isnan(largest) else largest
+
+
+def perplexity_of(step: ExportedStep, columns: npt.NDArray[np.integer], first: int) -> float:
+    """Perplexity of tokens [T, B], read side by side, each column after `first`."""
+    width = columns.shape[1]
+    state, symbols, total = step.begin(width), np.full(width, first, np.int64), 0.0
+    for row in columns.astype(np.int64):
+        log_probs, *state = step(symbols, *state)
+        total -= float(log_probs[np.arange(width), row].sum(dtype=np.float64))
+        symbols = row
+    return perplexity(total / columns.size)

@@ -65,7 +65,6 @@ class FolderLock:
             remove_empty(self._made)
 
     def _acquire(self) -> None:
-        """Acquire the lock, by the existence of its file where the file system has no locks."""
         wait = 0.2  # `is_taken` of another process holds it for a moment
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the library, about the same

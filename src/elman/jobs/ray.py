@@ -79,7 +79,6 @@ def _attempt_at(place: str, function: Callable[..., Any], /, *arguments: Any) ->
 
 
 def _where(options: Mapping[str, str]) -> dict[str, Any]:
-    """The arguments of `ray.init`: those of a running cluster, which gets the variables of elman, or of a new one."""
     if "address" in options:
         own = {name: value for name, value in os.environ.items() if name.startswith("ELMAN_")}
         return {"address": options["address"]} | ({"runtime_env": {"env_vars": own}} if own else {})

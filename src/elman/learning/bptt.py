@@ -9,8 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from elman.data.batches import Batch
+from elman.errors import UserError
 from elman.learning.single_step import (
     OneStep,
     add_gradients,
@@ -21,6 +23,7 @@ from elman.learning.single_step import (
     walk,
 )
 from elman.network.cores.core import Trace
+from elman.network.cores.jordan import JordanCore
 from elman.network.model import LanguageModel
 from elman.network.state import State, detach, leaves, map_state, restart
 from elman.objective.loss import Loss, Objective
@@ -80,7 +83,6 @@ class WholeWindow(Learner):
     """Each window by one back-propagation; see `bptt`."""
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         return bptt(model, objective, batch, state)
 
 
@@ -98,7 +100,6 @@ class Lookback(Learner):
         self.steps, self.factor = steps, factor
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         step = OneStep(model)
         seen = walk(step, batch.inputs, state)
         loss, errors = error_at_levels(model, objective, batch, seen.levels)
@@ -133,7 +134,6 @@ class Attenuated(Learner):
         self.factor = factor
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         step, levels = OneStep(model), []
         for symbols in batch.inputs:
             seen, state = step(symbols, map_state(lambda leaf: _Attenuation.apply(leaf, self.factor), state))  # type: ignore[no-untyped-call]
@@ -155,3 +155,28 @@ class _Attenuation(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.factor * gradient, None
+
+
+class FedBackTruth(Learner):
+    """Plain back-propagation, c_t = decay c_{t-1} + the true y_{t-1}: no step depends on what the network computed.
+
+    The state after a window is that of the truth. Tested, the network hears its own output.
+    """
+
+    def check(self, model: LanguageModel, batch: int) -> None:  # noqa: ARG002
+        """Raise UserError unless the model feeds back its own output."""
+        if not (isinstance(model.core, JordanCore) and model.core.feedback == "output"):
+            raise UserError("the rule forced feeds back true outputs, as only Jordan's network can; use --cells jordan")
+
+    def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
+        core = model.core
+        assert isinstance(core, JordanCore)
+        (context,) = leaves(state)
+        contexts = [context]
+        for symbols in batch.targets:
+            contexts.append(core.decay * contexts[-1] + one_hot(symbols, core.context_size).to(context.dtype))
+        levels, _ = OneStep(model)(batch.inputs.flatten(), (torch.cat(contexts[:-1]),))
+        trace = tuple(level.unflatten(0, batch.inputs.shape) for level in levels)
+        loss = objective.of_trace(model, Trace(trace, trace), batch)
+        loss.objective.backward()
+        return loss._replace(objective=loss.objective.detach()), (contexts[-1],)

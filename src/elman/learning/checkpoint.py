@@ -130,7 +130,6 @@ def require_fit(path: Path, own: Mapping[str, Tensor], tensors: Mapping[str, Ten
 
 
 def _described(tensor: Tensor) -> str:
-    """The shape of a tensor, and its type unless it is that of weights."""
     kind = "" if tensor.dtype == torch.float32 else f"{tensor.dtype} ".removeprefix("torch.")
     return f"{kind}{tuple(tensor.shape)}"
 

@@ -12,9 +12,8 @@ from elman.config.plugins import wrong
 from elman.config.training import Constraint
 from elman.errors import UserError
 from elman.learning.checkpoint import under
-from elman.learning.projections.projector import ByEigh, BySVD, Projector, ToOrthogonal, ToSpectralNorm
+from elman.learning.projections.projector import ByEigh, BySVD, ByTruncation, Projector, ToOrthogonal, ToSpectralNorm
 from elman.learning.projections.subspace import BySubspace
-from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import RecurrentCore
 from elman.network.cores.stack import StackCore, candidate_hidden, candidate_input, layers_of, linearised, stack_of
 from elman.network.spectrum import spectral_norm, spectral_radius
@@ -55,7 +54,6 @@ class Spectral(Constraint, frozen=True, tag="spectral"):
             )
 
     def projector(self, *, of_input: bool) -> Projector:
-        """By the method chosen."""
         limit = 2 - self.delta if self.bound is None else self.bound
         return spectral_projector(self, INPUT_BOUND if of_input else limit)
 
@@ -66,7 +64,6 @@ class OrthogonalWeights(Constraint, frozen=True, tag="orthogonal"):
     gain: SingularValue = 1.0
 
     def projector(self, *, of_input: bool) -> Projector:  # noqa: ARG002
-        """The nearest such matrix."""
         return ToOrthogonal(self.gain)
 
 
@@ -77,7 +74,6 @@ class SpectralNorm(Constraint, frozen=True, tag="spectral-norm"):
     always: bool = True
 
     def projector(self, *, of_input: bool) -> Projector:  # noqa: ARG002
-        """By a factor."""
         return ToSpectralNorm(self.bound, always=self.always)
 
 

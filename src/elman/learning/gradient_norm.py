@@ -41,15 +41,12 @@ class GradientNorm(Learner):
         self.rule.check(model, batch)
 
     def begin(self, model: LanguageModel, batch: int) -> State:
-        """See the rule."""
         return self.rule.begin(model, batch)
 
     def model_state(self, state: State) -> State:
-        """See the rule."""
         return self.rule.model_state(state)
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         step = OneStep(model)
         states, errors = errors_back(model, step, objective, batch, self.rule.model_state(state))
         omega = self.weight * batch.share * preservation(step, batch.inputs, states[:-1], errors[1:])

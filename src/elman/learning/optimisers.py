@@ -47,13 +47,11 @@ class SGD(families.Optimiser, frozen=True, tag="sgd"):
 
     @property
     def memory(self) -> tuple[str, ...]:
-        """The momentum, where there is any."""
         return ("momentum",) if self.momentum else ()
 
     def update(
         self, parameters: list[Tensor], gradients: list[Tensor], memory: Memory, lr: float, weight_decay: float
     ) -> None:
-        """One step."""
         sgd(
             parameters,
             gradients,
@@ -80,7 +78,6 @@ class Adam(families.Optimiser, frozen=True, tag="adam"):
     def update(
         self, parameters: list[Tensor], gradients: list[Tensor], memory: Memory, lr: float, weight_decay: float
     ) -> None:
-        """One step."""
         if self.decoupled and weight_decay:
             torch._foreach_mul_(parameters, 1 - lr * weight_decay)
         adam(
@@ -117,7 +114,6 @@ class RMSprop(families.Optimiser, frozen=True, tag="rmsprop"):
     def update(
         self, parameters: list[Tensor], gradients: list[Tensor], memory: Memory, lr: float, weight_decay: float
     ) -> None:
-        """One step."""
         rmsprop(
             parameters,
             gradients,
@@ -153,7 +149,6 @@ class Muon(families.Optimiser, frozen=True, tag="muon"):
     def build(
         self, parameters: Sequence[nn.Parameter], matrices: Sequence[nn.Parameter], weight_decay: float
     ) -> "OrthogonalSteps":
-        """Both rules, each with its parameters."""
         return OrthogonalSteps(self, parameters, matrices, weight_decay)
 
 
@@ -180,7 +175,6 @@ class Optimiser:
             self.memory["step"] = [torch.zeros((), device=p.device) for p in self.parameters]
 
     def zero_grad(self) -> None:
-        """Clear the gradients."""
         for parameter in self.parameters:
             parameter.grad = None
 
@@ -236,7 +230,6 @@ class OrthogonalSteps(Optimiser):
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change the parameters that have a gradient."""
         self.adam.lr = self.recipe.adam_lr * self.lr / self.recipe.lr
         self.adam.step()
         for matrix, momentum in zip(self.matrices, self.momentum, strict=True):
@@ -250,7 +243,6 @@ class OrthogonalSteps(Optimiser):
             matrix.add_(step, alpha=-self.lr * math.sqrt(max(1.0, rows / columns)))
 
     def tensors(self) -> dict[str, Tensor]:
-        """The memory, for a checkpoint; learning rates come from the recipe."""
         own = {f"momentum/{index}": value for index, value in enumerate(self.momentum)}
         return own | {f"adam/{name}": value for name, value in self.adam.tensors().items()}
 

@@ -199,7 +199,6 @@ def rate(schedule: Schedule, lr: float, epoch: float, epochs: int, history: Sequ
 
 
 def _divided(lr: float, factor: float, times: int) -> float:
-    """The rate divided by `factor`, `times` times; 0 where the divisor is beyond the range of float64."""
     return lr / factor**times if times * math.log(factor) < LARGEST else 0.0
 
 

@@ -88,11 +88,9 @@ class RTRL(Learner):
         return state, influence
 
     def model_state(self, state: State) -> State:
-        """The model's part of a state."""
         return state[0]
 
     def __call__(self, model: LanguageModel, objective: Objective, batch: Batch, state: State) -> tuple[Loss, State]:
-        """Learn from one window."""
         before, influence = state
         assert isinstance(influence, torch.Tensor)
         step = OneStep(model)

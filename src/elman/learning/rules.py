@@ -27,7 +27,6 @@ class BPTT(Rule, frozen=True, tag="bptt"):
         return self != BPTT()
 
     def build(self) -> "Learner":
-        """By whole windows, or step by step."""
         from elman.learning.bptt import Attenuated, Lookback, WholeWindow
 
         if self.steps is not None:
@@ -41,7 +40,6 @@ class RTRL(Rule, frozen=True, tag="rtrl"):
     max_gb: PositiveFloat = 2.0
 
     def build(self) -> "Learner":
-        """Forward in time."""
         from elman.learning import rtrl
 
         return rtrl.RTRL(self.max_gb)

@@ -180,11 +180,9 @@ class Trainer:
         return 0.0 if minutes is None else self.folder.seconds(self.progress) / (60 * minutes)
 
     def _place(self) -> float:
-        """How far the phase is, from 0 to 1, by its epochs or the clock."""
         return max(self.now() / self.phase.epochs, self._clock())
 
     def _epochs(self) -> int:
-        """The epochs of the phase, fewer where the clock is ahead of them."""
         epochs, place = self.phase.epochs, self._place()
         return epochs if self._clock() < place or not place else max(1, round(self.now() / place))
 
@@ -200,7 +198,6 @@ class Trainer:
         return self.training.predict_loss and prediction.due(self.progress, self._place())
 
     def _predict(self, deadline: float, stop: threading.Event) -> bool:
-        """Take the branch that is due, and write what it shows; False where training has to stop within it."""
         if not self._branch_is_due:
             return True
         branches = self.progress.branches
@@ -274,7 +271,6 @@ class Trainer:
         return nll
 
     def _write_valid(self, nll: float, *, best: bool, stopped: bool = False) -> None:
-        """Write a validation, its NLL in nats per token, and the model where it is the best so far."""
         averaged = self.update.average is not None
         facts = {"nll": nll, "perplexity": perplexity(nll), "best": best, "averaged": averaged}
         self.folder.write("valid", self.progress, self.now(), facts)
@@ -282,7 +278,6 @@ class Trainer:
             self.folder.save_best(self.progress, self.now(), nll, self.update, stopped=stopped)
 
     def _nll(self) -> float:
-        """The validation NLL (nats per token), shared like a batch where there are slices."""
         score = functools.partial(self.validate, self.model)
         with self.folder.paused(), self.update.averaged(), products_in(self.update.precision):
             if self.update.slices is not None:

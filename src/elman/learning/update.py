@@ -73,7 +73,6 @@ class Update:
         self.state: State | None = None
 
     def __call__(self, batch: Batch, lr: float) -> Loss:
-        """Take one step on a window that is on the model's device."""
         loss = self.gradient(batch)
         self.clip()
         self.apply(lr)
@@ -111,7 +110,6 @@ class Update:
         return clip_gradients(self.optimiser.parameters, self.clip_at, self.clip_by)
 
     def apply(self, lr: float) -> None:
-        """Change the weights by the gradient."""
         self.optimiser.lr = lr
         with products_in(self.precision):
             self.optimiser.step()
@@ -148,7 +146,6 @@ class Update:
             self.restore(kept, count)
 
     def weight_norm(self) -> float:
-        """The norm of all trained weights together."""
         return torch.stack([parameter.detach().norm() for parameter in self.optimiser.parameters]).norm().item()
 
     def is_finite(self) -> bool:
@@ -262,7 +259,7 @@ def build_optimiser(training: config.Training, model: LanguageModel) -> Optimise
 def build_learner(training: config.Training, model: config.Model) -> Learner:
     """The learning rule of a recipe; raises UserError where it takes single steps and the model needs whole windows."""
     if tag_of(model.core) == "recursive":
-        from elman.learning.trees import ThroughStructure
+        from elman.learning.sentences import ThroughStructure
 
         return ThroughStructure(training.margin)
     if tag_of(model.core) == "sentence":

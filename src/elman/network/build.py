@@ -112,7 +112,6 @@ class _WithinMemory(TorchFunctionMode):
         self.recipe, self.allowed, self.total = recipe, _memory(), 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Count a tensor, then make it."""
         kwargs = kwargs or {}
         if func in _FACTORIES:
             shape = kwargs.get("size", args)
@@ -132,13 +131,11 @@ class _WithinMemory(TorchFunctionMode):
 
 
 def _greatest(value: Any) -> int:
-    """The greatest integer of a value or list of them; 0 where there is none."""
     values = value if isinstance(value, list | tuple) else [value]
     return max((one for one in values if type(one) is int), default=0)
 
 
 def _memory() -> int:
-    """The bytes of memory of the machine; a tebibyte where that is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

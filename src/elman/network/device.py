@@ -120,7 +120,6 @@ def faster_threads(rounds: int = 3) -> int:
 
 
 def processor_name(device: torch.device) -> str:
-    """The name of the processor or GPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     try:

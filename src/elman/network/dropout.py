@@ -16,7 +16,6 @@ class Dropout(nn.Module):
         self.rate, self.locked = rate, locked
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return x, with units dropped in training."""
         if not self.training:
             return x
         return locked(x, self.rate) if self.locked else elementwise(x, self.rate)

@@ -91,12 +91,10 @@ class LanguageModel(nn.Module):
         return self.output.sample(trace, temperature, generator), state
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill every parameter, in a fixed order, from torch's global random state."""
         self.encoder.initialise(rules)
         self.core.initialise(rules)
         self.output.initialise(rules, tied=list(self.encoder.parameters()))
 
     @property
     def device(self) -> torch.device:
-        """The device of the parameters."""
         return next(self.parameters()).device

@@ -11,7 +11,7 @@ from elman.network.cells.cell import LayerState
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.attentive import Attentive, AttentiveCore
 from elman.network.cores.core import RecurrentCore
-from elman.network.cores.padding import Padding
+from elman.network.cores.layer import Padding
 from elman.network.cores.source import Reader, Reading, SourceReader, require_plain
 from elman.network.cores.stack import Stack, StackCore
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
@@ -37,7 +37,6 @@ class Bridge(nn.Module):
         self.maps = nn.ModuleList(nn.Linear(source_size, size) for size in sizes for _ in range(slots))
 
     def forward(self, final: tuple[LayerState, ...]) -> tuple[LayerState, ...]:
-        """The state of every layer."""
         mapped = [one(final[-1][place % self.slots]) for place, one in enumerate(self.maps)]
         for place in range(0, len(mapped), self.slots):
             mapped[place] = mapped[place].tanh()
@@ -73,7 +72,6 @@ class SequenceToSequence(LanguageModel):
 
     @property
     def attends(self) -> bool:
-        """Whether the decoder has attention to the source."""
         return isinstance(self.core, AttentiveCore)
 
     def read(self, source: Source, padding: Padding | None = None) -> State:
@@ -94,7 +92,6 @@ class SequenceToSequence(LanguageModel):
         return log_prob
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the decoder, then the reader and the bridge."""
         super().initialise(rules)
         if self.reader.encoder is not self.encoder:
             self.reader.encoder.initialise(rules)

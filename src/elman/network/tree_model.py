@@ -12,8 +12,7 @@ from elman.network.cores.recursive import RecursiveCore
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.model import LanguageModel
 from elman.network.output.layer import OutputLayer
-from elman.network.trees.composition import NodeState
-from elman.network.trees.traversal import by_height
+from elman.network.trees.composition import NodeState, by_height
 
 
 @final

@@ -50,12 +50,16 @@ from elman.nn.fitting import Epoch, History, fit
 from elman.nn.labelling import Hypothesis, Transducer, ctc_beam, transducer_beam
 from elman.nn.output import Output
 from elman.nn.output_mixtures import DirectOutputConnection, Mixture, MixtureOfSoftmaxes
-from elman.nn.output_vectors import NADE, Bernoulli, Gaussian, GaussianMixture, PenMixture
 from elman.nn.outputs import (
+    NADE,
     AdaptiveSoftmax,
+    Bernoulli,
+    Gaussian,
+    GaussianMixture,
     HierarchicalSoftmax,
     Mixtape,
     MonotoneSoftmax,
+    PenMixture,
     RareClassSoftmax,
     Sigsoftmax,
     Softmax,

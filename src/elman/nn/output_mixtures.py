@@ -19,8 +19,8 @@ from torch import nn
 from elman.config.initialisation import Initialisation
 from elman.config.parts import Activation
 from elman.network.output.layer import OutputLayer
-from elman.nn.birth import Birth, Device
 from elman.nn.output import Output
+from elman.nn.shared import Birth, Device
 
 
 class MixtureOfSoftmaxes(Output):

@@ -38,12 +38,7 @@ def temporal(levels: Trace | Tensor, weight: float = 1.0, mask: Tensor | None = 
 
 
 def balance(
-    output: Output,
-    levels: Trace | Tensor,
-    weight: float = 0.001,
-    mask: Tensor | None = None,
-    *,
-    columns: bool = True,
+    output: Output, levels: Trace | Tensor, weight: float = 0.001, mask: Tensor | None = None, *, columns: bool = True
 ) -> Tensor:
     """Evens out the components of a mixture: the squared coefficient of variation of their weights, times `weight`.
 

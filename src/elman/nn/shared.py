@@ -1,10 +1,23 @@
-"""Modules that have the arrays of a network's part under plain names, and call it."""
+"""Modules that have the arrays of a network's part under plain names, and call it; how those of outputs begin."""
 
 import copy
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
+import torch
 from torch import nn
 from torch.nn.utils.parametrize import is_parametrized
+
+from elman import config
+from elman.config import plugins
+from elman.config.initialisation import Initialisation
+from elman.config.parts import Activation, convert
+from elman.network.encoders.encoder import Inputs
+from elman.network.encoders.lookup import Lookup, LookupEncoder
+from elman.network.output.choice import Choice, Conditional, Surroundings, unigram
+from elman.network.output.contexts import build_contexts
+from elman.network.output.layer import OutputLayer
 
 
 class Shared(nn.Module):
@@ -40,3 +53,78 @@ class Shared(nn.Module):
         found = copy.copy(whole)
         found._modules = {name: read if part is arrays else part for name, part in whole._modules.items()}
         return found
+
+
+Device: TypeAlias = torch.device | str | None
+
+
+class Birth(NamedTuple):
+    """How the arrays of an output begin: the arguments that all of them have."""
+
+    weight: nn.Parameter | None = None
+    initialisation: Initialisation | None = None
+    device: Device = None
+    dtype: torch.dtype | None = None
+    counts: Sequence[int] | None = None
+
+    def layer(
+        self,
+        sizes: Sequence[int],
+        num_outputs: int,
+        choice: dict[str, Any],
+        activation: Activation = "softmax",
+        contexts: dict[str, Any] | None = None,
+    ) -> OutputLayer:
+        """The layer of the records `choice` and `contexts`, over levels of widths `sizes`, initialised."""
+        tied = {} if self.weight is None else {"tied": True}
+        parts = {"activation": activation, "choice": choice | tied, "contexts": contexts or {"kind": "single"}}
+        try:
+            record = convert(parts, config.Output)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{choice['kind']}: {error}") from None
+        with self._device:
+            read = build_contexts(record, sizes)
+            encoder = self._tied(num_outputs, choice.get("size", read.size))
+            surroundings = Surroundings(read.size, num_outputs, activation, encoder, self.counts)
+            layer = OutputLayer(read, plugins.built(record.choice, Conditional, surroundings))
+        return self._begun(layer, num_outputs)
+
+    def around(self, size: int, build: Callable[[], Conditional], num_outputs: int) -> OutputLayer:
+        """The layer of a choice that no recipe has, over one context of a width, initialised."""
+        with self._device:
+            layer = OutputLayer(build_contexts(config.Output(), [size]), build())
+        return self._begun(layer, num_outputs)
+
+    @property
+    def _device(self) -> torch.device:
+        if self.weight is not None:
+            return self.weight.device
+        return torch.get_default_device() if self.device is None else torch.device(self.device)
+
+    def _begun(self, layer: OutputLayer, num_outputs: int) -> OutputLayer:
+        dtype = self.dtype if self.weight is None else self.weight.dtype
+        for parameter in layer.parameters():
+            if parameter is not self.weight:
+                parameter.data = parameter.data.to(dtype)
+        rules = self.initialisation or Initialisation()
+        layer.initialise(rules, [] if self.weight is None else [self.weight])
+        if rules.output_bias == "unigram":
+            if not isinstance(layer.choice, Choice):
+                raise ValueError('output_bias = "unigram" is for symbols; set it to "zeros"')
+            layer.choice.begin_at(unigram(num_outputs, self.counts))
+        return layer
+
+    def _tied(self, num_outputs: int, width: int | None) -> LookupEncoder | None:
+        """An encoder of word vectors that has the shared matrix, of this width; None: of any."""
+        if self.weight is None:
+            return None
+        width = self.weight.shape[-1] if width is None else width
+        if self.weight.shape != (num_outputs, width):
+            raise ValueError(
+                f"weight has shape {list(self.weight.shape)}, and {num_outputs} symbols after contexts of width {width}"
+                f" need {[num_outputs, width]}; choose the width of the vectors, or leave weight out"
+            )
+        with torch.device("meta"):
+            encoder = Lookup(size=width).build(Inputs(num_outputs))
+        encoder.weight = self.weight
+        return encoder

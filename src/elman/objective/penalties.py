@@ -137,15 +137,15 @@ class Stability(Penalty, frozen=True, tag="stability"):
 
 
 def _fixed_point(margin: float, model: LanguageModel) -> Tensor:
-    from elman.network.stability import fixed_point
+    from elman.network.stability import certificate
     from elman.network.stability.certificate import gates_of
 
     core = stack_of(model.core, "training.penalties.stability")
     x = torch.zeros(1, core.dims[0], dtype=torch.float64, device=model.device)
     total = torch.zeros((), device=model.device)
     for layer in layers_of(core):
-        state, _ = fixed_point.settle(layer, x, steps=200, tolerance=1e-6)
-        parts = fixed_point.blocks(layer, gates_of(layer, detached=False), x.to(layer.weight_ih.dtype), state)
+        state, _ = certificate.settle(layer, x, steps=200, tolerance=1e-6)
+        parts = certificate.blocks(layer, gates_of(layer, detached=False), x.to(layer.weight_ih.dtype), state)
         value = torch.stack([smooth_norm(part) for part in parts]).sum()
         total = total + (value - (1 - margin)).relu()
         x = state[0]

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from elman.data.text.subwords import Subwords
 from elman.errors import UserError
-from elman.export.check import TOLERANCE, Comparison
 from elman.export.onnx import write_int8
+from elman.export.step import TOLERANCE, Comparison
 
 
 class Differences(NamedTuple):

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from elman.errors import UserError, notice
-from elman.export.check import Comparison
 from elman.export.onnx import BATCH, OnnxGraph, states_of, write_onnx
-from elman.export.step import FrameStep
+from elman.export.step import Comparison, FrameStep
 from elman.kinds.music.pitches import Roll
 from elman.kinds.music.run import MusicRun
 from elman.network.output.bernoulli import BernoulliChoice

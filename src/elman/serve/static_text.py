@@ -10,10 +10,9 @@ import numpy.typing as npt
 from elman.analysis.embedding import word_vectors
 from elman.analysis.mixture import levels_of
 from elman.data.text.portable import portable_rules
-from elman.export.check import Beginning, compare
 from elman.export.folder import text_of
 from elman.export.onnx import OnnxGraph, write_step
-from elman.export.step import LookStep, Step
+from elman.export.step import Beginning, LookStep, Step, compare
 from elman.learning.constraint import spectral_radii
 from elman.serve.static_graphs import Differences, beginning_facts, subword_facts, write_graphs
 from elman.serve.text import TextService

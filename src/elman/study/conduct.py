@@ -19,9 +19,8 @@ from elman.network.output.contexts import Mixture
 from elman.network.seq2seq import SequenceToSequence
 from elman.study.claim import Claim, Computation, Measurement, Scale
 from elman.study.comparison import Verdict, indication, together
-from elman.study.measures import with_tokens
-from elman.study.measuring import at_once, measure_all, measuring_minutes
-from elman.study.page import write_claim_page
+from elman.study.figures import write_claim_page
+from elman.study.measures import at_once, measure_all, measuring_minutes, with_tokens
 from elman.study.record import ClaimRecord, record, write_record
 from elman.study.runs import Machine, train_all
 from elman.study.store import Plan, Planned, Store, trial_recipes, untrained
@@ -85,7 +84,6 @@ _WEIGHTS: dict[tuple[str, int], tuple[int, int]] = {}
 
 
 def _weights(record: Model, words: int) -> tuple[int, int]:
-    """Those that a target token passes, and those of the reader of sources."""
     if (key := (repr(record), words)) in _WEIGHTS:
         return _WEIGHTS[key]
 

@@ -121,7 +121,6 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The last line of the command."""
         return f"{self.name}: {self.verdict}"
 
     @property

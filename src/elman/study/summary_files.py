@@ -13,8 +13,7 @@ from elman.drawing.style import svg, svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.study.claim import Scale, at_scale
-from elman.study.figures import by_seed, drawings
-from elman.study.page import comparisons, table
+from elman.study.figures import by_seed, comparisons, drawings, table
 from elman.study.record import ClaimRecord
 from elman.study.summary import HEADER, Row, Summary
 
@@ -114,14 +113,12 @@ def read_markdown(path: Path, scale: Scale) -> dict[str, Entry]:
 
 
 def _cells(text: str) -> dict[str, list[str]]:
-    """The cells of the rows of a table, by the first one as far as its link."""
     lines = [line.removeprefix("| ").removesuffix(" |") for line in text.splitlines() if line.startswith("| ")]
     cells = [[cell.replace("\0", "|") for cell in line.replace("\\|", "\0").split(" | ")] for line in lines]
     return {row[0].partition("(")[0]: row for row in cells}
 
 
 def _written_section(made: ClaimRecord, folder: Path) -> str:
-    """Verdict, drawings, tables and remarks of a claim; the drawings are written."""
     shown = [(f"{made.metrics[made.headline]} by arm, a dot per seed", made.name, by_seed(made, "narrow"), ONE_DOT)]
     shown += [(f"{one.shows}, {one.marks}", one.name, one.figure, one.marks) for one in drawings(made)]
     for _, name, figure, marks in shown:

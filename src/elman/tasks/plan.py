@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import torch
 
-from elman.config.output import Output
+from elman.config.network import Output
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe, load_recipe, parse_recipe, set_keys
 from elman.data.catalog.prepare import is_known

@@ -24,7 +24,6 @@ STEPS, ROWS, WORDS = 5, 4, 7
 
 
 def _window(model: LanguageModel | None, seed: int) -> tuple[LanguageModel, Batch, Batch]:
-    """A model in float64 with random weights, a window, and the same with a mask."""
     torch.manual_seed(seed)
     model = (tiny_model(WORDS) if model is None else model).double()
     with torch.no_grad():
@@ -36,7 +35,6 @@ def _window(model: LanguageModel | None, seed: int) -> tuple[LanguageModel, Batc
 
 
 def _halves(batch: Batch) -> list[Batch]:
-    """Both halves of the columns, each as a part of the whole."""
     return [batch.columns(slice(*ends))._replace(whole=Whole.of(batch)) for ends in ((0, 2), (2, ROWS))]
 
 

@@ -124,7 +124,6 @@ def check_output(
 
 
 def _outcomes(kind: str, number: int) -> tuple[Tensor, float]:
-    """All outcomes, and the width of each."""
     if kind == "symbols":
         return torch.arange(number), 1.0
     if kind == "notes":

@@ -9,9 +9,8 @@ import torch
 from elman import config
 from elman.learning.constraint import ConstrainedCore
 from elman.learning.projections import spectral
-from elman.learning.projections.projector import ByEigh, BySVD
+from elman.learning.projections.projector import ByEigh, BySVD, ByTruncation
 from elman.learning.projections.subspace import BySubspace
-from elman.learning.projections.truncated import ByTruncation
 from elman.network.cores.core import build_core
 from support.pairwise import every_value
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from elman.learning.projections import ritz, spectral
-from elman.learning.projections.projector import ByEigh, BySVD, ToOrthogonal, ToSpectralNorm
+from elman.learning.projections.projector import ByEigh, BySVD, ByTruncation, ToOrthogonal, ToSpectralNorm, top_triplets
 from elman.learning.projections.subspace import BySubspace
-from elman.learning.projections.truncated import ByTruncation, top_triplets
 from reference import constraint as reference
 from support.singular_values import sigma_1
 

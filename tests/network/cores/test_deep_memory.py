@@ -8,8 +8,7 @@ import torch
 from elman import config
 from elman.data.batches import Source
 from elman.network.cores.deep_memory import DeepMemory
-from elman.network.cores.layer import Layer
-from elman.network.cores.padding import Padding
+from elman.network.cores.layer import Layer, Padding
 from reference import deep_memory as paper
 from support import pair_networks
 

@@ -14,10 +14,9 @@ from elman import config
 from elman.config.parts import convert
 from elman.errors import UserError
 from elman.network.build import build_model
-from elman.network.cores import addressing
-from elman.network.cores.addressing import Heads, addressed, by_content, sharpened, shifted, written
+from elman.network.cores import ntm
 from elman.network.cores.core import Surroundings
-from elman.network.cores.ntm import EMPTY, TuringMachineCore
+from elman.network.cores.ntm import EMPTY, Heads, TuringMachineCore, addressed, by_content, sharpened, shifted, written
 from reference import memory as reference
 from reference.cells import Gate, lstm
 from support.networks import randomise
@@ -66,7 +65,7 @@ def transcribed(core, record, xs, column):
             h, c = lstm(*(Gate(*block, np.zeros(record.size)) for block in blocks), z, h, c)
         o = array(core.interface.weight) @ h + array(core.interface.bias)
         heads = heads_of(o, record.read_heads, record.write_heads, record.width, 2 * record.reach + 1)
-        ws = [reference.weighting(M, w, head, addressing.LEAST_SQUARE) for w, head in zip(ws, heads, strict=True)]
+        ws = [reference.weighting(M, w, head, ntm.LEAST_SQUARE) for w, head in zip(ws, heads, strict=True)]
         r = np.concatenate([reference.read(M, w) for w in ws[: record.read_heads]])
         M = reference.write(M, list(zip(ws, heads, strict=True))[record.read_heads :])
         outputs.append(np.concatenate([h, r]))
@@ -188,7 +187,7 @@ def test_gradients_of_an_empty_memory_are_bounded(value):
     found = by_content(memory, torch.randn(1, 1, 4), torch.full((1, 1, 1), 3.0))
     torch.testing.assert_close(found, torch.full_like(found, 1 / 8), atol=1e-3, rtol=0)
     found[0, 0, 0].backward()
-    assert memory.grad.abs().max() <= 3 / math.sqrt(addressing.LEAST_SQUARE)
+    assert memory.grad.abs().max() <= 3 / math.sqrt(ntm.LEAST_SQUARE)
     assert memory.grad.isfinite().all()
 
 

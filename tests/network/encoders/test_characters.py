@@ -12,7 +12,7 @@ from elman import config
 from elman.errors import UserError
 from elman.learning.optimisers import Optimiser
 from elman.network.build import build_model
-from elman.network.encoders.spelling import Alphabet
+from elman.network.encoders.characters import Alphabet
 from elman.network.fast import policy
 from elman.network.fast.precision import products_in
 from reference import spelling

@@ -6,12 +6,10 @@ from functools import partial
 import pytest
 import torch
 
-from elman.network.cores.layer import Layer
-from elman.network.cores.plain import plain_step
+from elman.network.cores.layer import Layer, plain_step
 from elman.network.cores.stack import StackCore
-from elman.network.stability import fixed_point, incremental
-from elman.network.stability.certificate import gates_of, origin, slope_of
-from elman.network.stability.fixed_point import largest_exponent
+from elman.network.stability import certificate, incremental
+from elman.network.stability.certificate import gates_of, largest_exponent, origin, slope_of
 from support import networks
 
 KINDS = ("elman-tanh", "gru-before", "gru-after", "lstm")
@@ -30,7 +28,7 @@ def random_layer(name, scale, bias=1.0, biases=2, inputs=INPUTS):
 
 def jacobian(layer, x, state):
     """Of one step with respect to all slots of the state, by autograd."""
-    weights = fixed_point.double_weights(layer)
+    weights = certificate.double_weights(layer)
 
     def step(flat):
         return torch.cat(layer.cell.step(weights, x, flat.view(len(layer.shapes), 1, SIZE).unbind(0)), dim=1)[0]
@@ -67,10 +65,10 @@ def test_tier_1_is_sound_at_fixed_points_with_biases(name):
     x = torch.zeros(1, INPUTS, dtype=torch.float64)
     for _ in range(100):
         layer = random_layer(name, float(torch.rand(()) * 1.2 + 0.05), bias=1.5)
-        state, settled = fixed_point.settle(layer, x, steps=120, tolerance=1e-9)
+        state, settled = certificate.settle(layer, x, steps=120, tolerance=1e-9)
         if not settled:
             continue
-        value = fixed_point.contraction(layer, gates_of(layer), x, state).item()
+        value = certificate.contraction(layer, gates_of(layer), x, state).item()
         if value < 1:
             certified += 1
             biased = max(biased, state[0].abs().max().item())
@@ -85,9 +83,9 @@ def test_k_gives_the_jacobian_of_a_gru(name):
     torch.manual_seed(2)
     layer = random_layer(name, 0.4)
     x = torch.randn(1, INPUTS, dtype=torch.float64)
-    state, _ = fixed_point.settle(layer, x)
+    state, _ = certificate.settle(layer, x)
     gates = gates_of(layer)
-    (k,) = fixed_point.blocks(layer, gates, x, state)
+    (k,) = certificate.blocks(layer, gates, x, state)
     z = ((x @ gates.input["z"].t())[0] + gates.bias("z") + gates.recurrent["z"] @ state[0][0]).sigmoid()
     torch.testing.assert_close(z.diag() + (1 - z).unsqueeze(1) * k, jacobian(layer, x, state), atol=1e-8, rtol=0)
 
@@ -101,10 +99,10 @@ def test_an_lstm_at_the_origin_needs_what_the_formula_says():
         layer.bias_hh.zero_()
         layer.bias_ih.copy_(torch.cat([torch.full((SIZE,), value) for value in gate_biases.values()]))
     x = torch.zeros(1, INPUTS, dtype=torch.float64)
-    state, _ = fixed_point.settle(layer, x)
+    state, _ = certificate.settle(layer, x)
     i, f, o = (1 / (1 + math.exp(-gate_biases[gate])) for gate in "ifo")
     sigma = torch.linalg.matrix_norm(gates_of(layer).recurrent["g"], 2).item()
-    value = fixed_point.contraction(layer, gates_of(layer), x, state).item()
+    value = certificate.contraction(layer, gates_of(layer), x, state).item()
     assert value == pytest.approx(sigma * i * o / (1 - f))
 
 
@@ -149,7 +147,7 @@ def test_tier_2_bounds_every_step(name):
         rate = incremental.contraction(gates, reach, slope_of(layer) if "elman" in name else 1.0).rate.item()
         x = words[torch.randint(WORDS, (64,))]
         a, b = (2 * torch.rand(2, 64, SIZE, dtype=torch.float64) - 1).unbind(0)
-        weights = fixed_point.double_weights(layer)
+        weights = certificate.double_weights(layer)
         apart = (layer.cell.step(weights, x, (a,))[0] - layer.cell.step(weights, x, (b,))[0]).abs().amax(1)
         assert (apart <= rate * (a - b).abs().amax(1) * (1 + 1e-12)).all()
         certified += rate < 1
@@ -168,7 +166,7 @@ def test_tier_2_of_an_lstm_brings_any_two_states_together():
         if found.rate >= 1:
             continue
         certified += 1
-        weights = fixed_point.double_weights(layer)
+        weights = certificate.double_weights(layer)
         a, b = (tuple(2 * torch.rand(2, 16, SIZE, dtype=torch.float64) - 1) for _ in range(2))
         distance = []
         for _ in range(80):

@@ -11,8 +11,8 @@ from elman.analysis.stability import certify
 from elman.errors import UserError
 from elman.network.build import build_model
 from elman.network.cores.core import build_core
-from elman.network.stability.fixed_point import largest_exponent
-from elman.network.stability.retention import largest_of, retained, stream_of
+from elman.network.stability.certificate import largest_exponent
+from elman.network.stability.incremental import largest_of, retained, stream_of
 from support import networks
 
 WORDS = 9

@@ -11,7 +11,7 @@ from elman.analysis.stability import certify
 from elman.network.build import build_model
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import StackCore, candidate_hidden
-from elman.network.stability import fixed_point, incremental
+from elman.network.stability import certificate, incremental
 from elman.network.stability.certificate import LETTERS, gates_of, origin
 from reference import stability as reference
 from support import networks
@@ -45,7 +45,7 @@ def test_tier_1_is_the_printed_formula(name, scale):
             state, expected = (h, 3 * c), reference.tier_1_lstm(*arrays, 3 * c[0].numpy())
         else:
             state, expected = (h,), reference.tier_1_gru(*arrays, name.removeprefix("gru-"))
-        found = fixed_point.contraction(layer, gates_of(layer), x, state).item()
+        found = certificate.contraction(layer, gates_of(layer), x, state).item()
         assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -119,7 +119,7 @@ def one_unit(name, factor):
             layer.weight_hh.copy_(u.unsqueeze(1))
             layer.bias_hh.copy_(hidden)
             layer.bias_ih.copy_(torch.tensor(wanted, dtype=torch.float64) - inner)
-        return fixed_point.contraction(layer, gates_of(layer), x, state).item()
+        return certificate.contraction(layer, gates_of(layer), x, state).item()
 
     low, high = 0.0, 100.0
     for _ in range(80):
@@ -135,14 +135,14 @@ def test_a_single_unit_with_positive_weights_is_stable_exactly_where_tier_1_hold
 
     def step(flat):
         slots = flat.view(len(layer.shapes), 1, 1).unbind(0)
-        return torch.cat(layer.cell.step(fixed_point.double_weights(layer), x, slots), dim=1)[0]
+        return torch.cat(layer.cell.step(certificate.double_weights(layer), x, slots), dim=1)[0]
 
     at = torch.cat(state, dim=1)[0]
     torch.testing.assert_close(step(at), at, rtol=0, atol=1e-12)
     radius = torch.linalg.eigvals(torch.autograd.functional.jacobian(step, at)).abs().max().item()
     assert radius != 1
     assert (radius < 1) is (factor < 1)
-    value = fixed_point.contraction(layer, gates_of(layer), x, state).item()
+    value = certificate.contraction(layer, gates_of(layer), x, state).item()
     assert value == pytest.approx(factor, abs=1e-12)
 
 
@@ -170,14 +170,14 @@ def test_the_sigmoid_has_no_tier_0_and_one_fixed_point_where_tier_1_holds():
     assert origin(stack) == []
     with torch.no_grad():
         layer.weight_hh.mul_(3.9 / torch.linalg.matrix_norm(layer.weight_hh, 2))
-    (found,) = fixed_point.fixed_point_certificates(stack)
+    (found,) = certificate.fixed_point_certificates(stack)
     assert found.value == pytest.approx(3.9 / 4)
     assert found.holds
-    x, weights = torch.zeros(1, INPUTS, dtype=torch.float64), fixed_point.double_weights(layer)
+    x, weights = torch.zeros(1, INPUTS, dtype=torch.float64), certificate.double_weights(layer)
     h = 5 * torch.randn(20, SIZE, dtype=torch.float64)
     for _ in range(2000):
         (h,) = layer.cell.step(weights, x, (h,))
-    (settled,), _ = fixed_point.settle(layer, x)
+    (settled,), _ = certificate.settle(layer, x)
     torch.testing.assert_close(h, settled.expand_as(h), rtol=0, atol=1e-9)
     assert settled.min() > 0
 
@@ -191,7 +191,7 @@ def test_tier_2_of_an_elman_network_is_attained(name, slope):
         layer.bias_hh.zero_()
     row = layer.weight_hh.detach().abs().sum(1)
     x, signs = torch.zeros(1, INPUTS, dtype=torch.float64), layer.weight_hh.detach()[row.argmax()].sign()
-    weights = fixed_point.double_weights(layer)
+    weights = certificate.double_weights(layer)
     ends = [layer.cell.step(weights, x, (side * signs.unsqueeze(0),)) for side in (1e-4, -1e-4)]
     apart = (ends[0][0] - ends[1][0]).abs().max().item() / 2e-4
     reach = incremental.Range(torch.zeros(SIZE).double(), torch.zeros(SIZE).double())
@@ -208,7 +208,7 @@ def test_the_exponent_leaves_out_the_steps_in_which_tangents_align():
         layer.bias_ih.zero_()
         layer.bias_hh.zero_()
     words = torch.cat([torch.ones(10, 2, 1), torch.zeros(300, 2, 1)]).double()
-    found = fixed_point.largest_exponent(StackCore([layer]), words, warm_up=60)
+    found = certificate.largest_exponent(StackCore([layer]), words, warm_up=60)
     assert found == pytest.approx(math.log(0.5), abs=1e-9)
 
 
@@ -239,6 +239,6 @@ def test_an_lstm_that_forgets_nothing_has_no_certificate_of_tier_1():
     with torch.no_grad():
         layer.weight_hh.fill_(1.0)
         layer.bias_hh.copy_(torch.tensor([-1e8, 1e8, 0.0, 0.0]).repeat_interleave(SIZE))
-    (found,) = fixed_point.fixed_point_certificates(StackCore([layer]))
+    (found,) = certificate.fixed_point_certificates(StackCore([layer]))
     assert math.isnan(found.value)
     assert not found.holds

@@ -13,7 +13,7 @@ from elman.jobs.launching import Launch
 from elman.study import claims as registry
 from elman.study.claim import Computation, Measurement
 from elman.study.conduct import plan
-from elman.study.measuring import measure_all, measured
+from elman.study.measures import measure_all, measured
 from elman.study.runs import Machine
 from elman.study.store import PlannedComputation, Store
 from support import inline

@@ -7,7 +7,7 @@ import pytest
 
 from elman.study.claim import Power
 from elman.study.comparison import Bound, lower
-from elman.study.page import powers
+from elman.study.figures import powers
 from elman.study.record import how_planned
 from elman.study.statistics import seeds_needed
 

@@ -13,11 +13,10 @@ import elman
 from elman import config
 from elman.errors import UserError
 from elman.jobs.locks import FolderLock
-from elman.study import conduct, measuring, runner, runs
+from elman.study import conduct, runner, runs
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.claims.output import RANK
-from elman.study.measures import PERPLEXITY
-from elman.study.measuring import measured
+from elman.study.measures import PERPLEXITY, measured
 from elman.study.runs import Machine, Status, rows_by_split
 from elman.study.store import Store, canonical
 from support import inline, text_runs

@@ -9,8 +9,7 @@ from elman.config.toml import dump_recipe, find, load_recipe
 from elman.evaluation import statistics
 from elman.study.claim import Measurement
 from elman.study.comparison import Bound, Ratio, lower, no_higher
-from elman.study.measures import NATS, PERPLEXITY, TOKENS, by_block, compare, run_by_block, with_tokens
-from elman.study.measuring import measured
+from elman.study.measures import NATS, PERPLEXITY, TOKENS, by_block, compare, measured, run_by_block, with_tokens
 from elman.study.runs import Machine, train
 from elman.study.store import Store
 from elman.tasks.evaluating import EvaluationOptions

@@ -7,8 +7,8 @@ import pytest
 from elman.config.data import Data, reporting_of
 from elman.config.parts import members
 from elman.study.statistics import judge
+from elman.study.sweep.conduct import reading_of_tests
 from elman.study.sweep.found import Found, Paired, Row
-from elman.study.sweep.page import reading_of_tests
 
 
 def row(label, nll, test=None):

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from elman.config.output import Choice
+from elman.config.network import Choice
 from elman.network.output.activation import log_g
 from elman.network.output.choice import ScoredChoice, Surroundings
 

@@ -220,11 +220,9 @@ class BySubspace(Projector):
         return block.shape[1] > ritz.WIDEST * block.shape[0]
 
     def tensors(self) -> dict[str, Tensor]:
-        """The reference."""
         return {} if self.reference is None else dict(self.reference._asdict())
 
     def restore(self, tensors: Mapping[str, Tensor], device: Any) -> None:
-        """Take back what `tensors` returned."""
         held = {name: tensor if name == "figures" else _own(tensor.to(device)) for name, tensor in tensors.items()}
         self.reference = Reference(**held) if set(held) == set(Reference._fields) else None
 

@@ -45,17 +45,14 @@ class Weights:
 
     @classmethod
     def of(cls, arrays: Mapping[str, Tensor | None], *, exact: bool = False) -> "Weights":
-        """The weights with these arrays by name."""
         made = cls.__new__(cls)
         made.__dict__.update({"weight_hh": None, "bias_ih": None, "bias_hh": None, "mask": None}, **arrays, exact=exact)
         return made
 
     def tensors(self) -> dict[str, Tensor]:
-        """The arrays that there are, by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Tensor) and name != "mask"}
 
     def replaced(self, **changes: Any) -> "Weights":
-        """The same weights with other arrays, or with a mask."""
         return Weights(**(vars(self) | changes))
 
     if TYPE_CHECKING:
@@ -190,11 +187,9 @@ class Driven(Cell, frozen=True):
         raise NotImplementedError
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with input x [B, I]."""
         return self.driven(w, linear(x, w.weight_ih, w.bias_ih), state)
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return unroll(self.driven, w, linear(xs, w.weight_ih, w.bias_ih), state)
 
 
@@ -206,7 +201,6 @@ class Gated(Driven, frozen=True):
         raise NotImplementedError
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         return self.gated(w, drive + linear(state[0], w.weight_hh, w.bias_hh), state)
 
 

@@ -18,7 +18,6 @@ class ChaosFree(Driven, frozen=True, tag="chaos-free"):
     keeps = (("f", 1),)
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         (h,) = state
         size = h.shape[-1]
         f, i = (drive[..., : 2 * size] + linear(h, w.weight_hh, w.bias_hh)).sigmoid().chunk(2, dim=-1)

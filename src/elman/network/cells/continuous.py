@@ -49,11 +49,9 @@ class Continuous(Driven, frozen=True, tag="continuous"):
             )
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
-        """The shift e of each unit."""
         return {"tau_shift": Array((size,), Zeros())} if self.learned else {}
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         (h,) = state
         a = self.dt / self.time_constants(h.shape[-1], like=h)
         if self.learned:

@@ -80,7 +80,6 @@ class DeltaNet(Cell, frozen=True, tag="deltanet"):
         return (size,), (self.heads, d, d), (self.convolution - 1, 3 * size)
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, S, before = state
         mixed, gate = _divide(linear(x, w.weight_ih, w.bias_ih))
         mixed, before = convolve_step(mixed, before, w.conv_weight)
@@ -93,7 +92,6 @@ class DeltaNet(Cell, frozen=True, tag="deltanet"):
         return linear(_written(w, y, gate), w.out_proj), S, before
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         _, S, before = state
         mixed, gate = _divide(input_products(w, xs))
         mixed, before = convolve(mixed, before, w.conv_weight)

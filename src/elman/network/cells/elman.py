@@ -31,9 +31,7 @@ class Elman(Gated, frozen=True, tag="elman"):
 
     @property
     def name(self) -> str:
-        """The name of the equations."""
         return "elman-softplus" if self.nonlinearity == "softplus" else "elman"
 
     def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
-        """H' = f(z)."""
         return (NONLINEARITIES[self.nonlinearity](z),)

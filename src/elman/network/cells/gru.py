@@ -26,15 +26,12 @@ class GRU(Cell, frozen=True, tag="gru"):
 
     @property
     def name(self) -> str:
-        """The name of the equations."""
         return f"gru-{self.reset}"
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state h' after x."""
         return (_before if self.reset == "before" else _after)(w, x, state)
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return gru.scan(w, xs, state, self.reset)
 
 

@@ -57,7 +57,6 @@ def first_steps(bias: Tensor) -> None:
 
 
 def filled(value: float) -> Callable[[Tensor], object]:
-    """What fills an array with one value."""
     return lambda array: array.fill_(value)
 
 

@@ -21,17 +21,14 @@ class Highway(Driven, frozen=True, tag="highway"):
 
     @property
     def input_gates(self) -> tuple[str, ...]:
-        """The blocks of the first layer."""
         return tuple("ht" if self.coupled else "htc")
 
     @property
     def gates(self) -> tuple[str, ...]:
-        """The blocks of all layers."""
         return tuple(f"{gate}{level}" for level in range(self.depth) for gate in self.input_gates)
 
     @property
     def candidate(self) -> str:
-        """H of the first layer."""
         return "h0"
 
     @property
@@ -41,7 +38,6 @@ class Highway(Driven, frozen=True, tag="highway"):
         return tuple((f"{gate}{level}", sign) for level in range(self.depth))
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         (s,) = state
         blocks = len(self.input_gates)
         rows = blocks * s.shape[-1]
@@ -54,5 +50,4 @@ class Highway(Driven, frozen=True, tag="highway"):
         return (s,)
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return highway.scan(w, xs, state, self.depth, self.coupled)

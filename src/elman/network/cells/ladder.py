@@ -22,25 +22,20 @@ class Ladder(Gated, frozen=True, tag="ladder"):
 
     @property
     def name(self) -> str:
-        """The name of the equations."""
         return "lstm" if self.rung == "output" else f"rung-{self.rung}"
 
     @property
     def gates(self) -> tuple[str, ...]:
-        """The blocks in the order i, f, g, o."""
         return tuple({"forget": "fg", "input": "ifg", "output": "ifgo"}[self.rung])
 
     def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
-        """Y and c."""
         return (size,), (size,)
 
     def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
-        """Y' and c' given the sums z."""
         gate = dict(zip(self.gates, z.chunk(len(self.gates), dim=-1), strict=True))
         c = gate["f"].sigmoid() * state[1]
         c = c + (gate["g"].tanh() if "i" not in gate else gate["i"].sigmoid() * gate["g"].tanh())
         return c.tanh() if "o" not in gate else gate["o"].sigmoid() * c.tanh(), c
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return lstm.scan(w, xs, state) if self.rung == "output" else super().scan(w, xs, state)

@@ -44,7 +44,6 @@ class LocalAttention(Cell, frozen=True, tag="local-attention"):
         return (size,), (earlier, size), (earlier, size), (earlier,)
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, keys, values, there = state
         q, k, v = linear(x, w.weight_ih, w.bias_ih).chunk(3, dim=-1)
         keys, values = torch.cat([keys, k.unsqueeze(1)], dim=1), torch.cat([values, v.unsqueeze(1)], dim=1)
@@ -57,7 +56,6 @@ class LocalAttention(Cell, frozen=True, tag="local-attention"):
         return linear(y, w.out_proj), keys[:, 1:], values[:, 1:], there[:, 1:]
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         _, keys, values, there = state
         steps, earlier = len(xs), self.window - 1
         q, k, v = input_products(w, xs).transpose(0, 1).chunk(3, dim=-1)

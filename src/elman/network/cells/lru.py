@@ -73,7 +73,6 @@ class LRU(Cell, frozen=True, tag="lru"):
         return (size,), (n,), (n,)
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, re, im = state
         l_re, l_im = _lambda(w)
         gamma = w.eigenvalues[2].exp()
@@ -83,7 +82,6 @@ class LRU(Cell, frozen=True, tag="lru"):
         return h, new_re, new_im
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I], by a scan of complex numbers."""
         gamma = w.eigenvalues[2].exp()
         drive = torch.complex(*(gamma * product_of_inputs(w, xs, b) for b in (w.B_re, w.B_im)))
         states = scan(torch.complex(*_lambda(w)).expand_as(drive), drive, torch.complex(*state[1:]))

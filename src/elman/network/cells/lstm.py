@@ -35,7 +35,6 @@ class LSTM(Gated, frozen=True, tag="lstm"):
 
     @property
     def name(self) -> str:
-        """The name of the equations."""
         if not self.forget_gate:
             return "lstm-1997"
         if self.peepholes:
@@ -50,19 +49,15 @@ class LSTM(Gated, frozen=True, tag="lstm"):
 
     @property
     def keeps(self) -> tuple[tuple[str, int], ...]:
-        """The forget gate."""
         return (("f", 1),) if self.forget_gate else ()
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
-        """The weights of the peepholes: i, f, o."""
         return {"peephole": Array((3, size), "bias")} if self.peepholes else {}
 
     def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
-        """H and c."""
         return (size,), (size,)
 
     def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
-        """H' and c' given the sums z."""
         c = state[1]
         if self.input_gate == "coupled":
             f, g, o = z.chunk(3, dim=-1)
@@ -82,5 +77,4 @@ class LSTM(Gated, frozen=True, tag="lstm"):
         return o.sigmoid() * c.tanh(), c
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return lstm.scan(w, xs, state) if self.name == "lstm" else super().scan(w, xs, state)

@@ -34,7 +34,6 @@ class LSTMVariant(Gated, frozen=True, tag="lstm-variant"):
 
     @property
     def name(self) -> str:
-        """The name of the equations."""
         return f"lstm-{self.variant}"
 
     @property
@@ -44,11 +43,9 @@ class LSTMVariant(Gated, frozen=True, tag="lstm-variant"):
 
     @property
     def keeps(self) -> tuple[tuple[str, int], ...]:
-        """The forget gate."""
         return () if self.variant == "nfg" else (("f", 1),)
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
-        """The weights of the peepholes, and of the gates before."""
         found = {"peephole": Array((len(self.gates) - 1, size), "bias")}
         if self.variant == "fgr":
             found["weight_gates"] = Array((3 * size, 3 * size), recurrent=True)
@@ -59,7 +56,6 @@ class LSTMVariant(Gated, frozen=True, tag="lstm-variant"):
         return ((size,),) * (5 if self.variant == "fgr" else 2)
 
     def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the sums z."""
         c, before = state[1], state[2:]
         sums = dict(zip(self.gates, z.chunk(len(self.gates), dim=-1), strict=True))
         p = dict(zip((gate for gate in self.gates if gate != "g"), w.peephole, strict=True))

@@ -84,7 +84,6 @@ class Mamba2(Cell, frozen=True, tag="mamba2"):
         )
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, S, before = state
         u, z = linear(x, w.weight_ih, w.bias_ih).chunk(2, dim=-1)
         bc, d = linear(x, w.bcdt_proj).split((2 * self.states, self.heads), dim=-1)
@@ -96,7 +95,6 @@ class Mamba2(Cell, frozen=True, tag="mamba2"):
         return linear(_written(w, y, u, z), w.out_proj), S, before
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         _, S, before = state
         u, z = input_products(w, xs).chunk(2, dim=-1)
         bc, d = product_of_inputs(w, xs, w.bcdt_proj).split((2 * self.states, self.heads), dim=-1)

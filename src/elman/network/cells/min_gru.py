@@ -29,12 +29,10 @@ class LinearState(Driven, frozen=True):
         raise NotImplementedError
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         a, b = self.factors(drive)
         return (a * state[0] + b,)
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         states = scan(*self.factors(input_products(w, xs)), state[0])
         return states, (states[-1].clone(),)
 
@@ -52,5 +50,4 @@ class MinGRU(LinearState, frozen=True, tag="min-gru"):
         return (-z).sigmoid(), z.sigmoid() * g(v)
 
     def retention(self, w: Weights) -> Retention:
-        """1 - z."""
         return Retention((block_of(w, 0, len(w.weight_ih) // 2),), lambda low, high: (-low).sigmoid())  # noqa: ARG005

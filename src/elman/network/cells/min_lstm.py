@@ -26,7 +26,6 @@ class MinLSTM(LinearState, frozen=True, tag="min-lstm"):
         return (-odds).sigmoid(), odds.sigmoid() * g(v)
 
     def retention(self, w: Weights) -> Retention:
-        """F'."""
 
         def factor(low: Tensor, high: Tensor) -> Tensor:
             f, i = high.chunk(2)[0], low.chunk(2)[1]

@@ -15,7 +15,6 @@ class MinimalGated(Driven, frozen=True, tag="minimal-gated"):
     keeps = (("f", -1),)
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         (h,) = state
         hidden_f, hidden_n = w.weight_hh.chunk(2)
         bias_f, bias_n = (None, None) if w.bias_hh is None else w.bias_hh.chunk(2)

@@ -69,7 +69,6 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         return (size,), (self.heads, d, d), (self.heads, d), (self.heads,), *held
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, C, n, m, *before = state
         (q, k, v, gate), held = self._products(w, x, before, convolve_step, _product)
         i, f = linear(x, w.if_weight, w.if_bias).chunk(2, dim=-1)
@@ -82,7 +81,6 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
         return self._read(w, numerator, (n * q).sum(-1), m, gate), C, n, m, *held
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         _, C, n, m, *before = state
         (q, k, v, gate), held = self._products(w, xs, before, convolve, input_products)
         i, f = product_of_inputs(w, xs, w.if_weight, w.if_bias).chunk(2, dim=-1)

@@ -42,17 +42,14 @@ class Mogrifier(Cell, frozen=True, tag="mogrifier"):
         return found
 
     def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
-        """H and c."""
         return (size,), (size,)
 
     def maps(self, w: Weights) -> list[tuple[Tensor, ...]]:
-        """The factors of each round's map."""
         names = [f"{'q' if i % 2 else 'r'}{i}" for i in range(1, self.rounds + 1)]
         ends = ("",) if self.rank is None else ("_left", "_right")
         return [tuple(getattr(w, name + end) for end in ends) for name in names]
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         h, c = state
         for i, factors in enumerate(self.maps(w)):
             if i % 2:
@@ -62,12 +59,10 @@ class Mogrifier(Cell, frozen=True, tag="mogrifier"):
         return LAST[self.input_gate].step(w, x, (h, c))
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return mogrifier.scan(w, xs, state, self.maps(w), capped=self.input_gate == "capped")
 
 
 def _product(factors: tuple[Tensor, ...], x: Tensor) -> Tensor:
-    """The product of the factors, left to right, times x."""
     for factor in reversed(factors):
         x = linear(x, factor)
     return x

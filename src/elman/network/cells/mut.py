@@ -28,17 +28,14 @@ class MUT(Cell, frozen=True, tag="mut"):
 
     @property
     def name(self) -> str:
-        """The name of the equations."""
         return f"mut{self.number}"
 
     @property
     def gates(self) -> tuple[str, ...]:
-        """The gates that multiply the state."""
         return ("r", "n") if self.number == 1 else ("r", "z", "n")
 
     @property
     def input_gates(self) -> tuple[str, ...]:
-        """The gates that multiply the input."""
         return {1: ("r", "z"), 2: ("z", "n"), 3: ("r", "z", "n")}[self.number]
 
     @property
@@ -51,11 +48,9 @@ class MUT(Cell, frozen=True, tag="mut"):
         return {} if self.number == 3 or inputs == size else {"skip": Array((size, inputs))}
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state h' after x."""
         return self._driven(w, self._drive(w, x, state), state)
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return unroll(self._driven, w, self._drive(w, xs, state), state)
 
     def _drive(self, w: Weights, x: Tensor, state: LayerState) -> Tensor:

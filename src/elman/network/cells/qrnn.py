@@ -39,7 +39,6 @@ class QRNN(Cell, frozen=True, tag="qrnn"):
     keeps = (("f", 1),)
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
-        """The weights of the input before."""
         return {"weight_before": Array((3 * size, inputs))} if self.window == 2 else {}
 
     def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
@@ -47,7 +46,6 @@ class QRNN(Cell, frozen=True, tag="qrnn"):
         return ((size,), (size,), (inputs,))[: 1 + self.window]
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         sums = linear(x, w.weight_ih, w.bias_ih)
         if self.window == 2:
             sums = sums + linear(state[2], w.weight_before)
@@ -56,7 +54,6 @@ class QRNN(Cell, frozen=True, tag="qrnn"):
         return (o.sigmoid() * c, c, x)[: 1 + self.window]
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         sums = input_products(w, xs)
         if self.window == 2:
             sums = sums + product_of_inputs(w, torch.cat([state[2].unsqueeze(0), xs[:-1]]), w.weight_before)
@@ -66,7 +63,6 @@ class QRNN(Cell, frozen=True, tag="qrnn"):
         return outputs, (outputs[-1].clone(), cells[-1].clone(), xs[-1].clone())[: 1 + self.window]
 
     def retention(self, w: Weights) -> Retention:
-        """F."""
         size = len(w.weight_ih) // 3
         gates = [block_of(w, 1, size)]
         if self.window == 2:

@@ -61,7 +61,6 @@ class RGLRU(Cell, frozen=True, tag="rg-lru"):
         return (size,), (size,), (1,), (self.convolution - 1, size)
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, s, begun, before = state
         u, gate = linear(x, w.weight_ih, w.bias_ih).chunk(2, dim=-1)
         u, before = convolve_step(u, before, w.conv_weight, w.conv_bias)
@@ -71,7 +70,6 @@ class RGLRU(Cell, frozen=True, tag="rg-lru"):
         return h, s, torch.ones_like(begun), before
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         _, s, begun, before = state
         u, gate = input_products(w, xs).chunk(2, dim=-1)
         u, before = convolve(u, before, w.conv_weight, w.conv_bias)

@@ -79,7 +79,6 @@ class RWKV7(Cell, frozen=True, tag="rwkv7"):
         return (size,), (inputs,), (self.heads, d, d)
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, before, S = state
         r, k, v, log_w, direction, a, g = self._project(w, x, before, linear)
         removed = (direction.unsqueeze(-1) * S).sum(-2, keepdim=True)
@@ -88,7 +87,6 @@ class RWKV7(Cell, frozen=True, tag="rwkv7"):
         return linear(self._written(w, y, r, k, v, g), w.out_proj), x, S
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         _, before, S = state
         lagged = torch.cat([before.unsqueeze(0), xs[:-1]])
         r, k, v, log_w, direction, a, g = self._project(w, xs, lagged, partial(product_of_inputs, w))

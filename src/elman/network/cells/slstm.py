@@ -39,7 +39,6 @@ class SLSTM(Driven, frozen=True, tag="slstm"):
         return ((size,),) * 4
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive W x + b."""
         h, c, n, m = state
         blocks = w.weight_hh.view(4, self.heads, -1, w.weight_hh.shape[1])
         recurrent = torch.cat([block_diagonal(h, block) for block in blocks], dim=-1)
@@ -51,7 +50,6 @@ class SLSTM(Driven, frozen=True, tag="slstm"):
         return o.sigmoid() * c / n, c, n, m
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         return slstm.scan(w, xs, state, self.heads, self.forget == "exponential")
 
 

@@ -36,20 +36,16 @@ class SRU(Cell, frozen=True, tag="sru"):
 
     @property
     def alpha(self) -> float:
-        """The factor of the skip connection."""
         return math.sqrt(1 + 2 * math.exp(self.highway_bias))
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
-        """The two vectors and, between different widths, the skip connection."""
         found = {"v": Array((2, size), _within_root, recurrent=True)}
         return found if inputs == size else found | {"skip": Array((size, inputs))}
 
     def shapes(self, inputs: int, size: int) -> tuple[Shape, ...]:
-        """H and c."""
         return (size,), (size,)
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
-        """The state after x."""
         _, c = state
         candidate, f, r = linear(x, w.weight_ih, w.bias_ih).chunk(3, dim=-1)
         v_f, v_r = w.v
@@ -59,7 +55,6 @@ class SRU(Cell, frozen=True, tag="sru"):
         return torch.lerp(self.alpha * skip, c, gate), c
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """Outputs and state over xs [T, B, I]."""
         skips = xs if xs.shape[-1] == state[1].shape[-1] else product_of_inputs(w, xs, w.skip)
         candidates, f, r = input_products(w, xs).chunk(3, dim=-1)
         v_f, v_r = w.v

@@ -54,7 +54,6 @@ def _require_state(state: Any, shapes: tuple[tuple[int, ...], ...], what: str) -
 
 
 def _weights(cell: Cell) -> Weights:
-    """Weights of a layer of UNITS units, with both biases."""
     rows, gates = len(cell.input_gates) * UNITS, len(cell.gates) * UNITS
     usual = {"weight_ih": (rows, INPUTS), "weight_hh": (gates, UNITS), "bias_ih": (rows,), "bias_hh": (gates,)}
     shapes = usual | {name: array.shape for name, array in cell.arrays(INPUTS, UNITS).items()}
@@ -62,6 +61,5 @@ def _weights(cell: Cell) -> Weights:
 
 
 def _even(*shape: int) -> Tensor:
-    """Numbers from -1/2 to 1/2, without a draw."""
     count = int(torch.Size(shape).numel())
     return torch.linspace(-0.5, 0.5, count).view(shape)

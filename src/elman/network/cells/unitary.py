@@ -54,7 +54,6 @@ class Unitary(Driven, frozen=True, tag="unitary"):
         }
 
     def driven(self, w: Weights, drive: Tensor, state: LayerState) -> LayerState:
-        """The state after one step with the drive V x + b_V."""
         (h,) = state
         turned = evolve(w.theta, w.reflections, torch.complex(*h.chunk(2, dim=-1)))
         z = drive + torch.cat([turned.real, turned.imag], dim=-1)

@@ -42,7 +42,6 @@ class Dot(Attention):
     """score(h, m) = h . m (Luong et al. 2015, eq. 8); queries and memory have one width."""
 
     def keys(self, memory: Tensor) -> Tensor:
-        """The memory itself."""
         return memory
 
 
@@ -54,7 +53,6 @@ class General(Attention):
         self.memory = nn.Linear(memory_size, query_size, bias=False)
 
     def keys(self, memory: Tensor) -> Tensor:
-        """W_a m."""
         return self.memory(memory)
 
 
@@ -68,7 +66,6 @@ class Additive(Attention):
         self.vector = nn.Parameter(torch.empty(size).uniform_(-1 / math.sqrt(size), 1 / math.sqrt(size)))
 
     def keys(self, memory: Tensor) -> Tensor:
-        """U_a m."""
         return self.memory(memory)
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -165,7 +162,6 @@ class AttentiveCore(RecurrentCore):
         self.dims = (stack.dims[0] - self.fed_size, *stack.dims[1:], size)
 
     def begin(self, batch: int) -> State:
-        """Zeros, and no source."""
         vectors = self.combine.weight.new_zeros(1, batch, self.memory_size)
         return self.prepare(vectors, vectors.new_zeros(1, batch, dtype=torch.bool), self.stack.begin(batch))
 
@@ -181,7 +177,6 @@ class AttentiveCore(RecurrentCore):
         return select(layers, rows), memory, select(fed, rows)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         if self.feed != "nothing":
             return self._step_by_step(x, state)
         layers, memory, fed = state
@@ -223,7 +218,6 @@ class AttentiveCore(RecurrentCore):
         return Trace((x, *dropped), (x, *outputs), torch.cat(looks)), (tuple(layers), memory, fed)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the layers, then the attention and the attention layer as inputs of a layer."""
         self.stack.initialise(rules)
         for parameter in (*self.attention.parameters(), self.combine.weight):
             fill(parameter, rules.input, parameter.shape[-1])

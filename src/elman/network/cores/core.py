@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.config import plugins
+from elman.config.parts import Built
 from elman.network.state import State
 
 
@@ -30,7 +31,7 @@ class Trace(NamedTuple):
         return self.levels[-1]
 
 
-class RecurrentCore(nn.Module, ABC):
+class RecurrentCore(Built, nn.Module, ABC):
     """A recurrent network between encoder and output layer; `dims`: widths of the trace's levels, encoder first.
 
     `reads` decides which model it is a part of: of sequences, of trees, or of the tags of sentences.
@@ -66,12 +67,7 @@ class Surroundings(NamedTuple):
 
 
 def build_core(
-    record: config.Core,
-    input_size: int,
-    num_outputs: int = 0,
-    *,
-    locked: bool,
-    memory_size: int | None = None,
+    record: config.Core, input_size: int, num_outputs: int = 0, *, locked: bool, memory_size: int | None = None
 ) -> RecurrentCore:
     """The recurrent core of a recipe; arguments as in `Surroundings`; raises UserError where parts do not fit."""
     return plugins.built(record, RecurrentCore, Surroundings(input_size, num_outputs, locked, memory_size))

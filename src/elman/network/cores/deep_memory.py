@@ -16,10 +16,9 @@ from elman import config
 from elman.config.record import Positive, Rate, Record
 from elman.network.cells.cell import Cell, LayerState
 from elman.network.cells.trial import checked
-from elman.network.cores.addressing import written
 from elman.network.cores.attentive import Additive, attend
-from elman.network.cores.layer import Layer
-from elman.network.cores.padding import Padding, read_padded
+from elman.network.cores.layer import Layer, Padding, read_padded
+from elman.network.cores.ntm import written
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 
@@ -53,7 +52,7 @@ class DeepMemory(nn.Module):
     From the paper are the stacked memories, the controller between them, the two kinds of addressing for either head,
     and the decoder's attention to the last memory. Chosen here: the score is that of Bahdanau et al. 2015, which the
     paper generalises; what is written by location is h_t itself, so that with both heads by location the layer is an
-    ordinary recurrent one; erasing and adding are those of the neural Turing machine (`addressing.written`); and the
+    ordinary recurrent one; erasing and adding are those of the neural Turing machine (`ntm.written`); and the
     head that writes by content compares cells of the layer below, since those of a new memory are all alike. Padded
     cells are neither read nor written by content, and the state stays what it was at the source's end.
     """

@@ -29,12 +29,8 @@ class Jordan(config.Core, frozen=True, tag="jordan"):
     decay: Rate = 0.0
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "JordanCore":
-        """The hidden layer and its context."""
-        return JordanCore(self, surroundings)
 
-
-class JordanCore(RecurrentCore):
+class JordanCore(RecurrentCore, of=Jordan):
     """h_t = f(W_x x_t + W_c c_t + b), with the context c_t = decay * c_{t-1} + y_{t-1}.
 
     "output", the free-running form: y is the distribution over V symbols of the model's own output layer, which the
@@ -78,7 +74,6 @@ class JordanCore(RecurrentCore):
         return Trace((x, torch.stack(dropped)), (x, torch.stack(raw))), (context,)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the weights as those of a layer's input."""
         size = len(self.bias)
         fill(self.weight_ih, rules.input, size)
         fill(self.weight_ch, rules.input, size)

@@ -1,8 +1,12 @@
-"""One recurrent layer: the weights of a cell, and the dropout of its products and weights."""
+"""One recurrent layer: the weights of a cell, the dropout of its products and weights, and sequences with padding.
 
-from collections.abc import Mapping
+No result depends on padding, which follows each sequence.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +14,10 @@ from torch import Tensor, nn
 from elman import config
 from elman.network import dropout
 from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
+from elman.network.cores.core import RecurrentCore
 from elman.network.fast import policy
 from elman.network.initialisation import fill
+from elman.network.state import State
 
 
 class Layer(nn.Module):
@@ -76,7 +82,6 @@ class Layer(nn.Module):
         return Weights.of(arrays, exact=self.first)
 
     def begin(self, batch: int) -> LayerState:
-        """Zeros."""
         return tuple(self.weight_ih.new_zeros(batch, *shape) for shape in self.shapes)
 
     def forward(self, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
@@ -103,7 +108,6 @@ class Layer(nn.Module):
 
     @property
     def masked(self) -> bool:
-        """Whether the products have masks now."""
         return self.training and bool(self.recurrent_dropout or self.input_dropout)
 
     def one_step(self, h: Tensor) -> Step:
@@ -136,7 +140,6 @@ class Layer(nn.Module):
         return of_x, of_h
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the parameters, gate by gate."""
         size = self.hidden_size
         for gate in torch.split(self.weight_ih, size):
             fill(gate, rules.input, size)
@@ -194,3 +197,70 @@ def by_gate(x: Tensor, weight: Tensor, bias: Tensor | None, masks: Tensor) -> Te
     blocks = weight.unflatten(0, (masks.shape[1], -1))
     z = torch.einsum("bgi,ghi->bgh", masks * x.unsqueeze(1), blocks).flatten(1)
     return z if bias is None else z + bias
+
+
+HOLD = 1e4
+"""A pre-activation at which the sigmoid and its derivative are exact in floating point, whatever else is added."""
+
+HOLDING = {"i": -HOLD, "f": HOLD}
+"""By gate of an LSTM: the pre-activations that keep its cell, i = 0 and f = 1."""
+
+
+class Padding:
+    """The ends of the sources of a batch, from a mask [S, B] that is false at padding, which follows the source."""
+
+    def __init__(self, mask: Tensor) -> None:
+        self.there = not bool(mask.all())
+        self.flags = (~mask).unsqueeze(-1)
+        self.last = (mask.sum(0) - 1).clamp_min(0).view(1, -1, 1)
+        steps = torch.arange(len(mask), device=mask.device).unsqueeze(1)
+        self.mirrored = torch.where(mask, mask.sum(0) - 1 - steps, steps).unsqueeze(-1)
+
+    def reverse(self, xs: Tensor) -> Tensor:
+        """Each sequence of xs [S, B, _] from its end to its beginning; padding is not moved."""
+        return xs.take_along_dim(self.mirrored, 0) if self.there else xs.flip(0)
+
+
+class NoPadding(Padding):
+    """As `Padding` of sources that all fill the batch, without a look at the mask: a graph can have any length."""
+
+    def __init__(self) -> None:
+        self.there = False
+
+
+def read_padded(layer: Layer, xs: Tensor, padding: Padding, *, backward: bool) -> tuple[Tensor, LayerState]:
+    """Outputs [S, B, H] over xs [S, B, I] in the order of xs, and the state after each sequence's last symbol."""
+    if backward:
+        xs = padding.reverse(xs)
+    weights, begin = layer.weights(), layer.begin(xs.shape[1])
+    if not padding.there:
+        outputs, state = layer.run(weights, xs, begin)
+    else:
+        outputs, state = layer.run(*_holding(layer, weights, xs, padding.flags), begin)
+        state = (outputs.take_along_dim(padding.last, 0).squeeze(0), *state[1:])
+    return padding.reverse(outputs) if backward else outputs, state
+
+
+def _holding(layer: Layer, weights: Weights, xs: Tensor, flags: Tensor) -> tuple[Weights, Tensor]:
+    """Weights and inputs with one more column, which at padded steps keeps the cell of an LSTM unchanged.
+
+    The output h of a layer is known at every step, so that of the last symbol can be looked up. The cell c is known
+    only after the last step, which may be padding: there the extra column forces the gates to keep it, exactly.
+    """
+    if len(layer.shapes) == 1:
+        return weights, xs
+    held = [HOLDING.get(gate, 0.0) for gate in layer.cell.gates]
+    column = xs.new_tensor(held).repeat_interleave(layer.hidden_size).unsqueeze(1)
+    return weights.replaced(weight_ih=torch.cat([weights.weight_ih, column], 1)), torch.cat(
+        [xs, flags.to(xs.dtype)], -1
+    )
+
+
+Transition: TypeAlias = Callable[[Tensor, State], State]
+"""(x [B, E], state) -> the state after one step."""
+
+
+def plain_step(core: RecurrentCore) -> Transition:
+    """The step of a copy of the core in float64, without dropout; it can be differentiated forwards and backwards."""
+    copied = take_plain_steps(copy.deepcopy(core).double().eval())
+    return lambda x, state: copied(x.unsqueeze(0), state)[1]

@@ -1,5 +1,12 @@
-"""The neural Turing machine: a controller that reads and writes a memory through heads (Graves et al. 2014)."""
+"""The neural Turing machine: a controller that reads and writes a memory through heads (Graves et al. 2014).
 
+The memory of a neural Turing machine: where its heads look, and how they write (Graves et al. 2014, section 3).
+
+B sequences, H heads, a memory of N rows of W numbers, S shifts from -(S - 1) / 2 to (S - 1) / 2. Every function acts on
+all heads at once.
+"""
+
+from functools import reduce
 from typing import Annotated, NamedTuple
 
 import torch
@@ -16,12 +23,82 @@ from elman.network.cells.cell import Controller, LayerState, Weights
 from elman.network.cells.feed_forward import Perceptron
 from elman.network.cells.lstm import LSTM
 from elman.network.cells.trial import checked
-from elman.network.cores.addressing import Heads, addressed, written
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.layer import Layer
 from elman.network.dropout import Dropout
 from elman.network.initialisation import fill
 from elman.network.state import State, leaves
+
+LEAST_SQUARE = 1e-8
+"""Added to squared lengths, so that the cosine of a row near zero is near zero and its gradient is bounded."""
+
+LEAST_WEIGHT = 1e-12
+"""Added to weights before their logarithm is taken."""
+
+
+class Heads(NamedTuple):
+    """What the controller asks of the heads.
+
+    Shapes: key [B, H, W]; strength beta >= 0, gate g from 0 to 1 and sharpness gamma >= 1, each [B, H, 1]; shift
+    [B, H, S], distributions.
+    """
+
+    key: Tensor
+    strength: Tensor
+    gate: Tensor
+    shift: Tensor
+    sharpness: Tensor
+
+
+def by_content(
+    memory: Float[Tensor, "B N W"], key: Float[Tensor, "B H W"], strength: Float[Tensor, "B H 1"]
+) -> Float[Tensor, "B H N"]:
+    """w_c(i) = softmax_i(beta cos(k, M(i))) (eqs 5 and 6), where cos(u, v) = u v / sqrt((u u + eps) (v v + eps))."""
+    scaled = key * (strength * _inverse_length(key))
+    return (torch.bmm(scaled, memory.transpose(1, 2)) * _inverse_length(memory).transpose(1, 2)).softmax(-1)
+
+
+def _inverse_length(vectors: Tensor) -> Tensor:
+    return (vectors * vectors).sum(-1, keepdim=True).add(LEAST_SQUARE).rsqrt()
+
+
+def shifted(weights: Float[Tensor, "B H N"], shift: Float[Tensor, "B H S"]) -> Float[Tensor, "B H N"]:
+    """w~(i) = sum_j w(j) s(i - j), i - j modulo N (eq. 8)."""
+    reach = shift.shape[-1] // 2
+    parts = [
+        weights.roll(by, -1) * share if by else weights * share
+        for by, share in enumerate(shift.split(1, dim=-1), start=-reach)
+    ]
+    return reduce(torch.add, parts)
+
+
+def sharpened(weights: Float[Tensor, "B H N"], sharpness: Float[Tensor, "B H 1"]) -> Float[Tensor, "B H N"]:
+    """w(i) = w~(i)^gamma / sum_j w~(j)^gamma (eq. 9), through logarithms, so that no power underflows to a sum of 0."""
+    return (weights.add(LEAST_WEIGHT).log() * sharpness).softmax(-1)
+
+
+def addressed(memory: Float[Tensor, "B N W"], before: Float[Tensor, "B H N"], heads: Heads) -> Float[Tensor, "B H N"]:
+    """The weights of the heads, given those of the step before: by content, and from there by location.
+
+    w_g = g w_c + (1 - g) w_before (eq. 7), then shifted and sharpened. Each row [N] sums to 1.
+    """
+    gated = torch.lerp(before, by_content(memory, heads.key, heads.strength), heads.gate)
+    return sharpened(shifted(gated, heads.shift), heads.sharpness)
+
+
+def written(
+    memory: Float[Tensor, "B N W"],
+    weights: Float[Tensor, "B H N"],
+    erase: Float[Tensor, "B H W"],
+    add: Float[Tensor, "B H W"],
+) -> Float[Tensor, "B N W"]:
+    """M(i) prod_h (1 - w_h(i) e_h) + sum_h w_h(i) a_h (eqs 3 and 4): every head erases before any of them adds."""
+    if weights.shape[1] == 1:
+        kept = torch.addcmul(memory, memory, weights.transpose(1, 2) * erase, value=-1)
+    else:
+        kept = memory * (1 - weights.unsqueeze(-1) * erase.unsqueeze(-2)).prod(1)
+    return torch.baddbmm(kept, weights.transpose(1, 2), add)
+
 
 EMPTY = 1e-6
 """Every number of the memory before the first step: small and constant (Collier & Beel 2018)."""
@@ -50,12 +127,8 @@ class TuringMachine(config.Core, frozen=True, tag="ntm"):
     reach: Annotated[int, Meta(ge=0, le=1000)] = 1
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "TuringMachineCore":
-        """Controller, memory and heads; raises UserError where shifts reach around the memory."""
-        return TuringMachineCore(self, surroundings)
 
-
-class TuringMachineCore(RecurrentCore):
+class TuringMachineCore(RecurrentCore, of=TuringMachine):
     """A controller h_t, which reads [x_t; r_{t-1}], and a memory M of N rows (Graves et al. 2014, section 3).
 
         o_t = W_o h_t + b_o                          all that the heads receive, in one product
@@ -103,7 +176,6 @@ class TuringMachineCore(RecurrentCore):
         return controller, memory, weights, like.new_zeros(batch, readers * self.width)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         *before, memory, weights, reads = leaves(state)
         controller, hidden, read = tuple(before), list[Tensor](), list[Tensor]()
         recurrent = None if self.recurrent is None else self.recurrent.weights()
@@ -147,7 +219,6 @@ class TuringMachineCore(RecurrentCore):
         return Interface(heads, erase.unflatten(-1, (writers, self.width)), add)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the controller, then W_o as the input weights of a layer; b_o is zero."""
         if self.recurrent is not None:
             self.recurrent.initialise(rules)
         if self.layer is not None:

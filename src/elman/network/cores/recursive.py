@@ -37,17 +37,13 @@ class Recursive(config.Core, frozen=True, tag="recursive"):
     parser: bool = False
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "RecursiveCore":
-        """The core; raises UserError where its layers below the leaves cannot read in both directions."""
-        return RecursiveCore(self, surroundings)
-
 
 @final
-class RecursiveCore(RecurrentCore):
+class RecursiveCore(RecurrentCore, of=Recursive):
     """Vectors of nodes [*, H]; S words, B sentences, E the width of word vectors.
 
     As a core of sequences it makes every word a tree of its own: `forward` gives the vectors of leaves. Other nodes are
-    composed by `composition`, along trees that are given (`elman.network.trees.traversal`) or searched for. A parser
+    composed by `composition`, along trees that are given (`elman.network.trees.composition`) or searched for. A parser
     has `score_weight`, u in the score u'p of a node.
     """
 
@@ -74,7 +70,6 @@ class RecursiveCore(RecurrentCore):
         return (vectors * self.score_weight.squeeze(0)).sum(-1)
 
     def begin(self, batch: int) -> State:  # noqa: ARG002
-        """Nothing: sentences do not depend on each other."""
         return ()
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
@@ -84,7 +79,6 @@ class RecursiveCore(RecurrentCore):
         return Trace((x, self.dropout(vectors)), (x, vectors)), state
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the layers below the leaves, the composition, and u as an output."""
         if self.reader is not None:
             self.reader.initialise(rules)
         self.composition.initialise(rules)

@@ -26,12 +26,8 @@ class Reservoir(config.Core, frozen=True, tag="reservoir"):
     bias_scale: NonNegative = 0.0
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "ReservoirCore":
-        """The units, whose weights are not drawn yet."""
-        return ReservoirCore(self, surroundings)
 
-
-class ReservoirCore(RecurrentCore):
+class ReservoirCore(RecurrentCore, of=Reservoir):
     """s_t = (1 - leak) s_{t-1} + leak * tanh(W_in x_t + W s_{t-1} + b), with fixed random weights.
 
     There are no parameters and no gradient passes: only the readout of the states is trained, by ridge regression
@@ -66,7 +62,6 @@ class ReservoirCore(RecurrentCore):
         return self
 
     def begin(self, batch: int) -> State:
-        """Zeros, [B, H]."""
         return (self.weight_hh.new_zeros(batch, len(self.weight_hh)),)
 
     @torch.no_grad()
@@ -80,7 +75,6 @@ class ReservoirCore(RecurrentCore):
         return states, (s.clone(),)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         outputs, state = self.run(x.detach(), state)
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), state
 

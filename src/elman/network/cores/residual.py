@@ -51,11 +51,9 @@ class Convolution(nn.Module):
         return self.kernel.new_zeros(batch, kernel_size - 1, size)
 
     def forward(self, xs: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs [T, B, size] over xs [T, B, size], and the inputs that the next window needs."""
         return convolve(xs, before, self.kernel, self.bias)
 
     def initialise(self) -> None:
-        """Keep the variance of independent inputs."""
         kernel_size = self.kernel.shape[1]
         fill(self.kernel, config.Normal(std=1 / math.sqrt(kernel_size)), kernel_size)
         nn.init.zeros_(self.bias)
@@ -83,7 +81,6 @@ class FeedForward(nn.Module):
         return linear(gelu(gate) * value, self.out)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill both matrices as input weights."""
         fill(self.into, rules.input, self.into.shape[1])
         fill(self.out, rules.input, self.out.shape[1])
 
@@ -109,12 +106,8 @@ class Residual(config.Core, frozen=True, tag="residual"):
     dropout: Rate = 0.0
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "ResidualCore":
-        """The blocks."""
-        return ResidualCore(self, surroundings)
 
-
-class ResidualCore(Layers):
+class ResidualCore(Layers, of=Residual):
     """`depth` blocks; level l of the trace is the stream after block l, the last one normalised."""
 
     def __init__(self, record: Residual, surroundings: Surroundings) -> None:
@@ -145,14 +138,12 @@ class ResidualCore(Layers):
         self.dims = (below, *stack.sizes)
 
     def begin(self, batch: int) -> State:
-        """Zeros for every layer, and behind them for its convolution."""
         layers = super().begin(batch)
         if not self.convolutions:
             return layers
         return tuple((*layer, each.begin(batch)) for layer, each in zip(layers, convolutions_of(self), strict=True))
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         stream = x if self.into is None else linear(x, self.into)
         levels, after = [x], []
         for index, (layer, norm, before) in enumerate(zip(self.layers, self.norms, state, strict=True)):
@@ -176,7 +167,6 @@ class ResidualCore(Layers):
         return outputs, tuple(of_layer), (held,)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the map into the stream, then block by block the layer and its feed-forward half; norms begin at 1."""
         if self.into is not None:
             fill(self.into, rules.input, self.into.shape[1])
         for index, layer in enumerate(layers_of(self)):

@@ -24,13 +24,9 @@ class Sentence(config.Core, frozen=True, tag="sentence"):
     stack: Stack
     bidirectional: bool = True
 
-    def build(self, surroundings: Surroundings) -> "SentenceCore":
-        """The core; raises UserError where its layers cannot be a reader's."""
-        return SentenceCore(self, surroundings)
-
 
 @final
-class SentenceCore(RecurrentCore):
+class SentenceCore(RecurrentCore, of=Sentence):
     """Vectors of the words of B sentences of at most S words, [S, B, M], from their own, [S, B, E].
 
     In both directions each vector depends on the whole sentence, so that there is no state: `forward` takes a window as
@@ -52,13 +48,10 @@ class SentenceCore(RecurrentCore):
         return Trace((x, vectors), (x, vectors))
 
     def begin(self, batch: int) -> State:  # noqa: ARG002
-        """Nothing: sentences do not depend on each other."""
         return ()
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of sentences of one length."""
         return self.read(x, torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)), state
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the layers, bottom first."""
         self.reader.initialise(rules)

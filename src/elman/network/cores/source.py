@@ -14,8 +14,7 @@ from elman.network.cells.elman import Elman
 from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
 from elman.network.cores.deep_memory import DeepMemory, MemoryLayer
-from elman.network.cores.layer import Layer
-from elman.network.cores.padding import Padding, read_padded
+from elman.network.cores.layer import Layer, Padding, read_padded
 from elman.network.cores.stack import Stack, build_layer, dropouts
 from elman.network.encoders.encoder import TokenEncoder, build_encoder
 from elman.network.encoders.lookup import Lookup
@@ -38,7 +37,6 @@ class Reader(Record, frozen=True):
 
     @property
     def memory_size(self) -> int:
-        """The width of what the decoder attends to."""
         return self.memories[-1].size if self.memories else (1 + self.bidirectional) * self.stack.sizes[-1]
 
 

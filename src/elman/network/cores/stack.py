@@ -59,11 +59,9 @@ class Layers(RecurrentCore):
         self.layers = nn.ModuleList(layers)
 
     def begin(self, batch: int) -> State:
-        """Zeros for every layer."""
         return tuple(layer.begin(batch) for layer in layers_of(self))
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill every layer, bottom first."""
         for layer in layers_of(self):
             layer.initialise(rules)
 
@@ -83,7 +81,6 @@ class StackCore(Layers):
         self.dropouts = dropouts(len(layers), between_dropout, output_dropout, locked=locked)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         levels, raw, after = [x], [x], []
         for layer, drop, before in zip(self.layers, self.dropouts, state, strict=True):
             outputs, new = layer(levels[-1], before)
@@ -132,7 +129,6 @@ class ConnectedStack(Layers):
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
 
     def forward(self, x: Float[Tensor, "T B E"], state: State) -> tuple[Trace, State]:
-        """The trace of a window x [T, B, E], and the state after it."""
         levels, raw, after = [x], [x], []
         for index, (layer, before) in enumerate(zip(self.layers, state, strict=True)):
             sees_input = index and self.connections == "graves"

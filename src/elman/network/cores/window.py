@@ -20,12 +20,8 @@ class FeedForward(config.Core, frozen=True, tag="window"):
     direct: bool = False
     output_dropout: Rate = 0.0
 
-    def build(self, surroundings: Surroundings) -> "FeedForwardCore":
-        """The hidden layer over the window."""
-        return FeedForwardCore(self, surroundings)
 
-
-class FeedForwardCore(RecurrentCore):
+class FeedForwardCore(RecurrentCore, of=FeedForward):
     """h_t = tanh(H [x_{t-n+1}; ...; x_t] + d), over the last `width` = n encoded words (Bengio et al. 2003, eq. 1)."""
 
     def __init__(self, record: FeedForward, surroundings: Surroundings) -> None:
@@ -36,7 +32,6 @@ class FeedForwardCore(RecurrentCore):
         self.dims = (input_size, record.size + (self.width * input_size if self.direct else 0))
 
     def begin(self, batch: int) -> State:
-        """Zeros in place of the words before the first."""
         weight = self.hidden.weight
         return (weight.new_zeros(batch, self.width - 1, weight.shape[1] // self.width),)
 
@@ -52,6 +47,5 @@ class FeedForwardCore(RecurrentCore):
         return Trace((x, self.output_dropout(outputs)), (x, outputs)), (stream[steps:].transpose(0, 1),)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the matrix of the hidden layer; its bias is zero."""
         fill(self.hidden.weight, rules.input, self.hidden.weight.shape[1])
         fill(self.hidden.bias, config.Zeros(), 1)

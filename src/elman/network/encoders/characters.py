@@ -2,7 +2,8 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, ClassVar, final
+from itertools import accumulate
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, final
 
 import torch
 from jaxtyping import Float, Int
@@ -12,13 +13,88 @@ from torch.nn.functional import embedding, pad
 
 from elman import config
 from elman.config.record import Positive, Rate
+from elman.data.text.vocabulary import EOS, UNK
 from elman.errors import UserError
 from elman.network.dropout import Dropout
 from elman.network.encoders.encoder import Inputs, TokenEncoder
-from elman.network.encoders.spelling import Alphabet, Spellings
 from elman.network.fast.matmul import differentiable_once, keep, linear
 from elman.network.fast.precision import Precision, chosen
 from elman.network.initialisation import fill
+
+BEGIN, END = 0, 1
+"""The marks before and after every word."""
+
+WHOLE: Final = {UNK: 2, EOS: 3}
+"""Symbols that are not words have one character of their own each, so that `<unk>` is not spelled like a word."""
+
+
+class Alphabet:
+    """The characters (Unicode code points) that the words are spelled with.
+
+    The blank `nothing` pads words shorter than a filter and replaces characters that are not in the alphabet.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        characters = sorted({character for word in words if word not in WHOLE for character in word})
+        first = 2 + len(WHOLE)
+        self._numbers = {character: number for number, character in enumerate(characters, start=first)}
+        self.nothing = first + len(characters)
+
+    def __len__(self) -> int:
+        return self.nothing
+
+    def __contains__(self, character: str) -> bool:
+        return character in self._numbers
+
+    def shared(self, other: "Alphabet") -> list[tuple[int, int]]:
+        """The numbers, here and there, of the marks, of the words that are one character, and of shared characters."""
+        marks = [(number, number) for number in range(2 + len(WHOLE))]
+        return marks + [(number, other._numbers[one]) for one, number in self._numbers.items() if one in other]
+
+    def spell(self, word: str) -> list[int]:
+        """The numbers of a word's characters between its two marks."""
+        if word in WHOLE:
+            return [BEGIN, WHOLE[word], END]
+        return [BEGIN, *(self._numbers.get(character, self.nothing) for character in word), END]
+
+
+class Spellings(NamedTuple):
+    """Concatenated words: characters [S], the index of each word's first one, and how many each word has [n].
+
+    A word is padded with `Alphabet.nothing` to at least the width of the widest filter; counts include the two marks.
+    """
+
+    characters: Tensor
+    starts: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def of(cls, words: Sequence[str], alphabet: Alphabet, widest: int) -> "Spellings":
+        """Spell words for filters of width `widest` at most."""
+        spelled = [alphabet.spell(word) for word in words]
+        filled = [[*word, *[alphabet.nothing] * (widest - len(word))] for word in spelled]
+        starts = list(accumulate((len(word) for word in filled), initial=0))[:-1]
+        return cls(
+            torch.tensor([character for word in filled for character in word], dtype=torch.int64),
+            torch.tensor(starts, dtype=torch.int64),
+            torch.tensor([len(word) for word in spelled], dtype=torch.int64),
+        )
+
+    def to(self, device: torch.device) -> "Spellings":
+        return Spellings(*(part.to(device) for part in self))
+
+    def windows(self, words: Tensor, width: int) -> tuple[Tensor, Tensor]:
+        """All windows [P, width] of characters within words [n], word by word, and the number per word, [n].
+
+        A word shorter than `width` has one window, padded with `Alphabet.nothing`.
+        """
+        count = (self.lengths[words] - (width - 1)).clamp_(min=1)
+        ends = count.cumsum(0)
+        total = int(ends[-1]) if len(words) else 0
+        first = torch.repeat_interleave(self.starts[words] - ends + count, count, output_size=total)
+        begin = first + torch.arange(total, device=words.device)
+        return self.characters[begin.unsqueeze(1) + torch.arange(width, device=words.device)], count
+
 
 CARRY = -2.0
 """Where the bias of the gate begins: most is passed on unchanged at first (Kim et al. 2016, section 4.1)."""
@@ -53,13 +129,9 @@ class Characters(config.Encoder, frozen=True, tag="characters"):
     highways: Annotated[int, Meta(ge=0, le=1000)] = 1
     dropout: Rate = 0.0
 
-    def build(self, inputs: Inputs) -> "CharactersEncoder":
-        """The convolutions and highways; raises UserError where widths and filters are not as many."""
-        return CharactersEncoder(self, inputs)
-
 
 @final
-class CharactersEncoder(TokenEncoder):
+class CharactersEncoder(TokenEncoder, of=Characters):
     """A vector for any string.
 
         f_i = tanh(<C[:, i : i + w], H> + b),  y = max_i f_i     for each filter H [d, w]       (Kim et al. 2016, 5-6)
@@ -106,7 +178,6 @@ class CharactersEncoder(TokenEncoder):
         return wider
 
     def forward(self, x: Int[Tensor, "T B"]) -> Float[Tensor, "T B E"]:
-        """Vectors [T, B, E] of word ids [T, B]."""
         if torch.is_grad_enabled():
             distinct, index = x.unique(return_inverse=True)
             vectors = embedding(index, self._vectors(distinct, self._spellings_at(x.device)))
@@ -115,7 +186,6 @@ class CharactersEncoder(TokenEncoder):
         return self.dropout(vectors)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill filters and highways as inputs of a layer; the biases keep the values they are made with."""
         fill(self.weight, rules.embedding, self.weight.shape[1])
         for weight in self.filters:
             fill(weight, rules.input, weight.shape[1])
@@ -144,7 +214,6 @@ class CharactersEncoder(TokenEncoder):
         return self._spellings
 
     def _all(self) -> Tensor:
-        """The vectors of every symbol."""
         version = chosen(), [(parameter.data_ptr(), parameter._version) for parameter in self.parameters()]
         spellings, size = self._spellings_at(self.weight.device), len(self.words)
         known = self._kept.get(version, lambda: self._chunked(0, size, spellings))
@@ -155,7 +224,6 @@ class CharactersEncoder(TokenEncoder):
         )
 
     def _chunked(self, start: int, stop: int, spellings: Spellings, *, highway: bool = True) -> Tensor:
-        """Vectors of the words from `start` to `stop`, at most CHUNK at a time."""
         words = torch.arange(start, stop, device=self.weight.device)
         parts = [self._vectors(part, spellings, highway=highway) for part in words.split(CHUNK)]
         return torch.cat(parts) if len(words) else self.weight.new_zeros(0, self.size)

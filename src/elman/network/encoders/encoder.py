@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.config import plugins
+from elman.config.parts import Built
 
 
-class TokenEncoder(nn.Module, ABC):
+class TokenEncoder(Built, nn.Module, ABC):
     """Maps the input of each step ("symbols", "notes" or "values") to a vector of width `size` = E.
 
     One that `spells` its symbols has a vector for any word (`LanguageModel.knowing`).

@@ -22,13 +22,9 @@ class Frames(config.Encoder, frozen=True, tag="frames"):
     scale: PositiveFloat = 1.0
     bias: bool = False
 
-    def build(self, inputs: Inputs) -> "FramesEncoder":
-        """The map."""
-        return FramesEncoder(self, inputs)
-
 
 @final
-class FramesEncoder(TokenEncoder):
+class FramesEncoder(TokenEncoder, of=Frames):
     """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
 
     reads = "notes"
@@ -41,10 +37,8 @@ class FramesEncoder(TokenEncoder):
         self.bias = nn.Parameter(torch.zeros(record.size)) if record.bias else None
 
     def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
-        """Vectors [T, B, E] of frames of zeros and ones [T, B, P]."""
         vectors = linear(x.to(self.weight.dtype), self.weight, self.bias)
         return self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the matrix; the bias stays at zero."""
         fill(self.weight, rules.embedding, self.size)

@@ -33,13 +33,9 @@ class Lookup(config.Encoder, frozen=True, tag="lookup"):
     scale: PositiveFloat = 1.0
     cooccurrence: Cooccurrence | None = None
 
-    def build(self, inputs: Inputs) -> "LookupEncoder":
-        """The matrix of vectors."""
-        return LookupEncoder(self, inputs)
-
 
 @final
-class LookupEncoder(TokenEncoder):
+class LookupEncoder(TokenEncoder, of=Lookup):
     """A vector for every word of the vocabulary."""
 
     def __init__(self, record: Lookup, inputs: Inputs) -> None:
@@ -49,12 +45,10 @@ class LookupEncoder(TokenEncoder):
         self.weight = nn.Parameter(torch.empty(inputs.number, record.size))
 
     def forward(self, x: Int[Tensor, "T B"]) -> Float[Tensor, "T B E"]:
-        """Vectors [T, B, E] of word ids [T, B]."""
         vectors = embedding(x, self.weight)
         if self.training and self.word_dropout:
             vectors = vectors * word_types(len(self.weight), self.word_dropout, vectors)[x]
         return self.dropout(vectors if self.scale == 1.0 else vectors * self.scale)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the matrix."""
         fill(self.weight, rules.embedding, self.size)

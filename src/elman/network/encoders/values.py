@@ -20,13 +20,9 @@ class Values(config.Encoder, frozen=True, tag="values"):
     size: Positive | None = None
     dropout: Rate = 0.0
 
-    def build(self, inputs: Inputs) -> "ValuesEncoder":
-        """The map, if there is one."""
-        return ValuesEncoder(self, inputs)
-
 
 @final
-class ValuesEncoder(TokenEncoder):
+class ValuesEncoder(TokenEncoder, of=Values):
     """dropout(W x + b) of values x [T, B, P] and W [E, P]; without a size dropout(x), where E = P."""
 
     reads = "values"
@@ -39,11 +35,9 @@ class ValuesEncoder(TokenEncoder):
         self.bias = None if record.size is None else nn.Parameter(torch.zeros(record.size))
 
     def forward(self, x: Shaped[Tensor, "T B *P"]) -> Float[Tensor, "T B E"]:
-        """Vectors [T, B, E] of values [T, B, P]."""
         return self.dropout(x if self.weight is None else linear(x, self.weight, self.bias))
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the matrix; the bias stays at zero."""
         if self.weight is not None:
             fill(self.weight, rules.embedding, self.size)
 
@@ -71,5 +65,4 @@ class StandardisedValues(TokenEncoder):
         return self.encoder(((x - self.mean) / self.deviation).to(torch.get_default_dtype()))
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the encoder."""
         self.encoder.initialise(rules)

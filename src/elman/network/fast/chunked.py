@@ -125,7 +125,6 @@ def by_triton(like: Tensor) -> bool:
 def _by_kernels(
     q: Tensor, k: Tensor, v: Tensor, log_w: Tensor, state: Tensor, rank_one: tuple[Tensor, Tensor] | None
 ) -> tuple[Tensor, Tensor]:
-    """Outputs and state of `scan`, with its arguments."""
     how: dict[str, Any] = {"scale": 1.0, "initial_state": state.contiguous(), "output_final_state": True}
     q, k, v, g = (part.transpose(0, 1).contiguous() for part in (q, k, v, log_w))
     if rank_one is not None:

@@ -43,7 +43,6 @@ _ROUNDED: MutableMapping[Tensor, Rounded] = WeakTensorKeyDictionary()
 
 
 def applies(factor: Tensor) -> bool:
-    """Whether products with this factor are computed here."""
     if precision.chosen() != "int8" or not isinstance(factor, nn.Parameter):
         return False
     return factor.device.type == "cpu" and factor.dtype == torch.float32

@@ -58,11 +58,9 @@ class Layer(NamedTuple):
         return (slice(start, start + self.step) for start in range(0, len(context), self.step))
 
     def rows(self, positions: int) -> int:
-        """The rows of the largest chunk of so many positions."""
         return min(self.step, positions) * self.components
 
     def products(self, positions: int) -> "Products | RoundedProducts":
-        """What the gradient of so many positions is summed in."""
         on_cpu = self.weight.device.type == "cpu"
         rounds = on_cpu and policy.worth_rounding(self.weight, self.rows(positions))
         return (RoundedProducts if rounds else Products)(self, positions)

@@ -74,7 +74,6 @@ def _run(
     *maps: Tensor,
     keep: bool,
 ) -> _Run:
-    """All steps; where they are not to be kept, each one but its output takes the place of the one before."""
     (num_steps, num_rows, inputs), size = xs.shape, h.shape[1]
     of_inputs = "float32" if exact else precision.chosen()
 
@@ -186,12 +185,8 @@ def _of_weights(d_z: Tensor, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tens
 
 
 def _of_maps(
-    rounds: Items[_Round],
-    reads: Items[tuple[Tensor, Tensor]],
-    d_sums: Items[Tensor],
-    d_middles: Items[Tensor | None],
+    rounds: Items[_Round], reads: Items[tuple[Tensor, Tensor]], d_sums: Items[Tensor], d_middles: Items[Tensor | None]
 ) -> list[Tensor]:
-    """The gradients of the factors of all maps."""
     found = []
     for one, (source, _), d_sum, d_middle in zip(rounds, reads, d_sums, d_middles, strict=False):
         flat, read = d_sum.flatten(0, 1), source.flatten(0, 1)

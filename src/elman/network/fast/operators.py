@@ -21,7 +21,6 @@ class Context(SimpleNamespace):
     """The context of a pass of a kernel, outside of autograd."""
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep what the backward pass reads."""
         self.saved_tensors = tensors
 
 

@@ -23,7 +23,6 @@ _CHOSEN: ContextVar[Precision] = ContextVar("precision of products", default="fl
 
 
 def chosen() -> Precision:
-    """The precision of large products here."""
     return _CHOSEN.get()
 
 

@@ -126,7 +126,6 @@ def remember(device: torch.device, gain: float) -> Remembered:
 
 
 def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    """The precision that is meant by a name."""
     return automatic(device) if wanted == "auto" else wanted
 
 
@@ -146,7 +145,6 @@ def _path(device: torch.device) -> Path:
 
 
 def _read(path: Path) -> Remembered | None:
-    """What is remembered; a damaged file is measured again."""
     try:
         return msgspec.convert(read_json(path), Remembered)
     except (UserError, msgspec.ValidationError):

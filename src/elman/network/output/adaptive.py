@@ -49,13 +49,9 @@ class Adaptive(config.Choice, frozen=True, tag="adaptive"):
         if self.tied and self.div_value not in (None, 1):
             raise ValueError("div_value: the tails of a tied choice are as wide as the word vectors; leave it out")
 
-    def build(self, surroundings: Surroundings) -> "AdaptiveChoice":
-        """The module; raises UserError where cut-offs do not fit the vocabulary."""
-        return AdaptiveChoice(self, surroundings)
-
 
 @final
-class AdaptiveChoice(Choice):
+class AdaptiveChoice(Choice, of=Adaptive):
     """log p(y) = log p_head(y) in the head, log p_head(tail i) + log p_i(y) in tail i (Grave et al. 2017, section 4).
 
     The head has the words before cutoffs[0] and an entry for each tail; tail i has those from cutoffs[i] to the next,
@@ -98,7 +94,6 @@ class AdaptiveChoice(Choice):
         return pairwise((*self.cutoffs, self.num_words))
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         num_head, (first, *tails) = self.cutoffs[0], self._matrices()
         head = normalised(log_g(linear(context, first.up, first.bias), self.activation))
         parts = [head[..., :num_head]]
@@ -148,7 +143,6 @@ class AdaptiveChoice(Choice):
                 yield _Part(at, part.narrow(context[at]), part.up, part.bias, target[at] - low)
 
     def _matrices(self) -> "list[_Matrices]":
-        """Those of the head, then of each tail."""
         if self.tied is None:
             tails = (_Matrices(up, None, down) for down, up in zip(self.down, self.up, strict=True))
             return [_Matrices(self.head, self.bias), *tails]
@@ -196,7 +190,6 @@ class _Matrices(NamedTuple):
     down: Tensor | None = None
 
     def narrow(self, context: Tensor) -> Tensor:
-        """The contexts that the output matrix is multiplied with."""
         return context if self.down is None else linear(context, self.down)
 
 

@@ -14,6 +14,7 @@ from torch import Generator, Tensor, nn
 
 from elman import config
 from elman.config import plugins
+from elman.config.parts import Built
 from elman.errors import UserError
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import LookupEncoder
@@ -29,7 +30,7 @@ Row: TypeAlias = Float[Tensor, "N D"]
 Draws: TypeAlias = Float[Tensor, "N P"]
 
 
-class Conditional(nn.Module, ABC):
+class Conditional(Built, nn.Module, ABC):
     """p(target | context), defined by `log_prob`; the two methods for mixtures may be overridden by faster ones.
 
     `predicts` is the kind of a step, as `TokenEncoder.reads`: "symbols", "notes" or "values".
@@ -89,16 +90,13 @@ class ScoredChoice(Choice):
         """The scores of all symbols."""
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         return normalised(self.scores(context))
 
     def log_prob(self, context: Vectors, target: Shaped[Tensor, " N"]) -> PerContext:
-        """Log-probability of the target, [N, K]."""
         scores = self.scores(context)
         return chosen(scores, target) - scores.logsumexp(-1)
 
     def multiply_adds(self, frequency: Tensor) -> float:  # noqa: ARG002
-        """V D, whatever the target."""
         return float(self.weight.numel())
 
 

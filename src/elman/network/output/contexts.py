@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.config import plugins
+from elman.config.parts import Built
 from elman.config.record import Positive, Rate
 from elman.errors import UserError
 from elman.network import dropout
@@ -27,7 +28,7 @@ class Contexts(NamedTuple):
     log_prior: Float[Tensor, "T B K"]
 
 
-class ContextLayer(nn.Module, ABC):
+class ContextLayer(Built, nn.Module, ABC):
     """Reads contexts of width `size` = D from a trace, through an input-to-output gate where there is one."""
 
     size: int
@@ -48,7 +49,6 @@ class ContextLayer(nn.Module, ABC):
         """The contexts of every position, without a gate."""
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the linear layers, in order."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 fill(module.weight, rules.contexts, module.in_features)
@@ -67,7 +67,6 @@ class Single(config.Contexts, frozen=True, tag="single"):
     """The last level is the only context."""
 
     def build(self, dims: Sequence[int], activation: config.Activation) -> "SingleContexts":  # noqa: ARG002
-        """The last level."""
         return SingleContexts(dims[-1])
 
 
@@ -80,7 +79,6 @@ class SingleContexts(ContextLayer):
         self.size = size
 
     def read(self, trace: Trace) -> Contexts:
-        """The top of the trace as the only context."""
         vectors = trace.top.unsqueeze(-2)
         return Contexts(vectors, vectors.new_zeros(vectors.shape[:-1]))
 
@@ -95,13 +93,9 @@ class Mixture(config.Contexts, frozen=True, tag="mixture"):
     shared_mask: bool = False
     prior: Literal["softmax", "same"] = "softmax"
 
-    def build(self, dims: Sequence[int], activation: config.Activation) -> "MixtureContexts":
-        """The projections and the prior; raises UserError where a level or all are missing."""
-        return MixtureContexts(self, dims, activation)
-
 
 @final
-class MixtureContexts(ContextLayer):
+class MixtureContexts(ContextLayer, of=Mixture):
     """`heads[n]` contexts from level n, weighted by a prior read from the last level.
 
     All heads on the last level: mixture of softmaxes (Yang et al. 2018, section 3.2). Heads on several levels,

@@ -51,20 +51,16 @@ class Rescaled(Density):
 
     @property
     def shift(self) -> Tensor:
-        """The mean."""
         return self._units[0].mean
 
     @property
     def scale(self) -> Tensor:
-        """The deviation."""
         return self._units[0].deviation
 
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
-        """The mean [..., P] given contexts [..., D], in double precision."""
         return self.shift + self.scale * (self.choice.mean(context) + self._moved(context))
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         standardised = ((target - self.shift) / self.scale).to(context.dtype)
         if self.share is None:
             each = self.choice.log_prob(context, standardised)
@@ -74,7 +70,6 @@ class Rescaled(Density):
         return each - self.scale.log().sum().to(context.dtype)
 
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
-        """Values [N, P] given contexts [N, D], in double precision."""
         return self.shift + self.scale * (self.choice.sample(context, temperature, generator) + self._moved(context))
 
     def _moved(self, context: Tensor) -> Tensor | float:
@@ -82,7 +77,6 @@ class Rescaled(Density):
         return 0.0 if self.share is None else (self.share.to(context) - 1) * self.choice.mean(context)
 
     def initialise(self, rules: config.Initialisation, tied: Collection[nn.Parameter] = ()) -> None:
-        """Fill the choice."""
         self.choice.initialise(rules, tied)
 
 

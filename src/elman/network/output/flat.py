@@ -72,7 +72,6 @@ class FlatChoice(ScoredChoice):
 
     @property
     def fused(self) -> bool:
-        """Whether the fused kernels compute this layer."""
         return self.fast and self.gate_weight is None and not policy.plain(self.weight)
 
     def mixture_log_prob(self, context: Vectors, log_prior: PerContext, target: Targets) -> Each:
@@ -88,7 +87,6 @@ class FlatChoice(ScoredChoice):
         return mixture.nll(context, log_prior, self.weight, self.offset(), target, position_weight, self.activation)
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """The scores log g(z) of all symbols, [N, K, V]."""
         if self.gate_weight is None:
             multiply = matmul.linear if self.fast and not torch.is_grad_enabled() else linear
             return log_g(multiply(context, self.weight, self.offset()), self.activation)
@@ -99,7 +97,6 @@ class FlatChoice(ScoredChoice):
 
     @torch.no_grad()
     def begin_at(self, log_p: Float[Tensor, " V"]) -> None:
-        """As in `Choice`, where there are biases, and no gate."""
         if self.bias is None or self.gate_weight is not None:
             super().begin_at(log_p)
         else:

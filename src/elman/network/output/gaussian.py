@@ -20,13 +20,9 @@ class Gaussian(config.Choice, frozen=True, tag="gaussian"):
     variance: Literal["learned", "unit"] = "learned"
     floor: PositiveFloat = 1e-3
 
-    def build(self, surroundings: Surroundings) -> "GaussianChoice":
-        """The module."""
-        return GaussianChoice(self, surroundings)
-
 
 @final
-class GaussianChoice(Density):
+class GaussianChoice(Density, of=Gaussian):
     """log p(v) = sum_p -(v_p - z_p)^2 / (2 s_p^2) - log s_p - 1/2 log 2 pi, z = W context + b.
 
     The variance s^2 is 1, so that the NLL is half the squared error plus a constant, or learned:
@@ -44,11 +40,9 @@ class GaussianChoice(Density):
             nn.init.zeros_(self.spread.bias)
 
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
-        """The mean [..., P] given contexts [..., D]."""
         return linear(context, self.readout.weight, self.readout.bias)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         if self.spread is None:
             distance = (target.unsqueeze(1) - self.mean(context)).square().sum(-1)
             return -0.5 * (distance + target.shape[-1] * math.log(2 * math.pi))

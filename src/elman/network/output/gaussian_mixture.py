@@ -22,13 +22,9 @@ class GaussianMixture(config.Choice, frozen=True, tag="gaussian-mixture"):
     components: Annotated[int, Meta(ge=1)] = 5
     floor: PositiveFloat = 1e-3
 
-    def build(self, surroundings: Surroundings) -> "GaussianMixtureChoice":
-        """The module."""
-        return GaussianMixtureChoice(self, surroundings)
-
 
 @final
-class GaussianMixtureChoice(Density):
+class GaussianMixtureChoice(Density, of=GaussianMixture):
     """p(v) = sum_m w_m prod_p N(v_p; mu_mp, s_mp^2): a mixture density network.
 
     Bishop (1994), Mixture density networks, eqs 22 to 27; of recurrent networks Graves (2013), section 4.1. The weights
@@ -61,7 +57,6 @@ class GaussianMixtureChoice(Density):
         return (log_weight.exp().unsqueeze(-1) * means).sum(-2)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-density [N, K] of values [N, P] under contexts [N, K, D]."""
         log_weight, means, variances = self.components(context)
         each = log_normal(target[:, None, None], means, variances).sum(-1)
         return torch.logsumexp(log_weight + each, dim=-1)

@@ -38,7 +38,6 @@ class InputGate(nn.Module):
         self.linear = nn.Linear(width, level_size) if record.on == "level" else None
 
     def vectors(self, trace: Trace) -> Float[Tensor, "T B E"]:
-        """What the gate reads at every position."""
         found = trace.levels[0] if self.weight is None else embedding(_symbols(trace), self.weight)
         return dropout.elementwise(found, self.rate if self.training else 0.0)
 
@@ -89,7 +88,6 @@ def train_alone(model: nn.Module) -> None:
 
 
 def is_of_gate(name: str) -> bool:
-    """Whether a parameter of a model belongs to its gate."""
     return name.startswith(("output.contexts.gate.", "output.choice.gate_"))
 
 

@@ -23,13 +23,9 @@ class Mixtape(config.Choice, frozen=True, tag="mixtape"):
     tied: bool = False
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "MixtapeChoice":
-        """The module; raises UserError where it cannot have the encoder's matrix."""
-        return MixtapeChoice(self, surroundings)
-
 
 @final
-class MixtapeChoice(ScoredChoice):
+class MixtapeChoice(ScoredChoice, of=Mixtape):
     """log p(y) = log g(z_y) - logsumexp_v log g(z_v), z_v = sum_m pi_mv h_m^T w_v + b_v (Yang et al. 2019).
 
         h_m = tanh(H_m context)
@@ -77,7 +73,6 @@ class MixtapeChoice(ScoredChoice):
         return float(self.up.numel() + gate + mixing + scores)
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """The scores log g(z) of all symbols, [N, K, V]."""
         h = linear(context, self.up).tanh().unflatten(-1, (self.components, -1))
         pi = self.gates(context)
         own = pi[..., : self.frequent, :].transpose(-1, -2)

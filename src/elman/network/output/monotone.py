@@ -22,13 +22,9 @@ class Monotone(config.Choice, frozen=True, tag="monotone"):
     tied: bool = False
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "MonotoneChoice":
-        """The module; raises UserError where it cannot have the encoder's matrix."""
-        return MonotoneChoice(self, surroundings)
-
 
 @final
-class MonotoneChoice(ScoredChoice):
+class MonotoneChoice(ScoredChoice, of=Monotone):
     """log p(y) = log g(f(z_y)) - logsumexp_v log g(f(z_v)), z = W context + b (Ganea et al. 2019).
 
     f is piecewise linear and increasing (PLIF): equal pieces on [-range, range] with a slope of their own each,
@@ -44,7 +40,6 @@ class MonotoneChoice(ScoredChoice):
         self.raw_slope = nn.Parameter(torch.full((record.pieces,), math.log(math.e - 1)))
 
     def bend(self, z: Tensor) -> Tensor:
-        """The learned function, elementwise."""
         slope = softplus(self.raw_slope)
         width = 2 * self.range / len(slope)
         height = slope.cumsum(0) * width - slope * width  # f - f(-range) at the beginning of each piece
@@ -56,5 +51,4 @@ class MonotoneChoice(ScoredChoice):
         return (height - self.range)[at] + slope[at] * beyond
 
     def scores(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """The scores log g(z) of all symbols, [N, K, V]."""
         return log_g(self.bend(linear(context, self.weight, self.bias)), self.activation)

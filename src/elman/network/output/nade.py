@@ -11,8 +11,8 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.config.record import Positive
+from elman.network.output.bernoulli import draw_notes, log_likelihood
 from elman.network.output.choice import Chord, Draws, PerContext, Row, Surroundings, Targets, Vectors
-from elman.network.output.notes import draw_notes, log_likelihood
 
 
 class NADE(config.Choice, frozen=True, tag="nade"):
@@ -20,13 +20,9 @@ class NADE(config.Choice, frozen=True, tag="nade"):
 
     size: Positive = 128
 
-    def build(self, surroundings: Surroundings) -> "NADEChoice":
-        """The module."""
-        return NADEChoice(self, surroundings)
-
 
 @final
-class NADEChoice(Chord):
+class NADEChoice(Chord, of=NADE):
     """p(v) = prod_p p(v_p | v_<p), p(v_p = 1 | v_<p) = sigmoid(b_p + V_p h_p), h_p = sigmoid(c + sum_{j<p} W_j v_j).
 
     Larochelle & Murray (2011), eqs 4 and 5; conditioned by a recurrent network it is the RNN-NADE of
@@ -47,7 +43,6 @@ class NADEChoice(Chord):
         nn.init.zeros_(self.hidden.bias)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-probability [N, K] of frames [N, P] under contexts [N, K, D]."""
         notes, index = target.bool().to(torch.int64), torch.arange(target.shape[1], device=target.device)
         most = int(notes.sum(1).max()) if len(notes) else 0
         # Stable, so the pitches that sound come first and in order; the remaining ones of the M are weighted by zero.

@@ -66,7 +66,6 @@ class PenChoice(Density):
         return torch.cat([move, found.lifted.sigmoid().unsqueeze(-1)], -1)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-density [N, K] of points [N, 3] under contexts [N, K, D]."""
         found = self.strokes(context)
         x, y = (target[:, None, None, :2] - found.means).unbind(-1)
         u = x / found.a

@@ -21,13 +21,9 @@ class RareClass(config.Choice, frozen=True, tag="rare-class"):
     threshold: Positive
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "RareClassChoice":
-        """The module; raises UserError where counts are unknown, or all words are rare."""
-        return RareClassChoice(self, surroundings)
-
 
 @final
-class RareClassChoice(Choice):
+class RareClassChoice(Choice, of=RareClass):
     """p(y) = p(rare) / number of rare words for a rare word, p(y) for another (Mikolov et al. 2010, eq. 7).
 
     Words are numbered by falling frequency, so the rare ones are the last.
@@ -52,7 +48,6 @@ class RareClassChoice(Choice):
 
     @property
     def fast(self) -> bool:
-        """Whether the fused kernels are used."""
         return self.outputs.fast
 
     @fast.setter
@@ -60,7 +55,6 @@ class RareClassChoice(Choice):
         self.outputs.fast = value
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         found = self.outputs.log_probs(context)
         if not self.num_rare:
             return found
@@ -68,7 +62,6 @@ class RareClassChoice(Choice):
         return torch.cat([found[..., :-1], rare.expand(*rare.shape[:-1], self.num_rare)], dim=-1)
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
-        """Log-probability of the target, [N, K]."""
         output, share = self._split(target)
         return self.outputs.log_prob(context, output) + share.to(context.dtype).unsqueeze(1)
 
@@ -78,17 +71,14 @@ class RareClassChoice(Choice):
         return self.outputs.mixture_log_prob(context, log_prior, output) + share.to(context.dtype)
 
     def mixture_nll(self, context: Vectors, log_prior: PerContext, target: Targets, position_weight: Each) -> NLL:
-        """As in `Choice`."""
         output, share = self._split(target)
         total, each = self.outputs.mixture_nll(context, log_prior, output, position_weight)
         share = share.to(each.dtype)
         return total - (position_weight * share).sum(), each - share
 
     def multiply_adds(self, frequency: Tensor) -> float:
-        """One product with the outputs."""
         return self.outputs.multiply_adds(frequency)
 
     def _split(self, target: Tensor) -> tuple[Tensor, Tensor]:
-        """The output of every target, and the logarithm of the target's share of it."""
         share = (target >= self.num_kept) * -math.log(max(1, self.num_rare))
         return target.clamp(max=self.num_kept), share

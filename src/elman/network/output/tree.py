@@ -30,7 +30,6 @@ class Clusters(NamedTuple):
 
     @classmethod
     def of(cls, groups: list[Ids]) -> "Clusters":
-        """The clusters of these groups of words."""
         sizes = [len(group) for group in groups]
         assert min(sizes) > 0, "no cluster is empty"
         return cls(np.concatenate([np.sort(group) for group in groups]), np.cumsum([0, *sizes]))
@@ -44,13 +43,9 @@ class Tree(config.Choice, frozen=True, tag="tree"):
     tied: bool = False
     bias: bool = True
 
-    def build(self, surroundings: Surroundings) -> "TreeChoice":
-        """The module; raises UserError where there are more clusters than words."""
-        return TreeChoice(self, surroundings)
-
 
 @final
-class TreeChoice(Choice):
+class TreeChoice(Choice, of=Tree):
     """log p(y) = log p(cluster of y) + log p(y | cluster) (Goodman 2001; Mikolov et al. 2011, section 4).
 
     Both are normalised log g of products with the context. With C = ceil(sqrt(V)) clusters a target costs about
@@ -77,17 +72,14 @@ class TreeChoice(Choice):
 
     @torch.no_grad()
     def arrange(self, clusters: Clusters) -> None:
-        """Replace the clusters by as many others."""
         self.order.copy_(torch.from_numpy(clusters.order))
         self.place.copy_(torch.from_numpy(np.argsort(clusters.order)))
         self.starts.copy_(torch.from_numpy(clusters.starts))
 
     def cluster_of(self, words: Tensor) -> Tensor:
-        """The cluster of every word."""
         return torch.bucketize(self.place[words], self.starts, right=True) - 1
 
     def log_probs(self, context: Vectors) -> Float[Tensor, "N K V"]:
-        """Log-probabilities [N, K, V]."""
         head = normalised(log_g(linear(context, self.cluster_weight, self.cluster_bias), self.activation))
         scores = log_g(linear(context, self.weight, self.bias), self.activation)
         cluster = self.cluster_of(torch.arange(len(self.order), device=self.order.device))

@@ -22,7 +22,6 @@ class Affine(config.Composition, frozen=True, tag="affine"):
     """tanh of an affine map of both children, Socher's recursive network."""
 
     def build(self, input_size: int, size: int) -> "AffineComposition":
-        """The composition of nodes of this size."""
         return AffineComposition(input_size, size)
 
 
@@ -52,11 +51,9 @@ class AffineComposition(Composition):
         return (linear(child[0], self.weight_right),)
 
     def join(self, left: Part, right: Part) -> NodeState:
-        """Return tanh of the sum."""
         return ((left[0] + right[0]).tanh(),)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the map of the leaves as an input, the others as recurrent weights."""
         fill(self.weight_leaf, rules.input, self.weight_leaf.shape[1])
         for weight in (self.weight_left, self.weight_right):
             fill(weight, rules.hidden, self.size)

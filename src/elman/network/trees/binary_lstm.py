@@ -24,7 +24,6 @@ class BinaryTreeLSTM(config.Composition, frozen=True, tag="binary-lstm"):
     """A tree LSTM whose left and right child have weights of their own."""
 
     def build(self, input_size: int, size: int) -> "BinaryTreeLSTMComposition":
-        """The composition of nodes of this size."""
         return BinaryTreeLSTMComposition(input_size, size)
 
 
@@ -41,7 +40,6 @@ class BinaryTreeLSTMComposition(Composition):
         self.bias = nn.Parameter(torch.empty(4 * size))
 
     def leaf(self, x: Float[Tensor, "*N E"]) -> NodeState:
-        """C = i u, h = o tanh(c)."""
         i, o, u = linear(x, self.weight_leaf, self.bias[: 3 * self.size]).chunk(3, -1)
         c = i.sigmoid() * u.tanh()
         return o.sigmoid() * c.tanh(), c
@@ -57,7 +55,6 @@ class BinaryTreeLSTMComposition(Composition):
         return linear(h, self.weight_right), c
 
     def join(self, left: Part, right: Part) -> NodeState:
-        """The gates of the sum."""
         drive = left[0] + right[0]
         gates, u = drive.sigmoid(), drive[..., 2 * self.size : 3 * self.size].tanh()
         i, o, _, f_left, f_right = gates.chunk(5, -1)
@@ -65,7 +62,6 @@ class BinaryTreeLSTMComposition(Composition):
         return o * c.tanh(), c
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the weights gate by gate, the bias of the forget gates by its own rule where there is one."""
         size = self.size
         for gate in self.weight_leaf.split(size):
             fill(gate, rules.input, self.weight_leaf.shape[1])

@@ -23,7 +23,6 @@ class ChildSumTreeLSTM(config.Composition, frozen=True, tag="child-sum-lstm"):
     """A tree LSTM over the sum of any number of children."""
 
     def build(self, input_size: int, size: int) -> "ChildSumTreeLSTMComposition":
-        """The composition of nodes of this size."""
         return ChildSumTreeLSTMComposition(input_size, size)
 
 
@@ -41,7 +40,6 @@ class ChildSumTreeLSTMComposition(Composition):
         self.bias = nn.Parameter(torch.empty(4 * size))
 
     def leaf(self, x: Float[Tensor, "*N E"]) -> NodeState:
-        """C = i u, h = o tanh(c)."""
         return self._gated(linear(x, self.weight_leaf, self.bias[: 3 * self.size]), 0.0)
 
     def left(self, child: NodeState) -> Part:
@@ -52,15 +50,12 @@ class ChildSumTreeLSTMComposition(Composition):
         return drive[..., : 3 * self.size], forget * c
 
     def right(self, child: NodeState) -> Part:
-        """As `left`."""
         return self.left(child)
 
     def join(self, left: Part, right: Part) -> NodeState:
-        """The sum of two children."""
         return self._gated(left[0] + right[0] + self.bias[: 3 * self.size], left[1] + right[1])
 
     def compose(self, children: NodeState, there: Tensor | None = None) -> NodeState:
-        """The sum of all children that are there."""
         drives, kept = self.left(children)
         if there is not None:
             drives, kept = (part * there.unsqueeze(-1) for part in (drives, kept))
@@ -72,7 +67,6 @@ class ChildSumTreeLSTMComposition(Composition):
         return o.sigmoid() * c.tanh(), c
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the weights gate by gate, the bias of the forget gate by its own rule where there is one."""
         size = self.size
         for gate in self.weight_leaf.split(size):
             fill(gate, rules.input, self.weight_leaf.shape[1])

@@ -25,13 +25,9 @@ class MatrixVector(config.Composition, frozen=True, tag="matrix-vector"):
 
     rank: Annotated[int, Meta(ge=0, le=1000)] = 3
 
-    def build(self, input_size: int, size: int) -> "MatrixVectorComposition":
-        """The composition of nodes of this size."""
-        return MatrixVectorComposition(self, input_size, size)
-
 
 @final
-class MatrixVectorComposition(Composition):
+class MatrixVectorComposition(Composition, of=MatrixVector):
     """p = tanh(W [B a; A b]), P = W_M [A; B]; the state is (p [*, d], P [*, d, d])."""
 
     def __init__(self, record: MatrixVector, input_size: int, size: int) -> None:
@@ -68,7 +64,6 @@ class MatrixVectorComposition(Composition):
         return linear(changed, self.weight).tanh(), from_a + from_b
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the maps; W_M begins near the mean of both matrices, so that those of phrases are near the identity."""
         fill(self.weight_leaf, rules.input, self.weight_leaf.shape[1])
         fill(self.bias_leaf, rules.bias, self.size)
         fill(self.weight, rules.hidden, self.size)

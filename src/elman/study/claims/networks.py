@@ -106,7 +106,6 @@ NONE, FORWARD, EVERYWHERE = "none", "between layers", "between layers and betwee
 
 
 def _dropped(*keys: str) -> Source:
-    """The same rate for all keys, one of three."""
     return _LONGER._replace(grid=rates(0.3, 0.5, 0.65, of=keys, shortened=("training.epochs=8",)))
 
 

@@ -11,12 +11,11 @@ from elman import config
 from elman.data.batches import Batch
 from elman.data.classic.task import ClassicTask
 from elman.errors import UserError
-from elman.learning.bptt import Attenuated, Learner, Lookback, WholeWindow
+from elman.learning.bptt import Attenuated, FedBackTruth, Learner, Lookback, WholeWindow
 from elman.learning.echo_state import NormalEquations
 from elman.learning.gradient_norm import GradientNorm
 from elman.learning.rtrl import RTRL
 from elman.learning.single_step import learns
-from elman.learning.teacher_forcing import FedBackTruth
 from elman.network.build import build_model
 from elman.network.cells.lstm_variant import Variant
 from elman.network.cores.core import build_core

@@ -17,7 +17,7 @@ from elman.files import sha256_file
 from elman.study import measures
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.comparison import ByToken, Ratio
-from elman.study.measuring import measured
+from elman.study.measures import measured
 from elman.study.runs import PlannedRun
 from elman.study.statistics import Judgement, judge, spread_text
 from elman.study.sweep.question import Sweep

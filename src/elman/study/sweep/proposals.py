@@ -210,7 +210,6 @@ def _refused_if_damaged(path: Path) -> Iterator[None]:
 
 
 def _cut_half_line(path: Path) -> None:
-    """Remove the end of a line that a killed process was writing."""
     if path.is_file() and (content := path.read_bytes()) and not content.endswith(b"\n"):
         with path.open("rb+") as file:
             file.truncate(content.rfind(b"\n") + 1)
