@@ -13,7 +13,7 @@ from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.cores.layer import Layer
-from elman.network.cores.stack import StackCore, candidate_hidden, layers_of, nonlinearity, slope_of
+from elman.network.cores.stack import StackCore, candidate_hidden, layers_of, nonlinearity
 from elman.network.spectrum import spectral_norm
 
 
@@ -54,7 +54,7 @@ def origin(core: StackCore) -> list[Certificate]:
             layer=number,
             name="sigma_1(W_hh)",
             value=spectral_norm(candidate_hidden(layer).detach().double()).item(),
-            limit=1 / slope_of(layer) if kind == "elman" else 2.0,
+            limit=1.0 if kind == "elman" else 2.0,
             proves=PROVES,
             does_not=DOES_NOT,
         )
