@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from elman.analysis.agreement import Distance, Judged, judge, line, principal_components, require_words, table
+from elman.analysis.grammar import as_facts, cells
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
 from elman.data.grammar.sample import Wish, sentences
@@ -53,7 +54,16 @@ def test_the_margin_of_the_share_is_students_over_the_sample_deviation():
     assert found.share == pytest.approx(0.5)
     assert found.margin == pytest.approx(4.3026527 * 0.3605551 / 3**0.5)
     assert found.accuracy.successes == 1
-    assert math.isnan(line("one", [Judged(None, True, 1.0, 0.0)]).margin)
+    assert as_facts(found)["margin_of_share"] == found.margin
+
+
+def test_a_single_verb_has_no_margin():
+    alone = line("one", [Judged(None, True, 1.0, 0.0)])
+    assert math.isnan(alone.margin)
+    assert as_facts(alone)["margin_of_share"] is None
+    assert cells(alone)[-1] == "100.00"
+    more = line("two", [Judged(None, True, share, 1 - share) for share in (1.0, 0.5)])
+    assert cells(more)[-1] == f"75.00 ± {100 * more.margin:.2f}"
 
 
 def test_unknown_words_are_named():

@@ -1,6 +1,11 @@
 """The page about output functions takes any activation."""
 
+import numpy as np
+import pytest
+import torch
+
 from elman.analysis import output_functions
+from elman.drawing.style import svg
 from elman.network.output.activation import ACTIVATIONS, Activation
 
 
@@ -27,3 +32,27 @@ def test_the_verdict_names_every_output_function():
         output_functions.verdict(ranks)
         == "From one line of scores, a and b reach rank M for some b. C never exceeds 2."
     )
+
+
+def test_curves_lie_in_the_triangle_and_within_the_axis(monkeypatch, tmp_path):
+    drawn = {}
+
+    def keep(figure, name, *about):
+        drawn[name] = figure.axes[0]
+        return svg(figure, name, *about)
+
+    monkeypatch.setattr(output_functions, "svg", keep)
+    output_functions.write_outputs_page(tmp_path / "o.html", ["softmax", "sigsoftmax"], [], [])
+    corners = output_functions.on_simplex(torch.eye(3, dtype=torch.float64).log()).numpy()
+    simplex = drawn["simplex-sigsoftmax"]
+    np.testing.assert_allclose(simplex.patches[0].get_xy()[:3], corners)
+    edges, *curves = simplex.lines
+    np.testing.assert_allclose(edges.get_xydata(), corners[[0, 1, 2, 0]])
+    assert len(curves) == len(output_functions.SHIFTS)
+    for name in ("softmax", "sigsoftmax"):
+        axes, heights = drawn[f"log-{name}"], []
+        for line in axes.lines[1:]:
+            heights.append(abs(line.get_ydata()).max())
+        limit = 1.1 * max(1.0, *heights)
+        assert axes.get_ylim() == pytest.approx((-limit, limit))
+    assert max(heights) > 1.0, "the scale follows the curves"

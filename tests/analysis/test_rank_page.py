@@ -8,6 +8,8 @@ from elman.analysis import rank_page
 from elman.analysis.rank import Finding, Sensitivity, Spectrum, method_for
 from elman.analysis.rank_page import verdict, visible
 
+SIZES = np.geomspace(1.0, 1e-9, 50)
+
 
 def finding(rank, bound, at_least=False):
     found = Spectrum(np.geomspace(1.0, 1e-9, 50), 50, 60, "float32", "gram", 1e-8)
@@ -54,3 +56,16 @@ def test_lines_are_relative_to_the_largest_value_and_bounds_on_the_border_are_ma
     np.testing.assert_allclose(drawn[0].get_ydata(), sizes[: len(drawn[0].get_ydata())])
     assert drawn[0].get_xdata()[0] == 1
     assert drawn[-1].get_ydata()[0] == pytest.approx(1e-6)
+
+
+def test_a_spectrum_of_other_size_has_the_same_lines_and_a_long_one_its_first_values(monkeypatch):
+    found, drawn = finding(10, 10), []
+    large = msgspec.structs.replace(found, spectrum=found.spectrum._replace(singular_values=SIZES * 1e3, error=1e-5))
+    monkeypatch.setattr(rank_page, "svg", lambda figure, *_: drawn.append(figure.axes[0].lines[:2]))
+    for one in (found, large):
+        rank_page._figure({"a": one}, "linear")
+    for before, after in zip(*drawn, strict=True):
+        np.testing.assert_allclose(after.get_xydata(), before.get_xydata())
+    shown = visible(np.geomspace(1.0, 1e-9, 10_000))
+    assert set(range(10)) <= set(shown), "most of what is shown stands at the beginning"
+    assert shown.max() == 9_999

@@ -187,3 +187,12 @@ def test_joined_tags_and_pronunciations_are_read(tmp_path):
     ]
     assert numbered_columns(rows) == (1, 3)
     assert numbered_columns(["a\tDT", "b\tNN"]) is None
+
+
+def test_files_of_other_kinds_that_a_pattern_finds_are_not_read_together(tmp_path):
+    for name in ("a.mid", "b.mid"):
+        written(tmp_path / name, b"MThd")
+    found = look(tmp_path / "*.mid")
+    assert found.kind is None
+    assert found.what.startswith("2 files that each look like ")
+    assert found.what.endswith(", which are not read together")

@@ -142,3 +142,11 @@ def test_mistakes_are_one_line(tmp_path, capsys, options, says):
 def test_a_wish_that_cannot_be_met_is_told():
     with pytest.raises(UserError, match="of 1,000 sources of length 1 and nesting 1 none was a new one"):
         draw_splits(Wish(task="copy", length=1, nesting=1, train=1, valid=9, test=9))
+
+
+def test_the_longest_numbers_and_the_most_variables_are_drawn():
+    """Borders of what is refused: 100 digits, and as many operations as there are variables."""
+    few = Wish(length=100, nesting=10, train=1, valid=1, test=1)
+    assert [len(pairs) for pairs in draw_splits(few).values()] == [1, 1, 1]
+    ((source, _),) = draw_splits(few._replace(task="copy", nesting=1))["test"]
+    assert len(source) == 100

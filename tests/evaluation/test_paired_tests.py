@@ -31,6 +31,8 @@ def test_accuracies_are_compared_on_the_pairs_that_both_judge():
     x, y, every = compare_accuracies(pairs, a, b)
     assert (x.judged, x.a, x.b, x.only_a, x.only_b, x.difference) == (4, 0.5, 0.75, 1, 2, 0.25)
     assert (y.judged, y.unjudged_a, y.unjudged_b, y.a, y.b) == (1, 1, 0, 0.0, 1.0)
+    assert (y.low, y.high) == (pytest.approx(1 / 3 - 1.959964 * math.sqrt(2 - 1 / 3) / 3, rel=1e-6), 1.0)
+    assert compare_accuracies(pairs, b, a)[1].low == -1.0
     assert (every.pairs, every.judged, every.only_a, every.only_b) == (6, 5, 1, 3)
     error = math.sqrt((3 + 1) - 1 / 6) / 6
     assert (x.low, x.high) == pytest.approx((1 / 6 - 1.959964 * error, 1 / 6 + 1.959964 * error), rel=1e-6)

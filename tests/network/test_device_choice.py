@@ -55,6 +55,12 @@ def test_float32_is_not_tf32_on_a_gpu(monkeypatch, name):
     assert not torch.backends.cudnn.allow_tf32
 
 
+def test_there_is_one_cpu():
+    assert choose_device("cpu:0") == torch.device("cpu", 0)
+    with pytest.raises(UserError, match="--device cpu:1: torch finds 1, numbered from 0; write --device cpu:0"):
+        choose_device("cpu:1")
+
+
 def test_mps_is_chosen_by_its_name(monkeypatch):
     available(monkeypatch, mps=True)
     assert choose_device("mps") == torch.device("mps")

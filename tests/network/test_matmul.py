@@ -98,3 +98,16 @@ def test_the_gradient_of_a_factor_is_one_product_whichever_is_laid_out(rows, out
             found.append(matmul.multiply_transposed(d, x))
     torch.testing.assert_close(found[0], found[1])
     torch.testing.assert_close(found[0], d.t() @ x, rtol=0.02, atol=0.1 if kind == "bf16" else 1e-4)
+
+
+def test_linear_has_second_derivatives_where_they_are_asked_for(library):
+    x, w, bias = (torch.randn(size, requires_grad=True) for size in ((5, 4), (3, 4), (3,)))
+    found = []
+    for form in (matmul.linear, functional.linear):
+        with matmul.differentiable_twice():
+            (first,) = torch.autograd.grad(form(x, w, bias).tanh().sum(), x, create_graph=True)
+        found.append(torch.autograd.grad(first.square().sum(), (x, w, bias)))
+    torch.testing.assert_close(found[0], found[1])
+    if library == "oneDNN" and policy.uses_onednn(x):
+        with pytest.raises(RuntimeError, match="first derivatives only"):
+            torch.autograd.grad(matmul.linear(x, w, bias).tanh().sum(), x, create_graph=True)

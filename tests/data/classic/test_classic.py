@@ -215,6 +215,8 @@ def test_foresee_reads_the_series_less_one():
     assert batch.inputs.min() > -0.8
     assert batch.inputs.max() < 0.4
     assert batch.inputs.mean().item() == pytest.approx(-0.07, abs=0.03)
+    assert not batch.mask[:100].any()
+    assert batch.mask[100:].all()
 
 
 DECLARED = {

@@ -239,6 +239,11 @@ def test_spectral_norm_follows_small_steps():
         projector.project_(matrix)
         assert sigma_1(matrix) == pytest.approx(1.5, rel=0.02)
         torch.testing.assert_close(matrix / matrix.norm(), direction / direction.norm())
+    assert projector.computed < 50
+    other = torch.randn(20, 30)
+    projector.project_(other)
+    assert projector.computed == 20, "a matrix of another width has all values again"
+    assert sigma_1(other) == pytest.approx(1.5)
     small = torch.eye(5)
     ToSpectralNorm(3.0, always=False).project_(small)
     assert torch.equal(small, torch.eye(5))

@@ -71,7 +71,7 @@ def origin(core: StackCore) -> list[Certificate]:
             layer=number,
             name="sigma_1(W_hh)",
             value=spectral_norm(candidate_hidden(layer).detach().double()).item(),
-            limit=1 / slope_of(layer) if kind == "elman" else 2.0,
+            limit=1.0 if kind == "elman" else 2.0,
             proves=PROVES,
             does_not=DOES_NOT,
         )
