@@ -68,3 +68,12 @@ def test_a_cell_that_is_one_quotation_keeps_its_marks_where_its_neighbours_do():
     sentences = ['"The cat sees the dog."', '"The cat," said the teacher.', 'The "old" lamp.', '"The cat" sees "it."']
     table = "item\tsentence\n" + "".join(f"{n}\t{one}\n" for n, one in enumerate(sentences, start=1))
     assert [one.text for one in read_stimuli(table, "a.tsv", "sentence")] == sentences
+
+
+def test_comments_above_a_header_are_left_out_and_counted(capsys):
+    found = rows_of("# exported by a logger\n# unit: mm\n\nday,rain\n1,2\n", "a.csv")
+    assert found == [(4, ["day", "rain"]), (5, ["1", "2"])]
+    assert "a.csv: 3 lines above the header" in capsys.readouterr().err
+    assert rows_of("#id,rain\n1,2\n", "a.csv")[0] == (1, ["#id", "rain"])
+    assert rows_of("a\tb\n# c\td\n", "a.tsv")[1] == (2, ["# c", "d"])
+    assert not capsys.readouterr().err

@@ -14,7 +14,7 @@ from elman.config.inference import Beam, Sampling
 from elman.config.text import SubwordOptions, TextOptions
 from elman.data.batches import Source
 from elman.data.text.portable import portable_rules
-from elman.data.text.tokeniser import Detokeniser
+from elman.data.text.tokeniser import Detokeniser, Tokeniser, detokenise
 from elman.decoding.beam import TIE, beam_search
 from elman.decoding.sampling import weighed
 from elman.network.cores.core import Trace
@@ -27,6 +27,7 @@ from elman.serve.static_music import arrays_of
 from elman.serve.static_pairs import length_factors
 from elman.serve.text_reading import marks_of, read_text, token_shown, words_of
 from support.javascript import modules, needs_node, run
+from support.paragraphs import SPACED
 from support.served import LINES, subword_folder, text_folder, text_recipe
 
 pytestmark = [pytest.mark.slow, needs_node]
@@ -148,6 +149,25 @@ def test_texts_are_read_shown_and_written_as_elman_does(page, tmp_path, name):
         if name != "words":
             undo = Detokeniser(opened.options)
             assert found["written"] == [undo.add(word) for word in words], text
+
+
+def test_paragraphs_in_many_scripts_are_cut_and_written_as_elman_does(page):
+    texts = [text for text, *_ in SPACED.values()]
+    options = [TextOptions(tokenisation="raw"), TextOptions(tokenisation="raw", elisions=True)]
+    tokens = [[Tokeniser(one).encode(text) for text in texts] for one in options]
+    code = """
+        import { Writing } from "./writing.js";
+        return given.rules.map((rules, at) => given.texts.map((text, place) => {
+          const cut = new RegExp(rules.token, "gu");
+          const writing = new Writing({ rules, tokens: cut, inBytes: false });
+          return [text.match(new RegExp(rules.part, "gu")).flatMap((part) => part.match(cut)),
+            given.tokens[at][place].map((token) => writing.add(token)).join("")];
+        }));
+    """
+    rules = [portable_rules(one) for one in options]
+    found = run(page, code, {"rules": rules, "texts": texts, "tokens": tokens})
+    for one, cuts, answers in zip(options, tokens, found, strict=True):
+        assert answers == [[words, detokenise(words, one)] for words in cuts]
 
 
 def test_draws_have_the_shares_that_elman_gives_them(page):

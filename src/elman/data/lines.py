@@ -8,8 +8,12 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
+BLANKS = " \t\n\r\f\v"
+"""White space of ASCII, which separates the fields of a line."""
+
 _LONE = re.compile(rb"\r(?!\n)")
-_FIELD = re.compile(r"[^ \t\n\r\f\v]+")
+_FIELD = re.compile(f"[^{BLANKS}]+")
+_OTHER_SPACE = re.compile("[\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 
 
 def lines_of(text: str) -> list[str]:
@@ -27,7 +31,7 @@ def fields(text: str) -> list[str]:
     >>> fields(" 10\u00a0000 francs\t1 ")
     ['10\xa0000', 'francs', '1']
     """
-    return text.split() if text.isascii() else _FIELD.findall(text)
+    return _FIELD.findall(text) if _OTHER_SPACE.search(text) else text.split()
 
 
 def with_breaks(text: str, *, exact: bool = False) -> list[str]:

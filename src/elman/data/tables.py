@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from elman.data.lines import lines_of
-from elman.errors import UserError
+from elman.data.lines import lines_of, with_breaks
+from elman.errors import UserError, counted, notice
 
 Row: TypeAlias = tuple[int, list[str]]
 """The number of the first line of a row, and its cells."""
@@ -53,6 +53,9 @@ def rows_of(
     empty = UserError(f"{name}: the file is empty; {advice}")
     if not text.strip():
         raise empty
+    text, above = _without_comments(text)
+    if above and name:
+        notice(f"{name}: {counted(above, 'line')} above the header, of which the first begins with #, left out")
     delimiter = delimiter_of(first_row(text))
     if named_first := _SEPARATOR.match(text):
         delimiter, text = named_first[1], text[named_first.end() :]
@@ -62,14 +65,25 @@ def rows_of(
         rows = _between_tabs(text, name, cut=cut)
     else:
         rows = list(_as_csv(text, name, delimiter, cut=cut))
-    if rows := [(number, cells) for number, cells in rows if any(cell.strip() for cell in cells)]:
+    if rows := [(number + above, cells) for number, cells in rows if any(cell.strip() for cell in cells)]:
         return rows
     raise empty
 
 
+def _without_comments(text: str) -> tuple[str, int]:
+    """A table without lines above its header that begin with # and have not its cells; and how many there were."""
+    lines = with_breaks(text)
+    above = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    comments, header = [line for line in lines[:above] if line.strip()], lines[above]
+    mark = _usual_delimiter(header)
+    if not comments or any(line.count(mark) == header.count(mark) > 0 for line in comments):
+        return text, 0
+    return "".join(lines[above:]), above
+
+
 def first_row(text: str) -> str:
     """The first row that is not blank, of several lines where a quoted cell has them."""
-    lines = [line for line in lines_of(text) if line.strip()]
+    lines = [line for line in lines_of(_without_comments(text)[0]) if line.strip()]
     for size in range(1, min(len(lines), _LONGEST_HEADER) + 1):
         if (row := "\n".join(lines[:size])).count('"') % 2 == 0:
             return row

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions
+from elman.data.lines import BLANKS, fields
 from elman.data.text.passages import is_blank, passages, unseparated
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
@@ -156,10 +157,10 @@ class BlockReader:
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
-        tokens = f" {EOS} ".join(lines).split()
+        tokens = fields(f" {EOS} ".join(lines))
         tokens.append(EOS)
         letters, num_words = "".join(tokens), len(tokens) - len(lines)
-        between = num_words + sum(not line.strip() for line in lines) - len(EOS) * len(lines)
+        between = num_words + sum(not line.strip(BLANKS) for line in lines) - len(EOS) * len(lines)
         size = len(letters) if text.isascii() else len(letters.encode())
         sums = {"characters": len(letters) + between, "num_bytes": size + between, "num_words": len(tokens)}
         if self.options.lowercase:

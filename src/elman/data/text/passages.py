@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import regex
 
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
@@ -16,8 +17,10 @@ from elman.data.text.utf8 import Line, from_bytes, read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 
-LONGEST_WORD = 8
+LONGEST_WORD, LONGEST_WITH_MARKS = 8, 12
 """Letters that a word has at most, rare ones apart, in a script without spaces; more between spaces are a clause.
+
+And letters with their marks, of which Burmese and Khmer have many.
 
 In Japanese that a tool has cut into words (50,000 sentences) 0.02 % of the characters stand in longer words; in the
 same sentences without their spaces 83 % stand in longer clauses, in a novel 87 %.
@@ -40,6 +43,7 @@ _UNSPACED = re.compile(
     r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
     r"]"
 )
+_MARKS = regex.compile(r"\p{M}")
 
 
 class Passage(NamedTuple):
@@ -181,8 +185,12 @@ def unseparated(text: str) -> int:
     """
     if text.isascii():
         return 0
-    counts = (len(_UNSPACED.findall(part)) for part in text.split() if not part.isascii())
-    return sum(count for count in counts if count > LONGEST_WORD)
+    counts = ((len(_UNSPACED.findall(part)), part) for part in text.split() if not part.isascii())
+    return sum(
+        count
+        for count, part in counts
+        if count > LONGEST_WORD or (count and count + len(_MARKS.findall(part)) > LONGEST_WITH_MARKS)
+    )
 
 
 def is_unspaced(character: str) -> bool:
@@ -197,7 +205,7 @@ def has_words(unseparated: int, characters: int) -> bool:
 def _passage(line: Line, tokeniser: Tokeniser, *, closes: bool) -> Passage:
     options, text = tokeniser.options, line.text
     if not options.spelt:
-        words, text = tokeniser.encode(text) + [EOS] * closes, " ".join(text.split())
+        words, text = tokeniser.encode(text) + [EOS] * closes, " ".join(tokeniser.parts(text))
         return Passage(words, len(text) + 1, len(to_bytes(text)) + 1, len(words), unseparated(text), closes, line)
     text = text.removesuffix("\n")
     if options.eos != "exact":

@@ -34,17 +34,24 @@ LETTERS = r"\p{L}\p{N}"
 _WORD = rf"[{LETTERS}_]"
 _NUMBER_SIGNS = "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 """Signs that stand before and around digits and letters, as the Arabic sign of a year does."""
-_JOINERS = "\u00ad\u180e\u200c\u200d\u2060-\u2064\ufeff"
-"""The soft hyphen, the joiners and what else is invisible within words, apart from what sets their direction."""
+_JOINERS = "\u00ad\u055b\u055c\u055e\u180e\u200c\u200d\u2060-\u2064\ufeff"
+"""The soft hyphen, the joiners and what else is invisible within words, apart from what sets their direction.
+
+And the Armenian marks of emphasis, exclamation and question, which stand on a vowel.
+"""
 _EXTENDING = rf"\p{{M}}\u200c\u200d\p{{Emoji_Modifier}}{chr(0xE0020)}-{chr(0xE007F)}"
 """Marks, selectors, joiners, tones of skin and tags: they belong to the character before them."""
 _LETTER = rf"[{LETTERS}_{_EXTENDING}{_JOINERS}{_NUMBER_SIGNS}]"
+LATIN = r"[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]"
+OTHER_LETTER = rf"(?!{LATIN})[\p{{L}}]"
 _BEGIN = rf"[{LETTERS}_{_NUMBER_SIGNS}]"
 _APOSTROPHE = "['\u2019]"
 _HEBREW = '(?<=[\u0591-\u05bd\u05bf\u05c1-\u05ea])"(?=[\u05d0-\u05ea])'
 _HYPHEN = f"(?:[-\u2010\u2011\u058a\u05be\u00b7\u2027\u05f3\u05f4]|{_HEBREW})"
 """Hyphens within words, the Catalan point of l\u00b7l, and the marks of Hebrew abbreviations (UAX 29, WB6 to WB7c)."""
-_INNER = rf"(?:(?:{_HYPHEN}|{_APOSTROPHE}){_BEGIN}{_LETTER}*)*"
+_NARROW = r"(?:(?<=[\u1820-\u18aa\u180b-\u180d\u180f])\u202f(?=[\u1820-\u18aa])|(?<=[\p{Nd}])\u202f(?=[\p{Nd}]{3}))"
+"""The narrow space before Mongolian suffixes and between thousands, which does not end a word (UAX 29)."""
+_INNER = rf"(?:(?:{_HYPHEN}|{_APOSTROPHE}|{_NARROW}){_BEGIN}{_LETTER}*)*"
 _EMOJI = (
     rf"[\p{{Extended_Pictographic}}][{_EXTENDING}]*(?:(?<=\u200d)[\p{{Extended_Pictographic}}][{_EXTENDING}]*)*"
     rf"|[\p{{Regional_Indicator}}]{{2}}[{_EXTENDING}]*"
@@ -58,7 +65,8 @@ WORDS = "|".join(
         rf"<unk>{_MARKED}",  # stands for an unknown word
         rf"(?<!{_WORD}){_APOSTROPHE}(?:{_any_case(LEADING)})(?!{_LETTER})",  # 'tis 'twas 'gainst
         _TRAILED,  # th' o' i'
-        rf"[\p{{Nd}}]+(?:[.,:/][\p{{Nd}}]+)+(?!{_LETTER})",  # 3.14  1,000  12:30
+        rf"[\p{{Nd}}]+(?:(?:[.,:/]|{_NARROW})[\p{{Nd}}]+)+(?:(?:{_APOSTROPHE}{_BEGIN}|{OTHER_LETTER}){_LETTER}*|(?!{_LETTER}))",
+        # 3.14  1,000  12:30'da  5:30ന്
         rf"{_BEGIN}{_LETTER}*{_INNER}",  # well-beloved  o'er
         rf"-{{2,}}{_MARKED}|\.{{2,}}{_MARKED}",  # dashes or points in a row
         _EMOJI,
@@ -67,7 +75,7 @@ WORDS = "|".join(
 )
 """The tokens of ordinary text (`elman.data.text.tokeniser.split_raw`)."""
 
-_ELIDED = rf"(?:{_HYPHEN}{_BEGIN}{_LETTER}*)*(?:{_APOSTROPHE}(?={_BEGIN}))?"
+_ELIDED = rf"(?:(?:{_HYPHEN}|{_NARROW}){_BEGIN}{_LETTER}*)*(?:{_APOSTROPHE}(?={_BEGIN}))?"
 _WHOLE = rf"(?<!{_WORD})(?:[aA]ujourd{_APOSTROPHE}hui|[pP]rud{_APOSTROPHE}hom{_LETTER}+)"
 WORDS_ELIDED = f"{_WHOLE}|{WORDS.replace(_INNER, _ELIDED).replace(f'{_TRAILED}|', '')}"
 """As `WORDS`, where an apostrophe before a letter ends a word: l' homme, dell' arte, but aujourd'hui."""
@@ -84,10 +92,14 @@ CHARACTERS = "|".join(
 
 _COMBINING = rf"[{_EXTENDING}\u1160-\u11ff\ud7b0-\ud7fb]|\p{{Regional_Indicator}}"
 
-TIGHT_BEFORE = r"[\p{Terminal_Punctuation}\p{Pe}%\u2026\u201d\u00bb]|\.{2,3}"
-TIGHT_AFTER = r"[\p{Ps}$\u00a3\u20ac#@\u201c\u2018\u00ab]"
+PARTS = rf"(?:[^{SPACE}]|{_NARROW})+"
+"""What white space separates in ordinary text."""
+TIGHT_BEFORE = r"[\p{Terminal_Punctuation}\p{Pe}%\u2026\u055d]|\.{2,3}"
+TIGHT_AFTER = r"[\p{Ps}#@\u00bf\u00a1]"
 TIGHT_AFTER_ELIDED = rf"{TIGHT_AFTER}|[\s\S]*{_LETTER}{_APOSTROPHE}"
 """Marks without a space before them, and after them."""
+CURRENCY = r"[\p{Sc}]"
+DIGIT_LAST = r"[\s\S]*[\p{Nd}]"
 
 SENTENCE_ENDS = r"\p{Sentence_Terminal}"
 _SHAD = "\u0f0d-\u0f12"

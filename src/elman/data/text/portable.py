@@ -10,8 +10,13 @@ from elman.config.text import TextOptions
 from elman.data.text.passages import _NOTE, _RUBY
 from elman.data.text.patterns import (
     CHARACTERS,
+    CURRENCY,
+    DIGIT_LAST,
     END,
+    LATIN,
     LETTERS,
+    OTHER_LETTER,
+    PARTS,
     SENTENCE_ENDS,
     SPACE,
     TIGHT_AFTER,
@@ -21,7 +26,7 @@ from elman.data.text.patterns import (
     WORDS_ELIDED,
 )
 from elman.data.text.subwords import SPACE as MARKER
-from elman.data.text.tokeniser import _MARKS, _RUN, APOSTROPHE, TIGHT
+from elman.data.text.tokeniser import _RUN, APOSTROPHE, CLOSING, DASH, GREEK_COLON, QUOTES, TIGHT
 from elman.data.text.utf8 import BYTES
 from elman.data.text.vocabulary import EOS, UNK
 
@@ -59,7 +64,7 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
         "returns": options.eos == "exact",
         "ended": _ENDED.get(options.eos, _FEED),
         "space": SPACE,
-        "part": f"[^{SPACE}]+",
+        "part": {"words": "[^ \t\n\r\f\v]+", "raw": PARTS}.get(options.tokenisation, f"[^{SPACE}]+"),
         "token": (WORDS_ELIDED if options.elisions else WORDS) if options.tokenisation == "raw" else r"[\s\S]+",
         "characters": CHARACTERS,
         "bytes": names if options.open_vocabulary else None,
@@ -69,7 +74,14 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
         "tight_before": TIGHT_BEFORE,
         "tight_after": TIGHT_AFTER_ELIDED if options.elisions else TIGHT_AFTER,
         "tight": sorted(TIGHT),
-        "marks": sorted(_MARKS),
+        "quotes": QUOTES,
+        "closing": sorted(CLOSING),
+        "dash": DASH,
+        "greek_colon": GREEK_COLON,
+        "currency": CURRENCY,
+        "digit_last": DIGIT_LAST,
+        "latin": LATIN,
+        "other_letter": OTHER_LETTER,
         "apostrophes": ["'", APOSTROPHE],
         "sentence_ends": SENTENCE_ENDS,
         "run": _RUN,

@@ -162,7 +162,7 @@ class TextReader:
         """The tokens of a text without `<eos>`, as the vocabulary has them or would have them."""
         if self._fitting is None:
             return self.tokeniser.encode(text)
-        pieces = (piece for word in self._fitting.line(text.split()) for piece in word)
+        pieces = (piece for word in self._fitting.line(self.tokeniser.parts(text)) for piece in word)
         return [piece.token for piece in pieces if piece.token is not None]
 
     def report(self) -> list[str]:
@@ -188,7 +188,7 @@ class TextReader:
                     self.tally.add(token, (piece,), fitted=False, known=known)
                 yield piece
             return
-        words = passage.line.text.split()
+        words = self.tokeniser.parts(passage.line.text)
         cut = map(self._cut, words) if self._fitting is None else self._fitting.line(words)
         for word, pieces in zip(words, cut, strict=True):
             settled = self._settled(pieces, number)

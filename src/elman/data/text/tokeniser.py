@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import regex
 
 from elman.config.text import TextOptions
+from elman.data.lines import fields
 from elman.data.text.patterns import (
+    CURRENCY,
+    DIGIT_LAST,
+    LATIN,
+    OTHER_LETTER,
+    PARTS,
     SENTENCE_ENDS,
     TIGHT_AFTER,
     TIGHT_AFTER_ELIDED,
@@ -22,12 +28,22 @@ from elman.data.text.vocabulary import EOS
 
 APOSTROPHE = "\u2019"
 
-TIGHT = frozenset(["--", "---", "—", "/"])
-"""Marks without a space on both sides."""
-_MARKS = frozenset(['"', "'", APOSTROPHE])
+DASH, GREEK_COLON = "—", "\u00b7"
+TIGHT = frozenset(["--", "---", DASH, "/", "\u1361"])
+"""Marks without a space on both sides; but scripts other than Latin have spaces around dashes."""
+QUOTES = {
+    **{'"': '"', "'": "'", "\u201e": "", "\u201a": "", "\u201c": "\u201e\u201d", "\u2018": "\u201a"},
+    **{"\u201d": "\u201c\u201e\u201d", APOSTROPHE: "\u2018\u201a", "\u00ab": "\u00bb", "\u00bb": "\u00ab\u00bb"},
+    **{"\u2039": "\u203a", "\u203a": "\u2039\u203a"},
+}
+"""Quotation marks, and which of those that are open each closes; where none is open it opens."""
+CLOSING = frozenset("\u201d\u00bb\u203a")
+"""Those that mostly close: after a mark that ends a phrase they do even where none is open."""
 _TIGHT_BEFORE = regex.compile(TIGHT_BEFORE)
 _TIGHT_AFTER = (regex.compile(TIGHT_AFTER), regex.compile(TIGHT_AFTER_ELIDED))
-_SENTENCE_END = regex.compile(SENTENCE_ENDS)
+_SENTENCE_END, _PARTS = regex.compile(SENTENCE_ENDS), regex.compile(PARTS)
+_CURRENCY, _DIGIT_LAST = regex.compile(CURRENCY), regex.compile(DIGIT_LAST)
+_LATIN, _OTHER_LETTER = regex.compile(LATIN), regex.compile(OTHER_LETTER)
 _RUN = 8
 
 
@@ -43,7 +59,7 @@ class Tokeniser:
         options = self.options
         match options.tokenisation:
             case "words":
-                words = text.split()
+                words = fields(text)
             case "raw":
                 words = split_raw(text, elisions=options.elisions)
             case "characters":
@@ -54,6 +70,12 @@ class Tokeniser:
                 assert self.subwords is not None, "tokenisation into subwords needs their model"
                 return self.subwords.encode(text.lower() if options.lowercase else text)
         return fold(words) if options.lowercase else words
+
+    def parts(self, text: str) -> list[str]:
+        """What is separated in a line: of `words` by blanks of ASCII, else by all white space of Unicode."""
+        if self.options.tokenisation == "words":
+            return fields(text)
+        return _PARTS.findall(text) if self.options.tokenisation == "raw" and "\u202f" in text else text.split()
 
     def decode(self, tokens: Iterable[str]) -> str:
         """The text of tokens; `<eos>` is a line break. Exact where tokens spell the text."""
@@ -76,7 +98,8 @@ def split_raw(text: str, *, elisions: bool = False) -> list[str]:
     1. `<unk>`;
     2. a word with an apostrophe before or after it from a closed list: 'tis, 'twas, 'twere, 'twill, 'twould,
        'twixt, 'tween, 'gainst, 'mongst, 'scape, 'em, 'gan, 'gins, 'cause; th', o', i', ha', wi', t';
-    3. a number with inner points, commas, colons or slashes: 3.14, 1,000, 12:30;
+    3. a number with inner points, commas, colons or slashes, and with a suffix behind an apostrophe or of another
+       script than Latin: 3.14, 1,000, 12:30'da;
     4. a word: letters, digits and underscores of any script with their marks, vowel signs, selectors, joiners and soft
        hyphens, and with inner single apostrophes and hyphens: o'er, well-beloved, col·lapse, צה״ל;
     5. two or more hyphens, or two or more points, in a row;
@@ -86,7 +109,8 @@ def split_raw(text: str, *, elisions: bool = False) -> list[str]:
     With `elisions` an apostrophe before a letter ends a word, as in French and Italian: l' homme, dell' arte; only
     aujourd'hui and words that begin with prud'hom stay whole. Words that an apostrophe follows are then none.
 
-    White space only separates. `Detokeniser` is the inverse. Scripts without spaces between words should be read as
+    White space only separates; the narrow space (U+202F) belongs to the word before Mongolian suffixes and between
+    thousands. `Detokeniser` is the inverse. Scripts without spaces between words should be read as
     characters or subwords, or be tokenised by a tool for their language and read as `words`.
 
     >>> split_raw("'Tis he--the King's son, well-beloved!")
@@ -99,7 +123,8 @@ class Detokeniser:
     """The inverse of tokenisation, for a stream of words: `add` gives the text to append for the next word.
 
     For `raw` text: no space before , . ; : ! ? ) ] } and after ( [ {, nor at such marks of other scripts, none around
-    dashes, quotation marks alternately open and close, and where leaving out a space would change the tokens there is
+    dashes beside Latin letters, quotation marks open and close in pairs, also „so“, »so« and ”so”, a sign of currency
+    belongs to a number before it or the one after it, and where leaving out a space would change the tokens there is
     one. With
     `lowercase`, sentences and lines begin with a capital, and so does the English word I. `<eos>` is a line
     break, with `eos = "paragraph"` a blank line. Words of pre-tokenised text are joined by spaces, characters
@@ -119,6 +144,7 @@ class Detokeniser:
         self._tight = True
         self._sentence_start = True
         self._line_start = True
+        self._other_letters = self._after_dash = False
 
     def add(self, word: str) -> str:
         """The text that `word` adds, with the space or line break that belongs before it."""
@@ -153,22 +179,41 @@ class Detokeniser:
         joined = [*self._run, text]
         elided = self._options.elisions and len(text) > 1 and text[-1] in ("'", APOSTROPHE)
         whole = [*joined, "a"] if elided else joined  # what follows decides
-        glued = (self._tight or before) and split_raw("".join(whole), elisions=self._options.elisions) == whole
+        glued = (
+            (self._tight or before)
+            and not self._is_spaced_dash(word, tight=before)
+            and split_raw("".join(whole), elisions=self._options.elisions) == whole
+        )
         space = "" if glued or not self._run else " "
         self._run = joined[-_RUN:] if glued else [text]
-        self._tight = after
+        self._tight, self._after_dash = after, word == DASH
+        if _OTHER_LETTER.search(word) or _LATIN.search(word):
+            self._other_letters = _LATIN.search(word) is None
         return space + text
+
+    def _is_spaced_dash(self, word: str, *, tight: bool) -> bool:
+        """Whether there is a space before the word since it, or what precedes it, is a dash beside other letters."""
+        if word == DASH:
+            return self._other_letters and not self._tight
+        if not self._after_dash or tight or _LATIN.search(word):
+            return False
+        return self._other_letters or _OTHER_LETTER.search(word) is not None
 
     def _tightness(self, word: str) -> tuple[bool, bool]:
         """Whether the word takes no space before it, and none after it."""
         if word in TIGHT:
             return True, True
-        if word not in _MARKS:
-            return _TIGHT_BEFORE.fullmatch(word) is not None, self._tight_after.fullmatch(word) is not None
-        if word in self._open:
-            self._open.remove(word)
+        last = self._run[-1] if self._run else ""
+        if _CURRENCY.fullmatch(word):
+            return False, _DIGIT_LAST.fullmatch(last) is None
+        if word not in QUOTES:
+            before = _TIGHT_BEFORE.fullmatch(word) is not None or (word == GREEK_COLON and self._other_letters)
+            return before, self._tight_after.fullmatch(word) is not None
+        if opened := next((mark for mark in QUOTES[word] if mark in self._open), None):
+            self._open.remove(opened)
             return True, False
-        if word == APOSTROPHE or (word == "'" and self._run and self._run[-1].endswith("s")):
+        ends = word in CLOSING and last != ":" and _TIGHT_BEFORE.fullmatch(last) is not None
+        if ends or word == APOSTROPHE or (word == "'" and last.endswith("s")):
             return True, False
         self._open.add(word)
         return False, True

@@ -1,12 +1,12 @@
 """An n-gram model and its words: spelling as in ARPA files, the marks of sentences, and text in its own numbers."""
 
 import dataclasses
-import functools
 import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from elman.data.lines import fields
 from elman.data.text.vocabulary import EOS, UNK, Numbered, Vocabulary
 from elman.errors import UserError
 from elman.evaluation.ngram import kneser_ney
@@ -15,7 +15,6 @@ from elman.evaluation.ngram.table import NOTHING, BackoffTable, Floats, Ids, Int
 BEGIN, END = "<s>", "</s>"
 
 _SPACE = re.compile(r"[\t\n\v\f\r\x00 ]")
-_WORD = re.compile(r"[^\t\n\v\f\r ]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,12 +40,8 @@ class NGramModel(Numbered):
         return self.ids.get(word, self.ids.get(spelling(word), NOTHING))
 
     def split(self, line: str) -> list[str]:
-        """The words of a line: as KenLM has them, between blanks of ASCII, where the model has words with others."""
-        return _WORD.findall(line) if self._has_blanks else line.split()
-
-    @functools.cached_property
-    def _has_blanks(self) -> bool:
-        return any(len(word.split()) > 1 for word in self.words if not word.isascii())
+        """The words of a line, between blanks of ASCII as KenLM has them."""
+        return fields(line)
 
     def encode(self, words: Iterable[str]) -> Int64s:
         """The ids of words of elman's texts, [n]; those that the model lacks are `<unk>`, or -1 where it has none."""

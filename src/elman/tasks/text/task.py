@@ -15,12 +15,12 @@ from elman.data.catalog.prepare import info
 from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
-from elman.data.text.corpus import first_words, open_corpus
+from elman.data.text.corpus import Split, first_words, open_corpus
 from elman.data.text.tokeniser import shown
-from elman.data.text.vocabulary import Vocabulary
+from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.drawing.heat_map import Word
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
@@ -164,7 +164,10 @@ class TextTask(Task):
 
     def summary(self) -> list[str]:
         parts = self.corpus.splits.items()
-        lines = [f"{name:5} {len(split.tokens):>11,} tokens, {split.unknown:,} unknown" for name, split in parts]
+        lines = [
+            f"{name:5} {len(split.tokens):>11,} tokens{self._ends(split)}, {split.unknown:,} unknown"
+            for name, split in parts
+        ]
         lines.append(f"vocabulary {len(self.corpus.vocabulary):,}")
         shares = {name: split.unknown / max(1, len(split.tokens)) for name, split in parts}
         held_out = max(shares.get(name, 0.0) for name in ("valid", "test"))
@@ -174,6 +177,16 @@ class TextTask(Task):
                 f" {shares['train']:.0%} in training; hold out text of the same kind for figures that mean something"
             )
         return lines
+
+    def _ends(self, split: Split) -> str:
+        """How many of the tokens of a split are ends of lines or paragraphs, in words."""
+        end = self.corpus.vocabulary.ids.get(EOS)
+        steps = range(0, 0 if end is None else len(split.tokens), 1 << 24)
+        ends = sum(int(np.count_nonzero(split.tokens[at : at + (1 << 24)] == end)) for at in steps)
+        units = {"raw": "words and marks", "words": "words"}.get(self.corpus.options.tokenisation)
+        units = units or self.corpus.options.tokenisation
+        of = "paragraphs" if self.corpus.options.eos == "paragraph" else "lines"
+        return f" ({len(split.tokens) - ends:,} {units}, {counted(ends, 'end')} of {of})" if ends else ""
 
     def _surprisal(self, run: TextRun, tokens: int = 120) -> Passage:
         """A passage of the test split with the surprisal of each word."""
