@@ -238,9 +238,9 @@ def read_suite(path: Path) -> Suite:
         raise UserError(f"{path}: meta.metric is {suite.meta.metric!r}; write one of {', '.join(METRICS)}")
     items, sentences = list[str](), list[Sentence]()
     for number, record in enumerate(suite.items, start=1):
-        item = _as(_Item, record, f"{path}: item {number} of the file")
-        items.append(str(item.item_number))
-        sentences += _of_item(item, f"{path}: item {item.item_number}")
+        entry = _as(_Item, record, f"{path}: item {number} of the file")
+        items.append(str(entry.item_number))
+        sentences += _of_item(entry, f"{path}: item {entry.item_number}")
     if not sentences or not suite.predictions:
         raise UserError(f"{path}: no {'predictions' if sentences else 'items'}; give a suite of SyntaxGym")
     if len(set(items)) < len(items):
