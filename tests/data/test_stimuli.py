@@ -79,4 +79,4 @@ def test_regions_that_normalisation_takes_away_are_refused():
     stimulus = divided(Stimulus(4, "a\u300ab | c\u300b d", {}), "|", "t")
     sentence = TextReader(vocabulary, tokeniser).one(f"{stimulus.text}\n")
     with pytest.raises(UserError, match="t:4: the run's normalisation"):
-        regions_of(sentence, stimulus, tokeniser, "t")
+        regions_of(sentence, stimulus, tokeniser, "t:4")

@@ -102,3 +102,19 @@ def test_recipes_are_found_by_words(capsys):
     assert 0 < len(some) < len(every)
     assert all("small" in f"{row['path']} {row['title']}".lower() for row in some)
     assert "recipes/ptb/small-gru.toml" in [row["path"] for row in some]
+
+
+def test_items_with_unknown_words_are_left_out_in_all_conditions(capsys, tmp_path):
+    table = "item\tgood\tbad\tcondition\n1\tthe king is\tthe king are\tnear\n1\tthe xyzzy is\tthe xyzzy are\tfar\n"
+    table += "2\tthe lord is\tthe lord are\tnear\n2\tthe queen is\tthe queen are\tfar\n"
+    for name in ("one.tsv", "two.tsv"):
+        (tmp_path / name).write_text(table if name == "one.tsv" else table.replace("xyzzy", "duke"))
+    files = [tmp_path / "one.tsv", tmp_path / "two.tsv"]
+    whole = json.loads(output(capsys, "minimal-pairs", "shakespeare", "--pairs", *files, "--json"))
+    rows = {row["phenomenon"]: row for row in whole["columns"]}
+    assert (rows["far"]["with_unknown_words"], rows["far"]["unknown_words"]) == (1, ["xyzzy"])
+    assert rows["near"]["with_unknown_words"] == 0
+    command = ("minimal-pairs", "shakespeare", "--pairs", *files, "--json", "--exclude", "unknown")
+    known = json.loads(output(capsys, *command))
+    assert known["left_out"] == 2, "item 1 of the first file, and not that of the second"
+    assert {row["phenomenon"]: row["pairs"] for row in known["columns"]} == {"near": 3, "far": 3}

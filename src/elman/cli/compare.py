@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common, SplitOptions
 from elman.cli.minimal_pairs import PairFiles, compare_on_pairs
-from elman.cli.options import Positive, given, group, refuse
+from elman.cli.options import Exclude, Positive, given, group, refuse
 from elman.cli.stimuli import compare_on_stimuli
 from elman.errors import UserError, notice
 
@@ -32,6 +32,7 @@ class MaterialOptions:
     pairs: PairFiles = ()
     stimuli: Annotated[Path | None, Parameter(metavar="TABLE")] = None
     column: str | None = None
+    exclude: Exclude = None
 
 
 @group("Unknown words", 3)
@@ -93,12 +94,14 @@ def compare(
         refuse(own, "does not belong to --pairs and --stimuli; leave it out")
     if material.pairs:
         refuse(given(unknown), "does not belong to --pairs, which leaves out what a run cannot distinguish")
-        compare_on_pairs(models, material.pairs, as_json=common.as_json)
+        compare_on_pairs(models, material.pairs, material.exclude, as_json=common.as_json)
         return
     if material.stimuli is not None:
         column = material.column or "text"
-        compare_on_stimuli(models, material.stimuli, column, treatment, unknown.unknown_types, as_json=common.as_json)
+        types, exclude = unknown.unknown_types, material.exclude
+        compare_on_stimuli(models, material.stimuli, column, treatment, types, exclude, as_json=common.as_json)
         return
+    refuse(["--exclude"] if material.exclude else [], "belongs to --pairs and --stimuli; add one of them")
     runs = [model for model in models if isinstance(model, TextRun)]
     if len(runs) < len(models):
         raise UserError("other models than runs of elman are compared on --pairs or --stimuli; add one of them")

@@ -2,39 +2,44 @@
 
 import csv
 import io
-import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
 from elman.cli.groups import Common
-from elman.cli.options import AsUnk, RunFolders, file_to_write
+from elman.cli.options import AsUnk, Exclude, ExcludeValue, RunFolders, file_to_write, refuse
 from elman.errors import counted, notice
 from elman.files import write_atomic
+from elman.tasks.hub import shown
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from elman.data.minimal_pairs import Pair
-    from elman.evaluation.minimal_pairs import PairAccuracy
+    from elman.evaluation.minimal_pairs import CodedPair, PairAccuracy
     from elman.evaluation.paired import PairedAccuracy
+    from elman.evaluation.statistics import Floats
     from elman.tasks.text.minimal_pairs import Judged
     from elman.tasks.text.model import TextModel
+    from elman.tasks.text.suites import JudgedSuite
 
 PairFiles = Annotated[
     tuple[str, ...],
     Parameter(
         consume_multiple=1,
         metavar="FILE",
-        help="BLiMP's .jsonl, Linzen's .text with .gold, templates (.toml), the .agreement.tsv of generated sentences,"
-        " tables (.tsv, .csv) with a header (good, bad, phenomenon, item and others) or of good TAB bad [TAB"
-        " phenomenon], folders of them, or the known set blimp",
+        help="BLiMP's .jsonl, Linzen's .text with .gold, suites of SyntaxGym (.json), templates (.toml), the"
+        " .agreement.tsv of generated sentences, tables (.tsv, .csv) with a header (good, bad, phenomenon, item and"
+        " others) or of good TAB bad [TAB phenomenon], folders of them, or the known set blimp",
     ),
 ]
 
 _HEADER = ["phenomenon", "pairs", "not distinguished", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
+_PREDICTIONS = ["prediction", "items", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 _COMPARED = ["phenomenon", "pairs", "A, %", "B, %", "B - A", "95 % interval", "only A", "only B", "p", "p, Holm"]
 
 
@@ -46,71 +51,216 @@ def minimal_pairs(
     by: Annotated[tuple[Literal["sentence", "word"], ...], Parameter(consume_multiple=1)] = ("sentence",),
     items: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     unknown_as_unk: AsUnk = False,
+    exclude: Exclude = None,
     common: Common = Common(),
 ) -> None:
     """Judge which sentence of a minimal pair is more probable.
 
-    The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals.
+    The share of pairs whose acceptable sentence is more probable, by phenomenon, with 95 % intervals. Of a suite of
+    SyntaxGym the share of items of which each prediction holds, and the mean surprisal of each region by condition.
 
     Args:
         runs: runs on text, n-gram models (.arpa, .arpa.gz), or models of transformers: hf://NAME or their folders
         by: what is compared: whole sentences, or both up to the first word in which they differ; or each of them
         items: also write a table (.tsv) with a row per run and pair: log-probabilities (natural), their difference,
-            whether it is judged correctly, unknown words, and the columns of the file of pairs
+            whether it is judged correctly, unknown words, and the columns of the file of pairs;
+            of suites a row per region, with its surprisal (bits) and which predictions hold for its item
     """
-    from elman.data.minimal_pairs import read_pairs, until_difference
+    from elman.data.minimal_pairs import pairs_by_file, until_difference
     from elman.evaluation.minimal_pairs import accuracies, by_column, by_field
-    from elman.tasks.text.minimal_pairs import item_rows
+    from elman.tasks.text.minimal_pairs import Judged, item_rows
+    from elman.tasks.text.suites import is_suite
 
-    read = read_pairs(pairs)
+    if any(map(is_suite, pairs)):
+        refuse(["--by word"] if "word" in by else [], "belongs to pairs; the formulas of a suite name its regions")
+        refuse(["--unknown-as-unk"] if unknown_as_unk else [], "belongs to pairs; leave it out")
+        _suites(runs, pairs, items, common, exclude)
+        return
+    located = list(pairs_by_file(pairs))
+    read = [pair for _, pair in located]
+    cuts = {how: read if how == "sentence" else [until_difference(pair) for pair in read] for how in by}
+    every = [
+        (shown(folder), how, _judged(model, cuts[how], known_only=unknown_as_unk))
+        for folder in runs
+        for model in [common.open_model(folder)]
+        for how in by
+    ]
+    kept = _kept(located, [judged.coded for _, _, judged in every], exclude)
     found: list[dict[str, Any]] = []
     tables: list[show.Table] = []
     single: list[dict[str, Any]] = []
-    for folder, how in itertools.product(runs, by):
-        cut = read if how == "sentence" else [until_difference(pair) for pair in read]
-        judged = _judged(common.open_model(folder), cut, known_only=unknown_as_unk)
+    notes: list[str] = []
+    for name, how, whole in every:
+        cut = [cuts[how][index] for index in kept]
+        judged = Judged([whole.coded[index] for index in kept], whole.log_probs[kept])
         rows = accuracies(*judged)
         parts = {"phenomena": rows, "fields": by_field(rows), "columns": by_column(cut, *judged)}
         said = {} if by == ("sentence",) else {"by": how}
-        found.append(
-            {"run": str(folder), **said, **{name: [row.facts() for row in own] for name, own in parts.items()}}
-        )
-        title = f"{folder}: minimal pairs" + ("" if how == "sentence" else " until their first difference")
-        for name, own in (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns")):
-            if parts[name]:
-                tables.append((title + own, _HEADER, [_cells(row) for row in parts[name]]))
+        left = {} if exclude is None else {"left_out": len(read) - len(kept)}
+        facts = {part: [row.facts() for row in own] for part, own in parts.items()}
+        found.append({"run": name, **said, **left, **facts})
+        title = f"{name}: minimal pairs" + ("" if how == "sentence" else " until their first difference")
+        for part, own in (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns")):
+            if parts[part]:
+                tables.append((title + own, _HEADER, [_cells(row) for row in parts[part]]))
+        if (strange := rows[-1].strange).strange and how == by[0]:
+            notes.append(strange._replace(condition=f"{name}: unknown words in pairs").line())
         if items is not None:
-            single += ({**row, **said} for row in item_rows(str(folder), cut, judged))
+            single += ({**row, **said} for row in item_rows(name, cut, judged))
     if items is not None:
         write_atomic(items, _tsv(single))
-    notes = [] if items is None else [f"items: {items}"]
+        notes.append(f"items: {items}")
     show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
 
 
-def compare_on_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], *, as_json: bool) -> None:
-    """Print McNemar's test of two runs on the minimal pairs of files."""
-    from elman.data.minimal_pairs import read_pairs
-    from elman.evaluation.paired import compare_accuracies
+def _kept(pairs: "Sequence[Pair]", coded: "Sequence[Sequence[CodedPair]]", exclude: ExcludeValue) -> list[int]:
+    """The numbers of the pairs that are judged, under several models; raises UserError where none is left."""
+    from elman.data.stimuli import of_known_items
 
-    read = read_pairs(names)
-    first, second = (_judged(run, read).log_probs for run in runs)
+    if exclude is None:
+        return list(range(len(pairs)))
+    lacking = [[word for one in ways for word in one.unknown] for ways in zip(*coded, strict=True)]
+    kept = of_known_items([(file, pair.item) for file, pair in pairs], lacking)
+    show.say_excluded(len(pairs) - len(kept), len(pairs), "pair")
+    return kept
+
+
+def _suites(
+    runs: tuple[Path, ...],
+    names: tuple[str, ...],
+    items: Path | None,
+    common: Common,
+    exclude: ExcludeValue,
+) -> None:
+    """Print the accuracy of the predictions of suites, and the surprisals of their regions by condition."""
+    found: list[dict[str, Any]] = []
+    tables: list[show.Table] = []
+    single: list[dict[str, Any]] = []
+    notes: list[str] = []
+    judged = _judged_suites([common.open_model(folder) for folder in runs], names)
+    for row in judged:
+        kept = _kept_items(row, exclude)
+        for folder, one in zip(runs, row, strict=True):
+            name = shown(folder)
+            facts = one.facts(kept)
+            found.append({"run": name, **facts})
+            cells = [
+                [
+                    f"{each['prediction']}: {each['formula']}" if each["prediction"] != "all" else each["formula"],
+                    f"{each['items']:,}",
+                    _percent(each["accuracy"]),
+                    f"{_percent(each['low'])} to {_percent(each['high'])}",
+                    f"{each['without_unknown_words']:,}",
+                    _percent(each["accuracy_without_unknown_words"]),
+                ]
+                for each in facts["predictions"]
+            ]
+            tables.append((f"{name}: {one.suite.name}", _PREDICTIONS, cells))
+            bits = {(each["region"], each["condition"]): each["surprisal"] for each in facts["regions"]}
+            regions = [
+                [
+                    f"{number} {one.suite.names.get(number, '')}".strip(),
+                    *(_bits(bits.get((number, condition))) for condition in one.suite.conditions),
+                ]
+                for number in sorted({number for number, _ in bits})
+            ]
+            tables.append(("mean surprisal of the regions, bits", ["region", *one.suite.conditions], regions))
+            strange = [each for each in one.unknown(kept) if each.strange]
+            notes += [f"{name}: {one.suite.name}, {each.line()}" for each in strange]
+            if items is not None:
+                single += one.rows(name, kept)
+    if items is not None:
+        write_atomic(items, _tsv(single))
+        notes.append(f"items: {items}")
+    show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
+
+
+def _judged_suites(models: "Sequence[TextModel]", names: tuple[str, ...]) -> "list[list[JudgedSuite]]":
+    """Suites under models, [suites][models]."""
+    from elman.data.suites import read_suite
+    from elman.tasks.text.suites import judge_suite, suites_of
+
+    found = []
+    for suite in [read_suite(path) for path in suites_of(names)]:
+        row = []
+        for model in models:
+            with progress.counting(f"scoring {suite.name} by {model.path}") as advance:
+                row.append(judge_suite(model, suite, advance))
+        found.append(row)
+    return found
+
+
+def _kept_items(judged: "Sequence[JudgedSuite]", exclude: ExcludeValue) -> "np.ndarray":
+    """Which items of a suite are judged, under several models, [items]."""
+    import numpy as np
+
+    kept: np.ndarray = np.all([one.known for one in judged], axis=0)
+    if exclude is None:
+        return np.ones_like(kept)
+    show.say_excluded(int((~kept).sum()), len(kept), "item")
+    return kept
+
+
+def _bits(value: float | None) -> str:
+    return "\N{EN DASH}" if value is None else f"{value:.2f}"
+
+
+def compare_on_pairs(
+    runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: ExcludeValue = None, *, as_json: bool
+) -> None:
+    """Print McNemar's test of two runs on the minimal pairs of files, or on the predictions of suites."""
+    from elman.evaluation.paired import compare_accuracies
+    from elman.tasks.text.suites import is_suite
+
+    way = _suites_as_pairs if any(map(is_suite, names)) else _kept_pairs
+    read, left_out, (first, second) = way(runs, names, exclude)
     rows = compare_accuracies(read, first, second)
     whole, a, b = rows[-1], runs[0].path, runs[1].path
-    facts = {"a": str(a), "b": str(b), "pairs": list(names), "phenomena": msgspec.to_builtins(rows)}
-    shown = rows if len(rows) > 2 else rows[-1:]
+    left = {} if exclude is None else {"left_out": left_out}
+    facts = {"a": str(a), "b": str(b), "pairs": list(names), **left, "phenomena": msgspec.to_builtins(rows)}
+    table = rows if len(rows) > 2 else rows[-1:]
     clear = whole.p_mid < 0.05
     which = "no clear difference" if not clear else "B is better" if whole.only_b > whole.only_a else "A is better"
     notes = [
         "p: McNemar's test, mid-p, two-sided; Holm: adjusted for the number of phenomena. Exact p of all pairs:"
         f" {whole.p_exact:.2g}"
     ]
-    if left := whole.pairs - whole.judged:
+    if same := whole.pairs - whole.judged:
         notes.append(
-            f"left out for both runs: {left:,} of {whole.pairs:,} pairs, whose sentences a run reads as the same"
+            f"left out for both runs: {same:,} of {whole.pairs:,} pairs, whose sentences a run reads as the same"
             f" (A {whole.unjudged_a:,}, B {whole.unjudged_b:,})"
         )
     title = f"A = {a}, B = {b}, minimal pairs: {which}"
-    show.print_result(as_json, facts, (title, _COMPARED, [_compared(row) for row in shown]), notes=notes)
+    show.print_result(as_json, facts, (title, _COMPARED, [_compared(row) for row in table]), notes=notes)
+
+
+Compared: TypeAlias = "tuple[list[Pair], int, list[Floats]]"
+"""Pairs, how many are left out, and their log-probabilities [n, 2] under each model."""
+
+
+def _kept_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: ExcludeValue) -> "Compared":
+    from elman.data.minimal_pairs import pairs_by_file
+
+    located = list(pairs_by_file(names))
+    read = [pair for _, pair in located]
+    judged = [_judged(run, read) for run in runs]
+    kept = _kept(located, [one.coded for one in judged], exclude)
+    return [read[index] for index in kept], len(read) - len(kept), [one.log_probs[kept] for one in judged]
+
+
+def _suites_as_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: ExcludeValue) -> "Compared":
+    """Each prediction of each item as a pair."""
+    import numpy as np
+
+    pairs, left_out, parts = list["Pair"](), 0, list["list[Floats]"]()
+    for row in _judged_suites(runs, names):
+        kept = _kept_items(row, exclude)
+        left_out += int((~kept).sum())
+        own = [one.as_pairs() for one in row]
+        places = [index for index in range(len(own[0][0])) if kept[index % len(kept)]]
+        pairs += [own[0][0][index] for index in places]
+        parts.append([scores[places] for _, scores in own])
+    return pairs, left_out, [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
 def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":

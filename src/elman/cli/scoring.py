@@ -93,7 +93,8 @@ class Scoring:
         from elman.data.stimuli import regions_of
 
         assert self.stimuli is not None
-        return regions_of(sentence, self.stimuli[number - 1], self.loaded.tokeniser, self.name)
+        stimulus = self.stimuli[number - 1]
+        return regions_of(sentence, stimulus, self.loaded.tokeniser, f"{self.name}:{stimulus.line}")
 
     def _word_rows(self, number: int, sentence: "Sentence", found: Any) -> Iterator[Row]:
         from elman.analysis.by_word import word_rows

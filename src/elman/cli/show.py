@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elman.config.record import TOKENS, Reporting
-from elman.errors import notice
+from elman.errors import UserError, counted, notice
 from elman.evaluation.result import Confusion, Estimate, OutputQuality, Result
 from elman.files import finite, write_atomic
 
@@ -46,6 +46,13 @@ def say_left_out(paths: Sequence[Path]) -> None:
     if paths:
         more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
         notice(f"left out, no run with metrics: {', '.join(map(str, paths[:5]))}{more}")
+
+
+def say_excluded(left_out: int, whole: int, what: str) -> None:
+    """Say on standard error what --exclude unknown leaves out; raises UserError where that is all."""
+    if left_out == whole:
+        raise UserError(f"--exclude unknown leaves out all {counted(whole, what)}; give others, or leave it out")
+    notice(f"--exclude unknown leaves out {left_out:,} of {counted(whole, what)}")
 
 
 def better(low: float | None, high: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from elman.cli import progress, show, texts
+from elman.cli.options import ExcludeValue
 from elman.data.minimal_pairs import NAMES
 from elman.data.tables import in_one_form
 from elman.errors import UserError, counted, notice
@@ -27,11 +28,12 @@ def compare_on_stimuli(
     column: str,
     treatment: "Treatment",
     types: int | None,
+    exclude: ExcludeValue = None,
     *,
     as_json: bool,
 ) -> None:
     """Print the paired test of two runs on the surprisal of the sentences in a column of a table."""
-    from elman.data.stimuli import read_table
+    from elman.data.stimuli import of_known_items, read_table
     from elman.evaluation.paired import compare_items
     from elman.tasks.text.comparison import shared
 
@@ -42,11 +44,19 @@ def compare_on_stimuli(
         notice("only one of A and B predicts the end of a sentence, so that ends are not compared")
     first, second = (_read(run, sentences, ends) for run in runs)
     alike = _read_alike(first, second, sentences)
+    by_item = _column(table[0], NAMES["item"])
+    by_condition = _column(table[0], ("condition",))
+    excluded = 0
+    if exclude is not None:
+        names = [str(row) if by_item is None else table[row].carried[by_item] for row in alike]
+        strange = [["unknown"] * int(first.unknown[row] + second.unknown[row]) for row in alike]
+        known = [alike[index] for index in of_known_items(names, strange)]
+        excluded = len(alike) - len(known)
+        show.say_excluded(excluded, len(alike), "sentence")
+        alike = known
     both = shared(first.at(alike), second.at(alike), treatment, types)
     rows = [index for index, ok in zip(alike, both.kept, strict=True) if ok]
 
-    by_item = _column(table[0], NAMES["item"])
-    by_condition = _column(table[0], ("condition",))
     items = [str(row) if by_item is None else table[row].carried[by_item] for row in rows]
     conditions = ["all" if by_condition is None else table[row].carried[by_condition] for row in rows]
     if len(set(items)) < 2:
@@ -64,14 +74,15 @@ def compare_on_stimuli(
         "read_differently": len(sentences) - len(alike),
         "unknown": treatment,
         "left_out": both.left_out,
+        **({} if exclude is None else {"excluded": excluded}),
         "item_column": by_item,
         "condition_column": by_condition,
         "conditions": msgspec.to_builtins(compared),
     }
     which = show.better(whole.low, whole.high)
     title = f"A = {a}, B = {b}, {stimuli}: {which}"
-    strange = int(((first.unknown + second.unknown)[alike] > 0).sum())
-    have = f"{strange:,} of {counted(len(alike), 'sentence')} have some"
+    some = int(((first.unknown + second.unknown)[alike] > 0).sum())
+    have = f"{some:,} of {counted(len(alike), 'sentence')} have some"
     how = {
         "score": f"{have}, scored as <unk>, which is the same event for both",
         "exclude": f"{both.left_out:,} sentences with words unknown to a run are left out for both",

@@ -72,10 +72,15 @@ def read_pairs(names: Iterable[str]) -> list[Pair]:
 
     Raises UserError where a file cannot be read or has a line that is no pair.
     """
-    return [pair for name in names for pair in _read(name)]
+    return [pair for _, pair in pairs_by_file(names)]
 
 
-def _read(name: str) -> Iterator[Pair]:
+def pairs_by_file(names: Iterable[str]) -> Iterator[tuple[Path, Pair]]:
+    """As `read_pairs`, each pair after its file, in which its item is one."""
+    return (found for name in names for found in _read(name))
+
+
+def _read(name: str) -> Iterator[tuple[Path, Pair]]:
     path = locate_minimal_pairs(name) if is_known(name) and info(name).kind == "minimal pairs" else Path(name)
     files = [path]
     if path.is_dir():
@@ -86,16 +91,19 @@ def _read(name: str) -> Iterator[Pair]:
             " .csv"
         )
     for file in files:
-        if file.suffix == ".jsonl":
-            yield from _blimp(file)
-        elif file.suffix == ".toml":
-            from elman.data.templates import template_pairs
+        yield from ((file, pair) for pair in _of_file(file))
 
-            yield from template_pairs(file)
-        elif file.suffix in (".gold", ".text"):
-            yield from _linzen(file.with_suffix(".text"), file.with_suffix(".gold"))
-        else:
-            yield from read_pair_table(file)
+
+def _of_file(file: Path) -> Iterable[Pair]:
+    if file.suffix == ".jsonl":
+        return _blimp(file)
+    if file.suffix == ".toml":
+        from elman.data.templates import template_pairs
+
+        return template_pairs(file)
+    if file.suffix in (".gold", ".text"):
+        return _linzen(file.with_suffix(".text"), file.with_suffix(".gold"))
+    return read_pair_table(file)
 
 
 def _blimp(path: Path) -> Iterator[Pair]:

@@ -1,7 +1,8 @@
 """Tables of sentences for experiments: one column is the text, the others are carried along."""
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from elman.data.lines import lines_of
 from elman.data.tables import named, rows_of
@@ -12,6 +13,9 @@ from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
+
+SHOWN = 10
+"""Unknown words that a line names."""
 
 _WHITE = bytes(range(9, 14)) + b" "
 
@@ -69,13 +73,18 @@ def divided(stimulus: Stimulus, separator: str, name: str) -> Stimulus:
     if not all(regions):
         at = 1 + next(index for index, region in enumerate(regions) if not region)
         raise UserError(f"{name}:{stimulus.line}: region {at} of {len(regions)} is empty; take a {separator!r} out")
+    return stimulus._replace(text=joined(regions), regions=regions)
+
+
+def joined(regions: Sequence[str]) -> str:
+    """Regions as a text, with a space between them, but none between letters of a script without spaces."""
     text = regions[0]
     for region in regions[1:]:
         text += ("" if is_unspaced(text[-1]) or is_unspaced(region[0]) else " ") + region
-    return stimulus._replace(text=text, regions=regions)
+    return text
 
 
-def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, name: str) -> list[int]:
+def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, place: str) -> list[int]:
     """The region of each piece of a sentence, from 0.
 
     A piece belongs to the region of its first letter, white space to the region before it unless it begins a word;
@@ -100,10 +109,56 @@ def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, nam
         found.append(region)
     if at != total:
         raise UserError(
-            f"{name}:{stimulus.line}: the run's normalisation changes the text of the regions; divide the text as the"
-            " run reads it"
+            f"{place}: the run's normalisation changes the text of the regions; divide the text as the run reads it"
         )
     return found
+
+
+class Unknown(NamedTuple):
+    """The unknown words of a condition: how many of its sentences have some, and the words, the most frequent first."""
+
+    condition: str
+    sentences: int
+    strange: int
+    words: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """Of the sentences that have some."""
+        return self.strange / self.sentences
+
+    def facts(self) -> dict[str, Any]:
+        """As JSON writes them."""
+        return {**self._asdict(), "share": self.share}
+
+    def line(self) -> str:
+        """As a line for people."""
+        more = ", ..." if len(self.words) > SHOWN else ""
+        return (
+            f"{self.condition}: {self.strange:,} of {self.sentences:,} ({100 * self.share:.1f} %) have unknown words:"
+            f" {', '.join(self.words[:SHOWN])}{more}"
+        )
+
+
+def unknown_by(conditions: Sequence[str], lacking: Sequence[Collection[str]]) -> list[Unknown]:
+    """What is unknown in the sentences of each condition, given the words that a model lacks of each sentence."""
+    found = list[Unknown]()
+    for condition in dict.fromkeys(conditions):
+        members = [words for name, words in zip(conditions, lacking, strict=True) if name == condition]
+        counts = Counter(word for words in members for word in words)
+        words = tuple(word for word, _ in counts.most_common())
+        found.append(Unknown(condition, len(members), sum(map(bool, members)), words))
+    return found
+
+
+def of_known_items(items: Sequence[Hashable], lacking: Sequence[Collection[str]]) -> list[int]:
+    """The numbers of the sentences of items none of whose sentences has an unknown word.
+
+    >>> of_known_items(["a", "a", "b", "b"], [[], ["xyzzy"], [], []])
+    [2, 3]
+    """
+    strange = {item for item, words in zip(items, lacking, strict=True) if words}
+    return [number for number, item in enumerate(items) if item not in strange]
 
 
 def _size(text: str, tokeniser: Tokeniser, as_bytes: Callable[[str], bytes] = to_bytes) -> int:

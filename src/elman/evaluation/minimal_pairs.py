@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from elman.data.minimal_pairs import Pair
+from elman.data.stimuli import Unknown, unknown_by
 from elman.data.text.lacking import refusal
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
@@ -64,7 +65,7 @@ class PairAccuracy(NamedTuple):
     """The number of pairs of a phenomenon, and of those that the model cannot distinguish and that are not judged.
 
     `accuracy` counts the judged pairs whose grammatical sentence is more probable, where a tie is not right; `known` is
-    the same of pairs without unknown words.
+    the same of pairs without unknown words, and `strange` says which words are unknown.
     """
 
     phenomenon: str
@@ -73,6 +74,7 @@ class PairAccuracy(NamedTuple):
     same: int
     accuracy: Proportion
     known: Proportion
+    strange: Unknown
 
     def facts(self) -> dict[str, Any]:
         """Return the figures as JSON writes them."""
@@ -88,6 +90,8 @@ class PairAccuracy(NamedTuple):
             "high": high,
             "without_unknown_words": self.known.count,
             "accuracy_without_unknown_words": self.known.share if self.known.count else None,
+            "with_unknown_words": self.strange.strange,
+            "unknown_words": list(self.strange.words),
         }
 
 
@@ -166,7 +170,8 @@ def accuracies(coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccura
         different = [index for index in members if not coded[index].same]
         known = [index for index in different if not coded[index].unknown]
         proportions = (Proportion(int(right[some].sum()), len(some)) for some in (different, known))
-        return PairAccuracy(phenomenon, field, len(members), len(members) - len(different), *proportions)
+        (strange,) = unknown_by([phenomenon] * len(members), [coded[index].unknown for index in members])
+        return PairAccuracy(phenomenon, field, len(members), len(members) - len(different), *proportions, strange)
 
     found = [accuracy(*names, members) for names, members in by_phenomenon(coded).items()]
     return [*found, accuracy("all", "", range(len(coded)))]
@@ -200,6 +205,12 @@ def by_field(found: Sequence[PairAccuracy]) -> list[PairAccuracy]:
             sum(one.same for one in members),
             _sum([one.accuracy for one in members]),
             _sum([one.known for one in members]),
+            Unknown(
+                field,
+                sum(one.pairs for one in members),
+                sum(one.strange.strange for one in members),
+                tuple(dict.fromkeys(word for one in members for word in one.strange.words)),
+            ),
         )
         for field, members in fields.items()
     ]

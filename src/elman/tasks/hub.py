@@ -31,6 +31,15 @@ def fetched(path: Path | str) -> Path:
     return store.open_model(str(path))
 
 
+def shown(path: Path | str) -> str:
+    """A path in messages: of `hf://NAME`, of which a Path keeps one slash, as it was given.
+
+    >>> shown(Path("hf://gpt2")), shown(Path("runs/demo"))
+    ('hf://gpt2', 'runs/demo')
+    """
+    return _SCHEME.sub("hf://", str(path), count=1)
+
+
 def _is_path(path: Path | str) -> bool:
     """Whether a path is one, rather than the name of a model."""
     from elman.tasks.models import registry, store

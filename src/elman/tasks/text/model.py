@@ -30,6 +30,7 @@ from elman.evaluation.statistics import Floats
 from elman.files import cache_folder
 from elman.jobs import Advance
 from elman.tasks.evaluating import EvaluationOptions
+from elman.tasks.hub import shown
 from elman.tasks.run import foreign_kind
 
 Scored: TypeAlias = Iterator[tuple[Sentence, np.ndarray]]
@@ -86,7 +87,7 @@ class TextModel(Protocol):
     """
 
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Path | str: ...
     @property
     def title(self) -> str: ...
     @property
@@ -129,7 +130,7 @@ class Foreign:
     vocabulary: Vocabulary
 
     def __init__(self, path: Path) -> None:
-        self.path, self.title = path, path.name
+        self.path, self.title = shown(path), path.name
 
     @property
     def tokeniser(self) -> Tokeniser:
