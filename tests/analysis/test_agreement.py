@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from elman.analysis.agreement import Distance, Judged, judge, line, principal_components, require_words, table
+from elman.analysis.agreement import Distance, Judged, judge, known_only, line, principal_components, table
 from elman.analysis.grammar import as_facts, cells
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
@@ -66,9 +66,24 @@ def test_a_single_verb_has_no_margin():
     assert cells(more)[-1] == f"75.00 ± {100 * more.margin:.2f}"
 
 
-def test_unknown_words_are_named():
+def test_unknown_words_are_named_and_left_out_in_both_forms(capsys):
+    drawn = list(islice(sentences(GRAMMAR, Wish(), "0"), 200))
+    few = Vocabulary.from_counts(Counter(["boy", "x"]))
     with pytest.raises(UserError, match=r"does not know 22 of the 23 words of elman-1991 \(girl, cat, dog, boys"):
-        require_words(GRAMMAR, Vocabulary.from_counts(Counter(["boy", "x"])))
+        known_only(GRAMMAR, few, drawn, leave_out=False)
+    with pytest.raises(UserError, match=r"200 of 200 sentences"):
+        known_only(GRAMMAR, few, drawn, leave_out=True)
+    some = Vocabulary.from_counts(Counter(set(GRAMMAR.vocabulary) - {"walks", "dogs"}))
+    found = known_only(GRAMMAR, some, drawn, leave_out=True)
+    left = [one for one in drawn if {"walks", "dogs"} & set(one.words)]
+    assert found.unknown == ("dogs", "walks")
+    assert found.without == len(left) > 0
+    links = [link for one in found.sentences for link in one.dependencies]
+    assert "walk" in {word for one in found.sentences for word in one.words}
+    assert not {"walk", "walks"} & {word for link in links for word in (link.right, link.wrong)}
+    assert found.pairs == sum(len(one.dependencies) for one in drawn) - len(links)
+    assert f"(dogs, walks): {len(left)} of 200 sentences and {found.pairs} of" in capsys.readouterr().err
+    assert GRAMMAR.forms("number", some.ids)["pl"] == GRAMMAR.forms("number", set(GRAMMAR.vocabulary) - {"walk"})["pl"]
 
 
 def test_components_are_those_of_the_singular_value_decomposition():

@@ -1,33 +1,38 @@
-"""Number agreement and trajectories of a model on sentences whose parse is known.
+"""Agreement and trajectories of a model on sentences whose parse is known.
 
 Elman 1991; Linzen, Dupoux & Goldberg 2016. N words in a sentence, V in the vocabulary, H hidden units.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from elman.data.batches import stack_sequences
-from elman.data.grammar.exact import Oracle
+from elman.data.grammar.exact import Oracle, Parses
 from elman.data.grammar.rules import Grammar
 from elman.data.grammar.sample import Dependency, Sentence
 from elman.data.text.vocabulary import EOS, Vocabulary
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 from elman.evaluation.statistics import Proportion, spread
 from elman.network.model import LanguageModel
 
 Array = npt.NDArray[np.float64]
 
+_NAMED = 20
+"""Unknown words that a message names; the findings have all."""
+
 
 class Judged(NamedTuple):
-    """One verb, as the model predicted it; `correct`: P(right form) > P(wrong form).
+    """A word that agrees with another, as the model predicted it; `correct`: P(right form) > P(wrong form).
 
-    The masses are the probabilities of all verbs of the right number, and of all of the other.
+    The masses are the probabilities of all targets of the right value of the feature, and of all of the others; where
+    the target comes before its controller, the shares of the two sentences up to there.
     """
 
     dependency: Dependency
@@ -37,16 +42,16 @@ class Judged(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of the right number in the probability of verbs."""
+        """The share of the right value in the probability of targets."""
         total = self.right_mass + self.wrong_mass
         return self.right_mass / total if total else 0.5
 
 
 class AgreementLine(NamedTuple):
-    """The verbs of one kind: a row of a table.
+    """The pairs of a right and a wrong form of one kind: a row of a table.
 
-    A verb counts as right if its right form is more probable than the wrong one; a tie does not. `share` is the mean
-    share of the right number in the probability of verbs, `margin` half of its 95 % interval (Student's t).
+    A pair counts as right if the right form is more probable than the wrong one; a tie does not. `share` is the mean
+    share of the right value in the probability of targets, `margin` half of its 95 % interval (Student's t).
     """
 
     label: str
@@ -62,14 +67,54 @@ class SentenceOutput(NamedTuple):
     states: np.ndarray
 
 
-def require_words(grammar: Grammar, vocabulary: Vocabulary) -> None:
-    """Raises UserError where the model does not know a word of the grammar."""
-    missing = [word for word in grammar.vocabulary if word not in vocabulary.ids]
-    if missing:
+class Known(NamedTuple):
+    """The sentences and dependencies whose words a model knows, and what is left out for the `unknown` words.
+
+    `without` counts the sentences that are left out, `pairs` the pairs, among them all of these sentences; `sentence`
+    says so.
+    """
+
+    sentences: list[Sentence]
+    unknown: tuple[str, ...] = ()
+    without: int = 0
+    pairs: int = 0
+    sentence: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Return what is left out as JSON writes it."""
+        return {"words": list(self.unknown), "sentences": self.without, "pairs": self.pairs}
+
+
+def known_only(grammar: Grammar, vocabulary: Vocabulary, drawn: Sequence[Sentence], *, leave_out: bool) -> Known:
+    """The sentences without words that the model does not know, and their pairs whose two forms it knows.
+
+    A pair goes with both of its forms, so that those of each value are the same words. A notice names the words and
+    how much is left out. Raises UserError with the same figures unless `leave_out`, and where nothing remains.
+    """
+    unknown = tuple(word for word in grammar.vocabulary if word not in vocabulary.ids)
+    if not unknown:
+        return Known(list(drawn))
+    missing, kept = frozenset(unknown), []
+    for sentence in drawn:
+        if missing.isdisjoint(sentence.words):
+            links = tuple(one for one in sentence.dependencies if one.wrong not in missing)
+            kept.append(sentence._replace(dependencies=links))
+    pairs, rest = (sum(len(one.dependencies) for one in part) for part in (drawn, kept))
+    named = ", ".join(unknown[:_NAMED]) + (f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else "")
+    what = (
+        f"the model does not know {len(unknown):,} of the {len(grammar.vocabulary):,} words of {grammar.name} ({named})"
+    )
+    without = f"{len(drawn) - len(kept):,} of {counted(len(drawn), 'sentence')}"
+    many = f"{without} and {pairs - rest:,} of {counted(pairs, 'pair')}"
+    if not leave_out or not kept:
+        advice = "" if leave_out else ", or leave these out with --unknown exclude"
         raise UserError(
-            f"the model does not know {len(missing)} of the {len(grammar.vocabulary)} words of {grammar.name}"
-            f" ({', '.join(missing[:5])}); train on this grammar, or name that of the model with --grammar"
+            f"{what}: {many} have them; train on this grammar, or name that of the model with --grammar{advice}"
         )
+    line = f"{what}: {many} are left out; the grammar's distribution is that over the words that the model knows"
+    notice(line)
+    return Known(kept, unknown, len(drawn) - len(kept), pairs - rest, (f"{line[0].upper()}{line[1:]}.",))
 
 
 @torch.inference_mode()
@@ -86,23 +131,65 @@ def predictions(
             yield SentenceOutput(log_probs[:length, column], states[:length, column])
 
 
-def judge(grammar: Grammar, vocabulary: Vocabulary, sentence: Sentence, log_probs: np.ndarray) -> list[Judged]:
-    """Every verb of a sentence; `log_probs` [N+1, V] before each word."""
+def judge(
+    grammar: Grammar,
+    vocabulary: Vocabulary,
+    sentence: Sentence,
+    log_probs: np.ndarray,
+    altered: Mapping[Dependency, float] = MappingProxyType({}),
+) -> list[Judged]:
+    """Every dependency of a sentence; `log_probs` [N+1, V] before each word.
+
+    A target after its controller is judged by the probabilities of its forms there. For one before it `altered` has
+    the log-probability (nats) of the words from the target to the controller with the wrong form.
+    """
     found, ids = [], vocabulary.ids
     for one in sentence.dependencies:
-        before = log_probs[one.verb]
+        if one.controller > one.target:
+            places = range(one.target, one.end + 1)
+            right = sum(float(log_probs[at, ids[sentence.words[at]]]) for at in places)
+            share = 1 / (1 + math.exp(min(altered[one] - right, 700.0)))
+            found.append(Judged(one, right > altered[one], share, 1 - share))
+            continue
+        before = log_probs[one.target]
         masses = {
-            number: float(np.exp(before[[ids[word] for word in grammar.verb_forms(number)]]).sum())
-            for number in sorted({grammar.number[verb] for verb in grammar.verbs})
+            value: float(np.exp(before[[ids[word] for word in words]]).sum())
+            for value, words in grammar.forms(one.feature, ids).items()
         }
-        right = masses.pop(one.number)
         correct = bool(before[ids[one.right]] > before[ids[one.wrong]])
-        found.append(Judged(one, correct, right, sum(masses.values())))
+        mass = masses.pop(one.value)
+        found.append(Judged(one, correct, mass, sum(masses.values())))
     return found
 
 
+def altered_log_probs(
+    model: LanguageModel, vocabulary: Vocabulary, found: Sequence[Sentence], first: int
+) -> list[dict[Dependency, float]]:
+    """For each sentence what `judge` needs of its targets that come before their controllers."""
+    places = [(at, one) for at, sentence in enumerate(found) for one in sentence.dependencies]
+    places = [(at, one) for at, one in places if one.controller > one.target]
+    changed = [Sentence(with_wrong_form(found[at], one), (), 0) for at, one in places]
+    scores: list[dict[Dependency, float]] = [{} for _ in found]
+    for (at, one), sentence, output in zip(
+        places, changed, predictions(model, vocabulary, changed, first), strict=True
+    ):
+        words = sentence.words[one.target :]
+        scores[at][one] = sum(
+            float(output.log_probs[one.target + step, vocabulary.ids[word]]) for step, word in enumerate(words)
+        )
+    return scores
+
+
+def with_wrong_form(sentence: Sentence, one: Dependency) -> tuple[str, ...]:
+    """The words of a sentence up to the later of the two, the target in its wrong form."""
+    return (*sentence.words[: one.target], one.wrong, *sentence.words[one.target + 1 : one.end + 1])
+
+
+Key = TypeVar("Key", int, tuple[int, int])
+
+
 def table(
-    judged: Sequence[Judged], kind: Callable[[Dependency], int], label: Callable[[int], str]
+    judged: Sequence[Judged], kind: Callable[[Dependency], Key], label: Callable[[Key], str]
 ) -> list[AgreementLine]:
     """A line for each kind of dependency, in the order of the kinds."""
     ordered = sorted(judged, key=lambda one: kind(one.dependency))
@@ -110,7 +197,7 @@ def table(
 
 
 def line(label: str, judged: Sequence[Judged]) -> AgreementLine:
-    """The accuracy and the share of some verbs."""
+    """The accuracy and the share of some pairs."""
     shares = [one.share for one in judged]
     found, mean = spread(shares), float(np.mean(shares)) if shares else math.nan
     accuracy = Proportion(sum(one.correct for one in judged), len(judged))
@@ -138,10 +225,11 @@ class Distance:
         self.model = self.grammar = self.divergence = 0.0
         self.words = 0
 
-    def add(self, sentence: Sentence, log_probs: np.ndarray) -> None:
-        """Add a sentence; `log_probs` [N+1, V] before each word."""
-        parses = self.oracle.begin()
+    def add(self, sentence: Sentence, log_probs: np.ndarray) -> list[Parses]:
+        """Add a sentence; `log_probs` [N+1, V] before each word. Returns the parses before each word."""
+        parses, read = self.oracle.begin(), []
         for word, row in zip([*sentence.words, EOS], log_probs.astype(np.float64), strict=True):
+            read.append(parses)
             true, at = self.oracle.next_words(parses), self.vocabulary.ids[word]
             possible = true > 0
             self.divergence += float((true[possible] * (np.log(true[possible]) - row[possible])).sum())
@@ -150,6 +238,14 @@ class Distance:
             self.words += 1
             if word != EOS:
                 parses = self.oracle.read(parses, word)
+        return read
+
+    def allows(self, sentence: Sentence, one: Dependency, read: Sequence[Parses]) -> bool:
+        """Whether the grammar has a sentence that begins with the wrong form; `read` as `add` returned it."""
+        parses = read[one.target]
+        for word in with_wrong_form(sentence, one)[one.target :]:
+            parses = self.oracle.read(parses, word)
+        return bool(parses)
 
     @property
     def closeness(self) -> Closeness:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,25 +16,29 @@ from elman.analysis.agreement import (
     Closeness,
     Components,
     Distance,
+    Known,
+    altered_log_probs,
     judge,
+    known_only,
     line,
     predictions,
     principal_components,
-    require_words,
     table,
 )
 from elman.analysis.trajectories import figures
 from elman.config.text import GrammarOptions
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
-from elman.data.grammar.sample import Sentence, sentences, wish_of
+from elman.data.grammar.sample import Dependency, Sentence, sentences, wish_of
 from elman.data.text.utf8 import read_text
 from elman.drawing.page import Section, Table, write_page
 from elman.errors import UserError, counted, notice
 from elman.jobs import Advance
 from elman.tasks.text.run import TextRun
 
-HEADER = ["verbs", "number", "accuracy, %", "95 % interval", "share of the right number, %"]
+HEADER = ["agreement", "pairs", "accuracy, %", "95 % interval", "share of the right value, %"]
+
+_TABLES = ("by_feature", "by_levels", "by_attractors", "by_depth")
 
 SEED = "agreement"
 """Part of the seed, unlike those of all splits, so that the test sentences are new."""
@@ -53,13 +57,15 @@ class GrammarFindings:
     """The lines of all tables, the distance from the grammar, the principal components and some trajectories.
 
     `seen` counts the sentences that are in the training text, None where that is missing; `max_length` is the limit of
-    their words, which the grammar's own distribution ignores.
+    their words, which the grammar's own distribution ignores; `unknown` is what was left out for words that the model
+    does not know, and `allowed` counts the pairs that are not judged because the grammar allows their wrong form too.
     """
 
     run: str
     grammar: str
     max_length: int | None
     whole: AgreementLine
+    by_feature: Sequence[AgreementLine]
     by_levels: Sequence[AgreementLine]
     by_attractors: Sequence[AgreementLine]
     by_depth: Sequence[AgreementLine]
@@ -68,27 +74,38 @@ class GrammarFindings:
     seen: int | None
     components: Components
     walks: Sequence[Walk]
+    unknown: Known
+    allowed: int
 
     @property
     def tables(self) -> dict[str, Sequence[AgreementLine]]:
         """The lines of each table, by its title."""
-        return {
-            "by levels of embedding between noun and verb": self.by_levels,
+        found = {
+            "by feature": self.by_feature,
+            "by levels of embedding between controller and target": self.by_levels,
             "by attractors": self.by_attractors,
-            "by depth of the verb's clause": self.by_depth,
+            "by depth of the target's clause": self.by_depth,
         }
+        return {title: lines for title, lines in found.items() if title != "by feature" or len(lines) > 1}
 
     @property
     def verdict(self) -> str:
-        """How many verbs are predicted in the right form."""
-        verbs = self.whole.accuracy
-        if not verbs.count:
-            return "No verb agrees with a noun."
-        low, high = verbs.interval
+        """How often the right form is predicted."""
+        pairs = self.whole.accuracy
+        if not pairs.count:
+            return "No word agrees with another."
+        low, high = pairs.interval
         return (
-            f"The right form is more probable than the wrong one for {100 * verbs.share:.2f} % of {verbs.count:,} verbs"
-            f" (95 %: {100 * low:.2f} to {100 * high:.2f})."
+            f"The right form is more probable than the wrong one in {100 * pairs.share:.2f} % of"
+            f" {counted(pairs.count, 'pair')} (95 %: {100 * low:.2f} to {100 * high:.2f})."
         )
+
+    @property
+    def not_judged(self) -> list[str]:
+        """A sentence on the pairs whose wrong form the grammar allows, if there are any."""
+        if not self.allowed:
+            return []
+        return [f"{counted(self.allowed, 'pair')} not judged: the grammar allows the wrong form there too."]
 
     @property
     def novelty(self) -> str:
@@ -106,7 +123,9 @@ class GrammarFindings:
             "max_length": self.max_length,
             "sentences_seen_in_training": self.seen,
             "all": as_facts(self.whole),
-            **{name: list(map(as_facts, getattr(self, name))) for name in ("by_levels", "by_attractors", "by_depth")},
+            **{name: list(map(as_facts, getattr(self, name))) for name in _TABLES},
+            "unknown": self.unknown.summary,
+            "wrong_form_allowed": self.allowed,
             "cross_entropy": self.closeness._asdict(),
             "variance_of_components": self.components.shares.tolist(),
         }
@@ -129,18 +148,19 @@ def examine(
     count: int,
     seed: int = 0,
     walks: Sequence[str] = (),
+    leave_out: bool = False,
     advance: Advance = None,
 ) -> GrammarFindings:
-    """Agreement by depth and attractors, distance from the grammar, and trajectories.
+    """Agreement by feature, embedding and attractors, distance from the grammar, and trajectories.
 
     `count` sentences are drawn, whose shares and limits `options` give (the sizes of the splits are not used). `walks`
     are the sentences whose trajectories are shown, by default three test sentences, of depth 0, 1 and 2; `advance` is
-    called with (sentences done, sentences in all). Raises UserError where the model does not know the grammar's words,
-    or a word of the walks, or the sentences cannot be drawn. A notice reports where their length is limited, which the
-    grammar's own distribution ignores.
+    called with (sentences done, sentences in all). With `leave_out` what has words that the model does not know is left
+    out, with a notice. Raises UserError where it does not know words of the grammar otherwise, or a word of the walks,
+    or the sentences cannot be drawn. A notice reports where their length is limited, which the grammar's own
+    distribution ignores.
     """
     grammar = read_grammar(options.rules)
-    require_words(grammar, run.vocabulary)
     for walk in walks:
         unknown = [word for word in walk.split() if word not in run.vocabulary.ids]
         if unknown or not walk.split():
@@ -150,30 +170,47 @@ def examine(
     if wish.max_length is not None:
         notice(_about_length(wish.max_length))
     drawn = list(islice(sentences(grammar, wish, f"{seed} {SEED}"), count))
+    known = known_only(grammar, run.vocabulary, drawn, leave_out=leave_out)
+    drawn = known.sentences
+    altered = altered_log_probs(run.model, run.vocabulary, drawn, run.first)
     distance, judged, states = Distance(Oracle(grammar, wish, run.vocabulary.words), run.vocabulary), [], []
-    for index, (sentence, output) in enumerate(
-        zip(drawn, predictions(run.model, run.vocabulary, drawn, run.first), strict=True), start=1
+    for index, (sentence, output, others) in enumerate(
+        zip(drawn, predictions(run.model, run.vocabulary, drawn, run.first), altered, strict=True), start=1
     ):
-        judged += judge(grammar, run.vocabulary, sentence, output.log_probs)
-        distance.add(sentence, output.log_probs)
+        read = distance.add(sentence, output.log_probs)
+        fair = [one for one in sentence.dependencies if not distance.allows(sentence, one, read)]
+        judged += judge(grammar, run.vocabulary, sentence._replace(dependencies=tuple(fair)), output.log_probs, others)
         states.append(output.states)
         if advance is not None and index % 50 == 0:
-            advance(index, count)
+            advance(index, len(drawn))
     shown = [Sentence(tuple(walk.split()), (), 0) for walk in walks] or _of_each_depth(drawn)
     walked = predictions(run.model, run.vocabulary, shown, run.first)
+    agreeing = [feature for feature in grammar.features if any(one.dependency.feature == feature for one in judged)]
+
+    def by(kind: Callable[[Dependency], int], label: Callable[[int], str]) -> list[AgreementLine]:
+        """A line for each feature and each number of a kind; the feature is named where there are several."""
+
+        def named(key: tuple[int, int]) -> str:
+            return f"{agreeing[key[0]]}, {label(key[1])}" if len(agreeing) > 1 else label(key[1])
+
+        return table(judged, lambda one: (agreeing.index(one.feature), kind(one)), named)
+
     return GrammarFindings(
         run=str(run.path),
         grammar=options.rules,
         max_length=wish.max_length,
         whole=line("all", judged),
-        by_levels=table(judged, lambda one: one.levels, partial(counted, noun="level")),
-        by_attractors=table(judged, lambda one: one.attractors, partial(counted, noun="attractor")),
-        by_depth=table(judged, lambda one: one.depth, lambda depth: f"depth {depth}"),
+        by_feature=table(judged, lambda one: agreeing.index(one.feature), agreeing.__getitem__),
+        by_levels=by(lambda one: one.levels, partial(counted, noun="level")),
+        by_attractors=by(lambda one: one.attractors, partial(counted, noun="attractor")),
+        by_depth=by(lambda one: one.depth, lambda depth: f"depth {depth}"),
         closeness=distance.closeness,
         sentences=len(drawn),
         seen=_seen(run, drawn),
         components=principal_components(states),
         walks=[Walk(one.words, output.states) for one, output in zip(shown, walked, strict=True)],
+        unknown=known,
+        allowed=sum(len(one.dependencies) for one in drawn) - len(judged),
     )
 
 
@@ -205,11 +242,11 @@ def as_facts(line: AgreementLine) -> dict[str, Any]:
     low, high = line.accuracy.interval
     return {
         "label": line.label,
-        "verbs": line.accuracy.count,
+        "pairs": line.accuracy.count,
         "accuracy": line.accuracy.share,
         "low": low,
         "high": high,
-        "share_of_right_number": line.share,
+        "share_of_right_value": line.share,
         "margin_of_share": None if math.isnan(line.margin) else line.margin,
     }
 
@@ -237,10 +274,12 @@ def write_findings(out: Path, found: GrammarFindings) -> Path:
         title=f"{found.run} on {found.grammar}",
         verdict=found.verdict,
         text=[
-            f"{found.novelty}. Intervals are Wilson's and treat verbs as independent.",
+            f"{found.novelty}. Intervals are Wilson's and treat pairs as independent.",
             f"Cross-entropy {near.model:.4f} nats per word, the grammar's own {near.grammar:.4f}; the next-word"
             f" distributions differ by {near.divergence:.4f} nats (KL divergence, mean over {near.words:,} words).",
             *limited,
+            *found.not_judged,
+            *found.unknown.sentence,
         ],
         sections=[
             Section("Agreement", tables=[Table(t, HEADER, list(map(cells, rows))) for t, rows in found.tables.items()]),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from cyclopts import Parameter
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 app = family(
     "grammar",
-    "Artificial languages after Elman 1991: a probabilistic grammar with number agreement and embedded clauses"
-    " makes sentences whose structure and true probabilities are known.",
+    "Artificial languages after Elman 1991: a probabilistic grammar with embedded clauses and agreement in number,"
+    " gender, case, tense or features of your own makes sentences whose structure and true probabilities are known.",
 )
 
 _DEFAULT = GrammarOptions()
@@ -45,12 +45,22 @@ def generate(
 ) -> None:
     """Write sentences of a grammar: train, valid and test, with their agreement dependencies.
 
-    Writes train.txt, valid.txt and test.txt, one sentence per line, and beside each SPLIT.agreement.tsv with a row per
-    verb: its noun, both forms, depth, levels of embedding between them, attractors. Without --out the sentences of the
-    training split are printed.
+    Writes train.txt, valid.txt and test.txt, one sentence per line, and beside each SPLIT.agreement.tsv with a row for
+    each form that agrees with a word and each form that would not: both forms, the feature and its values, depth,
+    levels of embedding between the two words, attractors. Without --out the sentences of the training split are
+    printed. The lines of a file of rules::
+
+        start S
+        feature number sg pl
+        feature gender f m
+        controllers N
+        targets Det V
+        S -> Det[n,g] N[n,g] V[n]
+        Det[sg,f] : la
+        V[pl] : walk (2) sleep
 
     Args:
-        rules: a file of rules, or one that comes with elman: elman-1991, prepositions
+        rules: a file of rules, or one that comes with elman: elman-1991, prepositions, tense-and-gender
         out: the folder to write; it must not hold a text yet
         sentences: training sentences
         valid: validation sentences
@@ -98,7 +108,7 @@ def _counts(found: "Sequence[Sentence]") -> dict[str, int]:
         "sentences": len(found),
         "complex": sum(sentence.depth > 0 for sentence in found),
         "tokens": sum(len(sentence.words) + 1 for sentence in found),
-        "verbs": len(links),
+        "pairs": len(links),
         "across_2_levels": sum(one.levels >= 2 for one in links),
         "with_attractors": sum(one.attractors > 0 for one in links),
     }
@@ -115,14 +125,15 @@ def agreement(
     max_depth: Natural | None = None,
     seed: Natural = 0,
     walk: Annotated[tuple[str, ...], Parameter(metavar="SENTENCE")] = (),
+    unknown: Literal["refuse", "exclude"] = "refuse",
     out: OutFile = None,
     common: Common = Common(),
 ) -> None:
-    """Agreement of a model by embedding and attractors, its distance from the grammar, its trajectories.
+    """Agreement of a model by feature, embedding and attractors, its distance from the grammar, its trajectories.
 
-    Fresh sentences of a grammar: how often the right form of a verb is more probable than the wrong one, the right
-    number's share of the probability of verbs, cross-entropy beside the grammar's own, and the hidden state along
-    sentences. Writes a page with tables and plots.
+    Fresh sentences of a grammar: how often the right form of a word is more probable than one that is wrong in one
+    feature, the right value's share of the probability of such words, cross-entropy beside the grammar's own, and the
+    hidden state along sentences. Writes a page with tables and plots.
 
     Args:
         grammar: a file of rules or a name (default: that of the recipe)
@@ -131,6 +142,7 @@ def agreement(
         max_depth: the deepest embedding of clauses (default: that of the grammar)
         seed: seed of the draw
         walk: a sentence whose trajectory is drawn; may be repeated
+        unknown: sentences and pairs with words that the model does not know; exclude: left out, both forms of a pair
         out: the page (default: RUN/grammar.html)
     """
     from elman.analysis.grammar import HEADER, cells, examine, options_of, write_findings
@@ -142,7 +154,15 @@ def agreement(
         options_of(loaded, grammar), **{key: value for key, value in changes.items() if value is not None}
     )
     with progress.counting(f"testing {run}") as advance:
-        found = examine(loaded, wanted, count=sentences, seed=seed, walks=list(walk), advance=advance)
+        found = examine(
+            loaded,
+            wanted,
+            count=sentences,
+            seed=seed,
+            walks=list(walk),
+            leave_out=unknown == "exclude",
+            advance=advance,
+        )
     write_findings(page, found)
     tables = [(f"Agreement {title}", HEADER, [cells(one) for one in lines]) for title, lines in found.tables.items()]
     near = found.closeness
@@ -150,6 +170,7 @@ def agreement(
         found.verdict,
         f"nats per word: model {near.model:.4f}, grammar {near.grammar:.4f}; KL divergence {near.divergence:.4f}",
         f"{found.novelty}.",
+        *found.not_judged,
         f"page: {page}",
     ]
     show.print_result(common.as_json, {"page": str(page), **found.summary()}, *tables, notes=notes)

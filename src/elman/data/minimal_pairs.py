@@ -41,8 +41,13 @@ class Pair(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
 
 
-AGREEMENT = ("sentence", "noun", "verb", "right", "wrong", "number", "depth", "levels", "attractors")
+AGREEMENT = (
+    "sentence", "controller", "target", "right", "wrong", "feature", "value", "other", "depth", "levels", "attractors",
+)  # fmt: skip
 """The columns of `SPLIT.agreement.tsv`: sentences from 1, positions within a sentence from 0."""
+
+_NUMBER = ("sentence", "noun", "verb", "right", "wrong", "number", "depth", "levels", "attractors")
+"""Its columns as long as number was the only feature."""
 
 NAMES = {
     "good": ("good", "grammatical", "acceptable", "correct", "right", "plausible", "expected"),
@@ -161,8 +166,8 @@ def _linzen(text: Path, gold: Path) -> Iterator[Pair]:
 def read_pair_table(path: Path) -> list[Pair]:
     """The pairs of a table; raises UserError where a line is no pair, or the columns may be meant otherwise."""
     (_, header), *rest = rows = rows_of(read_text(path, ADVICE), path, ADVICE)
-    if tuple(header) == AGREEMENT:
-        return list(_agreement(path, rest))
+    if tuple(header) in (AGREEMENT, _NUMBER):
+        return list(_agreement(path, header, rest))
     roles = [_role(cell) for cell in header]
     if not set(roles) & {"good", "bad"} and not (len(set(roles) & set(NAMES)) > 1 and all(header)):
         _require_plain(path, rows)
@@ -180,19 +185,24 @@ def read_pair_table(path: Path) -> list[Pair]:
     return [_pair(path, number, dict(zip(table.columns, row, strict=True))) for number, row in table.rows]
 
 
-def _agreement(path: Path, rows: Sequence[Row]) -> Iterator[Pair]:
-    """The verbs of the sentences beside a table that `elman grammar generate` wrote, each with the words before it."""
+def _agreement(path: Path, header: Sequence[str], rows: Sequence[Row]) -> Iterator[Pair]:
+    """The pairs of the sentences beside a table that `elman grammar generate` wrote, each with the words before it.
+
+    Where the controller follows the target, both sentences end with the controller.
+    """
     text = path.with_name(path.name.removesuffix(".agreement.tsv") + ".txt")
     sentences = read_file_lines(text, ADVICE) if text != path and text.is_file() else []
     for number, cells in rows:
-        row = dict(zip(AGREEMENT, cells, strict=True))
-        at = int(row["sentence"]) - 1
-        words, verb = sentences[at].split() if at < len(sentences) else [], int(row["verb"])
-        if words[verb : verb + 1] != [row["right"]]:
-            raise UserError(f"{path}:{number}: {row['right']!r} is not word {verb} of sentence {at + 1} of {text}")
-        before, others = " ".join(words[:verb]), tuple((name, row[name]) for name in AGREEMENT[5:])
-        good, bad = f"{before} {row['right']}".strip(), f"{before} {row['wrong']}".strip()
-        yield Pair(good, bad, "agreement", whole=False, tokenised=True, item=str(number), others=others)
+        row = dict(zip(header, cells, strict=True))
+        at, controller, target = int(row["sentence"]) - 1, int(cells[1]), int(cells[2])
+        words = sentences[at].split() if at < len(sentences) else []
+        if words[target : target + 1] != [row["right"]]:
+            raise UserError(f"{path}:{number}: {row['right']!r} is not word {target} of sentence {at + 1} of {text}")
+        before, after = words[:target], words[target + 1 : controller + 1]
+        good, bad = (" ".join([*before, row[form], *after]) for form in ("right", "wrong"))
+        others = tuple((name, row[name]) for name in header[5:])
+        kind = row.get("feature", "agreement")
+        yield Pair(good, bad, kind, whole=False, tokenised=True, item=str(number), others=others)
 
 
 def until_difference(pair: Pair) -> Pair:

@@ -50,22 +50,72 @@ def all_sentences(grammar, symbol, depth, max_depth):
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_every_verb_has_the_number_of_its_noun(name):
+def test_every_target_has_the_value_of_its_controller(name):
+    """A right form agrees in its feature, and no sentence of the grammar begins with the wrong one."""
     grammar = read_grammar(name)
-    number = {
-        word: grammar.number[symbol] for symbol in grammar.nouns | grammar.verbs for word in grammar.words[symbol]
-    }
     found = draw(grammar, 300)
+    oracle = Oracle(grammar, Wish(), [*grammar.vocabulary, "<eos>"])
+    symbols = {word: symbol for symbol in grammar.controllers for word in grammar.words[symbol]}
     links = [(sentence, one) for sentence in found for one in sentence.dependencies]
     for sentence, one in links:
-        assert sentence.words[one.verb] == one.right
-        assert number[sentence.words[one.noun]] == number[one.right] == one.number != number[one.wrong]
-        between = sentence.words[one.noun + 1 : one.verb]
-        nouns = {word for symbol in grammar.nouns for word in grammar.words[symbol]}
-        assert one.attractors == sum(word in nouns and number[word] != one.number for word in between)
-    verbs = {word for symbol in grammar.verbs for word in grammar.words[symbol]}
-    assert len(links) == sum(word in verbs for sentence in found for word in sentence.words)
-    assert {one.levels for _, one in links} >= {0, 1, 2}
+        assert sentence.words[one.target] == one.right
+        assert grammar.values[symbols[sentence.words[one.controller]]][one.feature] == one.value != one.other
+        first, last = sorted((one.controller, one.target))
+        between = [grammar.values[symbols[word]] for word in sentence.words[first + 1 : last] if word in symbols]
+        assert one.attractors == sum(values.get(one.feature, one.value) != one.value for values in between)
+        forms = grammar.forms(one.feature, set(grammar.vocabulary))
+        assert one.right in forms[one.value]
+        assert one.wrong in forms[one.other]
+    for sentence, one in links[:150]:
+        for form, possible in ((one.right, True), (one.wrong, False)):
+            parses = oracle.begin()
+            for word in [*sentence.words[: one.target], form, *sentence.words[one.target + 1 : one.end + 1]]:
+                parses = oracle.read(parses, word)
+            assert bool(parses) == possible
+    assert {one.feature for _, one in links} == set(grammar.features)
+    assert {one.levels for _, one in links} >= {0, 1}
+
+
+LATIN = """
+start S
+feature gender f m
+feature number sg pl
+feature case nom acc dat
+controllers N V
+targets Det
+S -> Det[g,n,nom] N[g,n] V[n,c] Det[g2,n2,c] N[g2,n2]
+N[f,sg] : Frau
+N[f,pl] : Frauen
+N[m,sg] : Mann
+N[m,pl] : Männer
+V[sg,acc] : sieht
+V[pl,acc] : sehen
+V[sg,dat] : hilft
+V[pl,dat] : helfen
+V[n,nom]  : bleibt
+Det[f,sg,nom] : die
+Det[f,sg,acc] : die
+Det[f,sg,dat] : der
+Det[m,sg,nom] : der
+Det[m,sg,acc] : den
+Det[m,sg,dat] : dem
+Det[g,pl,nom] : die
+Det[g,pl,acc] : die
+Det[g,pl,dat] : den
+"""
+
+
+def test_a_pair_is_wrong_in_one_feature_and_case_is_governed_by_the_verb():
+    """die Frau hilft dem Mann: gender and number of each determiner, case of the second by the verb, by hand."""
+    grammar = parse_grammar(LATIN)
+    found = next(one for one in draw(grammar, 3000) if one.words == ("die", "Frau", "hilft", "dem", "Mann"))
+    assert [tuple(one[:7]) for one in found.dependencies] == [
+        (1, 0, "die", "der", "gender", "f", "m"),
+        (4, 3, "dem", "der", "gender", "m", "f"),
+        (4, 3, "dem", "den", "number", "sg", "pl"),
+        (2, 3, "dem", "der", "case", "dat", "nom"),
+        (2, 3, "dem", "den", "case", "dat", "acc"),
+    ]
 
 
 def test_levels_and_depth_of_a_sentence_known_by_hand():
@@ -75,8 +125,9 @@ def test_levels_and_depth_of_a_sentence_known_by_hand():
     symbols = ["N[pl]", "Who", "N[sg]", "Who", "N[pl]", "V[pl]", "V[sg]", "V[pl]"]
     bonds = [0, None, 1, None, 2, 2, 1, 0]
     clauses = [(), (0,), (0,), (0, 1), (0, 1), (0, 1), (0,), ()]
-    found = annotate(grammar, [Leaf(*leaf) for leaf in zip(words, symbols, bonds, clauses, strict=True)])
-    assert [(one.noun, one.verb, one.levels, one.depth, one.attractors) for one in found.dependencies] == [
+    shared = [{} if bond is None else {"number": bond} for bond in bonds]
+    found = annotate(grammar, [Leaf(*leaf) for leaf in zip(words, symbols, shared, clauses, strict=True)])
+    assert [(one.controller, one.target, one.levels, one.depth, one.attractors) for one in found.dependencies] == [
         (4, 5, 0, 2, 0),
         (2, 6, 1, 1, 1),
         (0, 7, 2, 0, 1),
@@ -89,7 +140,7 @@ def test_verbs_of_one_form_show_no_agreement():
     grammar = parse_grammar(
         "verbs V\nnouns N\nS -> N[n] V[n]\nN[sg] : cat\nN[pl] : cats\nV[sg] : put sees\nV[pl] : put see"
     )
-    assert [grammar.verb_forms(number) for number in ("sg", "pl")] == [("sees",), ("see",)]
+    assert grammar.forms("number", grammar.vocabulary) == {"sg": ("sees",), "pl": ("see",)}
     for sentence in draw(grammar, 30):
         assert len(sentence.dependencies) == ("put" not in sentence.words)
 
@@ -162,21 +213,28 @@ def test_samples_have_the_oracles_entropy():
 
 
 MISTAKES = {
-    "S -> NP VP extra": ("7", "S needs NP, which is not defined"),
-    "S -> NP[n] VP[n] | ": ("7", "an alternative is empty"),
-    "S => NP[n]": ("7", "cannot read 'S => NP[n]'"),
-    "S -> N[n] (0)": ("7", "'(0)' is not a weight"),
-    "S -> NP[n VP": ("7", "'NP[n' is not a symbol"),
-    "S -> S VP[n]": ("7", "S can begin with itself"),
-    "S -> N[n] S": ("7", "S never ends"),
-    "S -> RC[n]": ("7", "every alternative of S opens a clause"),
-    "N[sg] : dog\nS -> N[n]": ("12", "the words of N[sg] stand in line 7 already"),
-    "start T\nS -> N[n]": ("7", "start appears twice"),
+    "S -> NP VP extra": ("7:6", "S needs NP, which is not defined; line 8 has NP[sg]"),
+    "S -> NP[n] VP[n] | ": ("7:18", "an alternative is empty"),
+    "S ->": ("7:1", "S has nothing after ->"),
+    "Who :": ("7:1", "Who has nothing after :"),
+    "S => NP[n]": ("7:1", "cannot read 'S => NP[n]'"),
+    "S -> N[n] (0)": ("7:11", "'(0)' is not a weight"),
+    "S -> NP[n VP": ("7:6", "'NP[n' is not a symbol"),
+    "S -> S VP[n]": ("7:1", "S can begin with itself"),
+    "S -> A\nA -> S Who": ("7:1", "S can begin with itself (S -> A -> S)"),
+    "S -> N[n] S": ("7:1", "S never ends"),
+    "S -> RC[n]": ("7:1", "every alternative of S opens a clause"),
+    "N[sg] : dog\nS -> N[n]": ("12:1", "the words of N[sg] stand in line 7 already"),
+    "start T\nS -> N[n]": ("7:1", "start appears twice"),
+    "feature gender\nS -> N[n]": ("7:9", "gender has no values"),
+    "feature gender sg f\nS -> N[n]": ("7:16", "'sg' is a name of number already"),
+    "feature gender f m\nS -> Who N[x]": ("8:10", "'x' in 'N[x]' is no value, and begins the name of no feature"),
+    "feature gender f m\nS -> N[n,pl]": ("8:6", "'N[n,pl]' has two values of number, n and pl"),
 }
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_names_its_line(line):
+def test_a_mistake_names_its_line_and_column(line):
     where, message = MISTAKES[line]
     with pytest.raises(UserError) as error:
         parse_grammar(TINY.replace("S -> NP[n] VP[n]", line), "my.grammar")
@@ -184,12 +242,20 @@ def test_a_mistake_names_its_line(line):
     assert "\n" not in str(error.value)
 
 
+def test_what_no_sentence_uses_is_remarked_on(capsys):
+    parse_grammar(f"{TINY.replace('[m]', '[n2]')}Adverb : today\nfeature tense past present\n", "unused.grammar")
+    assert capsys.readouterr().err.splitlines() == [
+        "elman: unused.grammar:16:1: no sentence has Adverb: no rule leads to it from S",
+        "elman: unused.grammar:17:9: no symbol has the feature tense",
+    ]
+
+
 def test_mistakes_of_the_whole():
     for old, new, message in (
-        ("V[pl] : see hear", "V[pl] : see", "V[pl] has 1 words and V[sg] 2; write the two forms"),
-        ("nouns N", "nouns Noun", "my.grammar: nouns names Noun, which has no words"),
-        ("start S", "start T", "my.grammar: the start symbol T has no rules"),
-        ("number sg pl", "number sg", "my.grammar: number has sg; write two different values"),
+        ("V[pl] : see hear", "V[pl] : see", "V[pl] has 1 word and V[sg] 2; write all forms"),
+        ("nouns N", "nouns Noun", "my.grammar:4:7: nouns names Noun, which has no words"),
+        ("start S", "start T", "my.grammar:2:7: the start symbol T has no rules"),
+        ("number sg pl", "number sg", "my.grammar:3:1: number has sg; write two different values"),
         ("nouns N", "nouns Who", "Who has no number; write Who[sg] : WORDS"),
         ("sees hears", "sees sees", "the word 'sees' appears twice or is reserved"),
     ):
@@ -213,7 +279,7 @@ def test_a_folder_is_written_once_and_knows_its_stages(tmp_path):
     header, row, *_ = (folder / "test.agreement.tsv").read_text().splitlines()
     cells = dict(zip(header.split("\t"), row.split("\t"), strict=True))
     words = (folder / "test.txt").read_text().splitlines()[int(cells["sentence"]) - 1].split()
-    assert words[int(cells["verb"])] == cells["right"]
+    assert words[int(cells["target"])] == cells["right"]
     before = (folder / "train.txt").stat().st_mtime_ns
     assert grammar_folder(options, tmp_path) == folder
     assert (folder / "train.txt").stat().st_mtime_ns == before

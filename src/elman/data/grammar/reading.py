@@ -1,4 +1,4 @@
-"""The reader of grammar files; every mistake is reported in one line."""
+"""The reader of grammar files; every mistake is reported in one line, with its line, column and text."""
 
 import itertools
 import re
@@ -7,15 +7,22 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from elman.data.grammar.rules import Alternative, Grammar, Part
-from elman.data.lines import fields, lines_of
+from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError
+from elman.errors import UserError, counted, notice
 
 FOLDER = Path(__file__).parent
 
-_SYMBOL = re.compile(r"([A-Za-z][\w-]*)(?:\[(\w+)\])?")
+_LINE = re.compile(r"([^ \t\[]+?(?:\[[^\]]*\])?)[ \t\f\v]*(->|:)(?:[ \t\f\v]+|$)")
+_TOKEN = re.compile(r"\||\([^\s|]*|[^\s|\[(]+\[[^\]|]*\]|[^\s|]+")
+_WORD = re.compile(r"[^ \t\r\f\v]+")
+_SYMBOL = re.compile(r"([^\W\d_][\w-]*)(?:\[(\s*\w+\s*(?:,\s*\w+\s*)*)\])?")
 _WEIGHT = re.compile(r"\((\d+(?:\.\d*)?|\.\d+)\)")
-_HEADS = ("start", "number", "nouns", "verbs", "embedding")
+_HEADS = {
+    "start": "start", "feature": "feature", "number": "feature", "controllers": "controllers", "targets": "targets",
+    "nouns": "controllers", "verbs": "targets", "embedding": "embedding",
+}  # fmt: skip
+"""The words that begin a line which is no rule, and what they mean."""
 
 
 def shipped() -> list[str]:
@@ -34,165 +41,309 @@ def read_grammar(name: str) -> Grammar:
 def parse_grammar(text: str, name: str = "grammar") -> Grammar:
     """A grammar from the text of its file; `name` names it in messages.
 
-    Raises UserError where a line is wrong, a symbol is undefined, can begin with itself or never ends, or a verb lacks
-    a partner; the message names the line and what is allowed.
+    Raises UserError where a line is wrong, a symbol is undefined, can begin with itself or never ends, or a target
+    lacks a form; the message names line and column and what is allowed. A notice names rules that nothing uses.
     """
     reader = _Reader(name)
     for number, line in enumerate(lines_of(text), start=1):
-        if content := line.partition("#")[0].strip():
-            reader.read(number, content)
+        reader.read(number, line.partition("#")[0])
     reader.expand()
     return reader.checked(text)
 
 
+class _Token(NamedTuple):
+    text: str
+    line: int
+    column: int
+
+
+_Values = dict[str, tuple[str, bool]]
+"""What stands in brackets, by feature: a value or a variable, and whether it is a value."""
+
+
 class _Name(NamedTuple):
     base: str
-    bracket: str | None
+    values: _Values
+    token: _Token
 
-    def spelt(self, values: dict[str | None, str]) -> str:
-        return self.base if self.bracket is None else f"{self.base}[{values[self.bracket]}]"
+    def spelt(self, bindings: dict[tuple[str, str], str]) -> str:
+        found = [name if fixed else bindings[feature, name] for feature, (name, fixed) in self.values.items()]
+        return f"{self.base}[{','.join(found)}]" if found else self.base
 
 
-_Choice = tuple[list[_Name], float]
-"""The names of an alternative, and its weight."""
+class _Rule(NamedTuple):
+    left: _Token
+    choices: list[tuple[list[_Token], float]]
 
 
 class _Reader:
-    """Lines as they are read, and what they give for every number: alternatives with weights, probabilities of words.
+    """Lines as they are read, and what they give for all values: alternatives with weights, probabilities of words.
 
-    `lines` has the line that defines a symbol, `heads` the symbols after `start`, `nouns`, `verbs` and `embedding`.
+    `heads` has what stands after `start`, `controllers`, `targets` and `embedding`, `places` where a symbol is defined,
+    `uses` where it is needed first, by which symbol.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.heads: dict[str, list[str]] = {}
-        self.choices: list[tuple[int, _Name, list[_Choice]]] = []
-        self.lexicon: list[tuple[int, _Name, dict[str, float]]] = []
-        self.values: list[str] = []
+        self.heads: dict[str, list[_Token]] = {}
+        self.said: dict[str, str] = {}
+        self.features: dict[str, tuple[str, ...]] = {}
+        self.declared: dict[str, _Token] = {}
+        self.choices: list[_Rule] = []
+        self.lexicon: list[tuple[_Token, dict[str, float]]] = []
         self.rules: dict[str, list[Alternative]] = {}
         self.words: dict[str, dict[str, float]] = {}
-        self.lines: dict[str, int] = {}
+        self.values: dict[str, dict[str, str]] = {}
+        self.places: dict[str, _Token] = {}
+        self.uses: dict[str, tuple[str, _Token]] = {}
+        self.defined: dict[_Token, list[str]] = {}
 
     def read(self, line: int, text: str) -> None:
-        tokens = fields(text)
-        if tokens[0] in _HEADS and "->" not in tokens and ":" not in tokens:
-            if tokens[0] in self.heads:
-                self._refuse(line, f"{tokens[0]} appears twice; write it once")
-            if len(tokens) < 2:
-                self._refuse(line, f"{tokens[0]} names nothing; write for example: {tokens[0]} S")
-            self.heads[tokens[0]] = tokens[1:]
-        elif len(tokens) > 2 and tokens[1] == "->":
-            choices = [self._choice(line, fields(part)) for part in " ".join(tokens[2:]).split("|")]
-            self.choices.append((line, self._symbol(line, tokens[0]), choices))
-        elif len(tokens) > 2 and tokens[1] == ":":
-            self.lexicon.append((line, self._symbol(line, tokens[0]), self._words(line, tokens[2:])))
+        tokens = [_Token(found[0], line, found.start() + 1) for found in _WORD.finditer(text)]
+        if not tokens:
+            return
+        start = tokens[0].column - 1
+        if found := _LINE.match(text, start):
+            left, rest = _Token(found[1], line, start + 1), _Token(text[found.end() :], line, found.end())
+            if not rest.text.strip():
+                what = "SYMBOLS" if found[2] == "->" else "WORDS"
+                self._refuse(left, f"{left.text} has nothing after {found[2]}; write {left.text} {found[2]} {what}")
+            if found[2] == "->":
+                self._rule(left, rest)
+            else:
+                words = [_Token(each[0], line, rest.column + each.start() + 1) for each in _WORD.finditer(rest.text)]
+                self.lexicon.append((left, self._words(words)))
+        elif tokens[0].text in _HEADS:
+            self._head(*tokens)
         else:
             allowed = f"LEFT -> SYMBOLS | SYMBOLS, LEFT : WORDS, or one of {', '.join(_HEADS)}"
-            self._refuse(line, f"cannot read {text!r}; write {allowed}")
+            self._refuse(tokens[0], f"cannot read {text.strip()!r}; write {allowed}")
 
-    def _symbol(self, line: int, token: str) -> _Name:
-        found = _SYMBOL.fullmatch(token)
-        if not found:
-            self._refuse(line, f"{token!r} is not a symbol; write a name, or a name and its number such as NP[n]")
-        return _Name(found[1], found[2])
+    def _head(self, first: _Token, *rest: _Token) -> None:
+        kind = _HEADS[first.text]
+        if kind != "feature" and kind in self.heads:
+            self._refuse(first, f"{first.text} appears twice; write it once")
+        if not rest and first.text != "number":
+            example = "feature gender f m" if kind == "feature" else f"{first.text} S"
+            self._refuse(first, f"{first.text} names nothing; write for example: {example}")
+        if kind != "feature":
+            self.heads[kind], self.said[kind] = list(rest), first.text
+            return
+        named, values = (first, rest) if first.text == "number" else (rest[0], rest[1:])
+        names = tuple(value.text for value in values)
+        if len(names) < 2 or len(set(names)) < len(names):
+            self._refuse(
+                named,
+                f"{named.text} has {' '.join(names) or 'no values'}; write two different values or more:"
+                f" {'' if named is first else 'feature '}{named.text} {'sg pl' if named is first else 'A B'}",
+            )
+        for token in (named, *values):
+            owner = next((feature for feature, those in self.features.items() if token.text in (feature, *those)), None)
+            if not re.fullmatch(r"\w+", token.text) or owner is not None:
+                what = "is not a name" if owner is None else f"is a name of {owner} already"
+                self._refuse(token, f"{token.text!r} {what}; write letters, digits and _, another name for each")
+        self.features[named.text], self.declared[named.text] = names, named
 
-    def _choice(self, line: int, tokens: list[str]) -> _Choice:
-        weight = self._weight(line, tokens.pop()) if tokens and _WEIGHT.fullmatch(tokens[-1]) else 1.0
+    def _rule(self, left: _Token, rest: _Token) -> None:
+        tokens = [_Token(each[0], rest.line, rest.column + each.start() + 1) for each in _TOKEN.finditer(rest.text)]
+        choices, begins, bar = [], 0, left
+        for at, token in enumerate([*tokens, _Token("|", rest.line, rest.column + len(rest.text.rstrip()))]):
+            if token.text == "|":
+                choices.append(self._choice(token if at < len(tokens) else bar, tokens[begins:at]))
+                begins, bar = at + 1, token
+        self.choices.append(_Rule(left, choices))
+
+    def _choice(self, bar: _Token, tokens: list[_Token]) -> tuple[list[_Token], float]:
+        weight = self._weight(tokens.pop()) if tokens and tokens[-1].text.startswith("(") else 1.0
         if not tokens:
-            self._refuse(line, "an alternative is empty; write at least one symbol on each side of |")
-        return [self._symbol(line, token) for token in tokens], weight
+            self._refuse(bar, "an alternative is empty; write at least one symbol on each side of |")
+        return tokens, weight
 
-    def _words(self, line: int, tokens: list[str]) -> dict[str, float]:
+    def _words(self, tokens: list[_Token]) -> dict[str, float]:
         words: dict[str, float] = {}
         for token in tokens:
-            if token.startswith("(") and words:
-                words[next(reversed(words))] = self._weight(line, token)
-            elif token in words or token in ("<eos>", "<unk>"):
-                self._refuse(line, f"the word {token!r} appears twice or is reserved; write each word once")
+            if token.text.startswith("(") and words:
+                words[next(reversed(words))] = self._weight(token)
+            elif token.text in words or token.text in ("<eos>", "<unk>"):
+                self._refuse(token, f"the word {token.text!r} appears twice or is reserved; write each word once")
             else:
-                words[token] = 1.0
+                words[token.text] = 1.0
         return words
 
-    def _weight(self, line: int, token: str) -> float:
-        found = _WEIGHT.fullmatch(token)
+    def _weight(self, token: _Token) -> float:
+        found = _WEIGHT.fullmatch(token.text)
         if not found or float(found[1]) <= 0:
-            self._refuse(line, f"{token!r} is not a weight; write a positive number in parentheses such as (0.25)")
+            advice = "write a positive number in parentheses such as (0.25)"
+            self._refuse(token, f"{token.text!r} is not a weight; {advice}")
         return float(found[1])
 
-    def _refuse(self, place: int | str, message: str) -> NoReturn:
-        """Raises UserError for a line, or the one that defines a symbol."""
-        line = place if isinstance(place, int) else self.lines[place]
-        raise UserError(f"{self.name}:{line}: {message}")
+    def _symbol(self, token: _Token) -> _Name:
+        """A symbol and its values and variables, in the order of the features."""
+        found = _SYMBOL.fullmatch(token.text)
+        if not found:
+            self._refuse(token, f"{token.text!r} is not a symbol; write a name, or a name and its values such as NP[n]")
+        values: _Values = {}
+        for entry in re.findall(r"\w+", found[2] or ""):
+            feature, fixed = self._feature_of(entry, token)
+            if feature in values:
+                advice = f"two values of {feature}, {values[feature][0]} and {entry}; write one for each feature"
+                self._refuse(token, f"{token.text!r} has {advice}")
+            values[feature] = entry, fixed
+        return _Name(found[1], {feature: values[feature] for feature in self.features if feature in values}, token)
+
+    def _feature_of(self, entry: str, token: _Token) -> tuple[str, bool]:
+        for feature, values in self.features.items():
+            if entry in values:
+                return feature, True
+        if len(self.features) == 1:
+            return next(iter(self.features)), False
+        stem = entry.rstrip("0123456789")
+        begun = [one for one in self.features if one == stem] or [one for one in self.features if one.startswith(stem)]
+        if not stem or len(begun) != 1:
+            what = "several features" if stem and begun else "no feature"
+            example = next(iter(self.features))
+            self._refuse(
+                token,
+                f"{entry!r} in {token.text!r} is no value, and begins the name of {what} ({', '.join(self.features)});"
+                f" write a value, or a variable such as {example} or {example}2",
+            )
+        return begun[0], False
+
+    def _refuse(self, place: _Token, message: str) -> NoReturn:
+        """Raises UserError for a line and column."""
+        raise UserError(f"{self.name}:{place.line}:{place.column}: {message}")
 
     def expand(self) -> None:
         """Take all lines together, every variable replaced by every value."""
-        self.values = values = self.heads.get("number", ["sg", "pl"])
-        if len(values) != 2 or values[0] == values[1]:
-            raise UserError(f"{self.name}: number has {' '.join(values)}; write two different values: number sg pl")
-        for line, left, found in self.lexicon:
-            for value in self._values_of(left):
-                symbol = left.spelt({left.bracket: value})
+        self.features = self.features or {"number": ("sg", "pl")}
+        for left, found in self.lexicon:
+            for symbol, _ in self._each(left):
                 if symbol in self.words:
-                    self._refuse(line, f"the words of {symbol} stand in line {self.lines[symbol]} already")
+                    where = self.places[symbol]
+                    self._refuse(left, f"the words of {symbol} stand in line {where.line} already; write them there")
                 self.words[symbol] = {word: weight / sum(found.values()) for word, weight in found.items()}
-                self.lines[symbol] = line
-        for line, left, choices in self.choices:
-            for value in self._values_of(left):
-                symbol = left.spelt({left.bracket: value})
-                defined = self.lines.setdefault(symbol, line)
+                self.places[symbol] = left
+        for left, choices in self.choices:
+            named = [([self._symbol(token) for token in tokens], weight) for tokens, weight in choices]
+            for symbol, bindings in self._each(left):
+                defined = self.places.setdefault(symbol, left)
                 if symbol in self.words:
-                    self._refuse(line, f"{symbol} has words in line {defined}; it cannot have rules as well")
-                for choice in choices:
-                    self.rules.setdefault(symbol, []).extend(_expand(choice, left.bracket, value, values))
+                    self._refuse(left, f"{symbol} has words in line {defined.line}; it cannot have rules as well")
+                for names, weight in named:
+                    self.rules.setdefault(symbol, []).extend(self._expand(symbol, names, weight, bindings))
 
-    def _values_of(self, left: _Name) -> list[str]:
-        """The possible numbers of a left side; one empty value where it has none."""
-        if left.bracket is None:
-            return [""]
-        return [left.bracket] if left.bracket in self.values else self.values
+    def _each(self, left: _Token) -> list[tuple[str, dict[tuple[str, str], str]]]:
+        """The symbols that a left side stands for, with the values of what is in its brackets."""
+        name, found = self._symbol(left), []
+        for drawn in itertools.product(*map(self._values_of, name.values.items())):
+            values = dict(zip(name.values, drawn, strict=True))
+            bindings = {(feature, name.values[feature][0]): value for feature, value in values.items()}
+            symbol = name.spelt(bindings)
+            self.values[symbol] = values
+            self.defined.setdefault(left, []).append(symbol)
+            found.append((symbol, bindings))
+        return found
+
+    def _values_of(self, one: tuple[str, tuple[str, bool]]) -> tuple[str, ...]:
+        feature, (name, fixed) = one
+        return (name,) if fixed else self.features[feature]
+
+    def _expand(
+        self, left: str, names: list[_Name], weight: float, bound: dict[tuple[str, str], str]
+    ) -> list[Alternative]:
+        """A choice for the values of the left side; a variable of the right side alone takes every value equally."""
+        bonds = {key: (key[0], 0) for key in bound}
+        free = {(feature, one): fixed for name in names for feature, (one, fixed) in name.values.items()}
+        free = {key: fixed for key, fixed in free.items() if key not in bound}
+        bonds |= {key: (key[0], number) for number, key in enumerate(free, start=1)}
+        drawn = itertools.product(*(self._values_of((feature, (one, free[feature, one]))) for feature, one in free))
+        found = []
+        for values in [dict(zip(free, each, strict=True)) | bound for each in drawn]:
+            symbols = [name.spelt(values) for name in names]
+            for symbol, name in zip(symbols, names, strict=True):
+                self.uses.setdefault(symbol, (left, name.token))
+            parts = (
+                Part(symbol, tuple(bonds[feature, one] for feature, (one, _) in name.values.items()))
+                for symbol, name in zip(symbols, names, strict=True)
+            )
+            found.append(tuple(parts))
+        return [Alternative(parts, weight / len(found)) for parts in found]
 
     def checked(self, text: str) -> Grammar:
         """The grammar, its weights scaled to probabilities."""
-        for left, alternatives in self.rules.items():
-            for symbol in (part.symbol for one in alternatives for part in one.parts):
-                if symbol not in self.rules and symbol not in self.words:
-                    advice = f"write a line {symbol} -> SYMBOLS or {symbol} : WORDS"
-                    self._refuse(left, f"{left} needs {symbol}, which is not defined; {advice}")
-        start = self.heads.get("start", ["S"])
-        if len(start) != 1 or start[0] not in self.rules:
-            advice = f"write one: {start[0]} -> SYMBOLS"
-            raise UserError(f"{self.name}: the start symbol {' '.join(start)} has no rules; {advice}")
+        for symbol, (left, token) in self.uses.items():
+            if symbol not in self.rules and symbol not in self.words:
+                base = symbol.partition("[")[0]
+                others = [(one, at) for one, at in self.places.items() if one.partition("[")[0] == base]
+                advice = f"write a line {symbol} -> SYMBOLS or {symbol} : WORDS"
+                if others:
+                    advice = f"line {others[0][1].line} has {others[0][0]}; use that, or {advice}"
+                self._refuse(token, f"{left} needs {symbol}, which is not defined; {advice}")
+        start = self.heads.get("start", [_Token("S", 1, 1)])
+        if len(start) != 1 or start[0].text not in self.rules:
+            advice = f"write one: {start[0].text} -> SYMBOLS"
+            self._refuse(start[0], f"the start symbol {' '.join(one.text for one in start)} has no rules; {advice}")
         self._require_ends()
         embedding = self._symbols("embedding", {**self.rules, **self.words})
-        nouns, verbs = (self._symbols(kind, self.words) for kind in ("nouns", "verbs"))
-        number = {symbol: value for symbol in self.lines for value in self.values if symbol.endswith(f"[{value}]")}
-        for symbol in sorted(nouns | verbs):
-            if symbol not in number:
-                self._refuse(symbol, f"{symbol} has no number; write {symbol}[{self.values[0]}] : WORDS")
+        controllers, targets = (self._symbols(kind, self.words) for kind in ("controllers", "targets"))
+        for symbol in sorted(controllers | targets):
+            if not self.values[symbol]:
+                names, values = " or ".join(self.features), next(iter(self.features.values()))
+                self._refuse(self.places[symbol], f"{symbol} has no {names}; write {symbol}[{values[0]}] : WORDS")
         totals = {symbol: sum(one.probability for one in found) for symbol, found in self.rules.items()}
         rules = {
             symbol: tuple(Alternative(parts, weight / totals[symbol]) for parts, weight in found)
             for symbol, found in self.rules.items()
         }
-        partners = self._partners(verbs)
-        grammar = Grammar(self.name, text, start[0], rules, self.words, number, nouns, verbs, embedding, partners)
-        for symbol, alternatives_ in rules.items():
-            if all(map(grammar.embeds, alternatives_)):
+        grammar = Grammar(
+            self.name,
+            text,
+            self.features,
+            start[0].text,
+            rules,
+            self.words,
+            {symbol: values for symbol, values in self.values.items() if values},
+            controllers,
+            targets,
+            embedding,
+            self._partners(targets),
+        )
+        for symbol, alternatives in rules.items():
+            if all(map(grammar.embeds, alternatives)):
                 advice = "add one that does not, so that sentences can end"
-                self._refuse(symbol, f"every alternative of {symbol} opens a clause; {advice}")
+                self._refuse(self.places[symbol], f"every alternative of {symbol} opens a clause; {advice}")
+        self._remark(start[0].text)
         return grammar
+
+    def _remark(self, start: str) -> None:
+        """Print a line for every rule that no sentence uses, and every feature that no symbol has."""
+        reached, new = {start}, {start}
+        while new := {part.symbol for one in new for each in self.rules.get(one, ()) for part in each.parts} - reached:
+            reached |= new
+        for left, symbols in self.defined.items():
+            if reached.isdisjoint(symbols):
+                where = f"{self.name}:{left.line}:{left.column}"
+                notice(f"{where}: no sentence has {left.text}: no rule leads to it from {start}")
+        for feature, token in self.declared.items():
+            if not any(feature in values for values in self.values.values()):
+                notice(f"{self.name}:{token.line}:{token.column}: no symbol has the feature {feature}")
 
     def _require_ends(self) -> None:
         """Raises UserError with left recursion, where expansion finds no first word, or where a symbol never ends."""
         rules, ends = self.rules, set(self.words)
-        firsts = {left: {one.parts[0].symbol for one in found} & rules.keys() for left, found in rules.items()}
+        firsts = {left: {one.parts[0].symbol: None for one in found} for left, found in rules.items()}
         for left in rules:
-            reached = firsts[left]
-            while grown := {first for symbol in reached for first in firsts[symbol]} - reached:
-                reached = reached | grown
-            if left in reached:
+            paths = {first: (left, first) for first in firsts[left]}
+            new = list(paths)
+            while new and left not in paths:
+                symbol = new.pop(0)
+                more = [first for first in firsts.get(symbol, ()) if first not in paths]
+                paths |= {first: (*paths[symbol], first) for first in more}
+                new += more
+            if left in paths:
+                way = "" if len(paths[left]) == 2 else f" ({' -> '.join(paths[left])})"
                 advice = "put the recursion at the right, as in NP[n] -> N[n] PP"
-                self._refuse(left, f"{left} can begin with itself; {advice}")
+                self._refuse(self.places[left], f"{left} can begin with itself{way}; {advice}")
         while grown := {
             left
             for left, found in rules.items()
@@ -201,39 +352,36 @@ class _Reader:
             ends |= grown
         for left in rules:
             if left not in ends:
-                self._refuse(left, f"{left} never ends; give it an alternative of words alone")
+                self._refuse(self.places[left], f"{left} never ends; give it an alternative of words alone")
 
     def _symbols(self, kind: str, defined: Collection[str]) -> frozenset[str]:
-        """The symbols of a kind: the named ones with each of their numbers."""
-        bases = self.heads.get(kind, [])
-        found = {base: [symbol for symbol in defined if symbol.partition("[")[0] == base] for base in bases}
-        for base, symbols in found.items():
-            if not symbols:
+        """The symbols of a kind: the named ones with each of their values."""
+        symbols: set[str] = set()
+        for token in self.heads.get(kind, []):
+            found = [symbol for symbol in defined if symbol.partition("[")[0] == token.text]
+            if not found:
                 what = "is not defined" if kind == "embedding" else "has no words"
-                raise UserError(f"{self.name}: {kind} names {base}, which {what}; there are {', '.join(defined)}")
-        return frozenset(symbol for symbols in found.values() for symbol in symbols)
+                there = ", ".join(dict.fromkeys(symbol.partition("[")[0] for symbol in defined))
+                self._refuse(token, f"{self.said[kind]} names {token.text}, which {what}; there are {there}")
+            symbols.update(found)
+        return frozenset(symbols)
 
-    def _partners(self, verbs: frozenset[str]) -> dict[tuple[str, str], str]:
-        partners: dict[tuple[str, str], str] = {}
-        for verb in sorted(verbs):
-            base, one = verb.partition("[")[0], verb.endswith(f"[{self.values[0]}]")
-            other = f"{base}[{self.values[1] if one else self.values[0]}]"
-            words, forms = self.words[verb], self.words.get(other, {})
-            if len(forms) != len(words):
-                advice = "write the two forms of every verb, in the same order"
-                self._refuse(verb, f"{verb} has {len(words)} words and {other} {len(forms)}; {advice}")
-            partners |= {(verb, word): form for word, form in zip(words, forms, strict=True)}
+    def _partners(self, targets: frozenset[str]) -> dict[tuple[str, str, str], tuple[tuple[str, str], ...]]:
+        partners: dict[tuple[str, str, str], tuple[tuple[str, str], ...]] = {}
+        for target in sorted(targets):
+            base, words, own = target.partition("[")[0], self.words[target], self.values[target]
+            for feature in own:
+                forms: list[list[tuple[str, str]]] = [[] for _ in words]
+                for value in self.features[feature]:
+                    if value == own[feature]:
+                        continue
+                    other = f"{base}[{','.join((own | {feature: value}).values())}]"
+                    found = self.words.get(other, {})
+                    if len(found) != len(words):
+                        what = f"{target} has {counted(len(words), 'word')} and {other} {len(found)}"
+                        advice = "write all forms of every word, in the same order"
+                        self._refuse(self.places[target], f"{what}; {advice}")
+                    for pairs, form in zip(forms, found, strict=True):
+                        pairs.append((value, form))
+                partners |= {(target, word, feature): tuple(pairs) for word, pairs in zip(words, forms, strict=True)}
         return partners
-
-
-def _expand(choice: _Choice, bracket: str | None, value: str, values: list[str]) -> list[Alternative]:
-    """A choice for one value of the left side; a variable of the right side alone takes every value, equally often."""
-    names, weight = choice
-    free = [name for name in dict.fromkeys(name.bracket for name in names) if name is not None and name != bracket]
-    bonds: dict[str | None, int] = {name: bond for bond, name in enumerate([bracket, *free]) if name is not None}
-    drawn = itertools.product(*([name] if name in values else values for name in free))
-    bindings = [{bracket: value, **dict(zip(free, each, strict=True))} for each in drawn]
-    return [
-        Alternative(tuple(Part(name.spelt(one), bonds.get(name.bracket)) for name in names), weight / len(bindings))
-        for one in bindings
-    ]

@@ -1,33 +1,37 @@
-"""A grammar: rules with probabilities and number agreement.
+"""A grammar: rules with probabilities and agreement in features such as number, gender, case or tense.
 
-A file has four kinds of lines; `#` begins a comment::
+A file has these kinds of lines; `#` begins a comment::
 
     start S                                   the symbol of a sentence
-    number sg pl                              the two values of number
-    nouns N                                   categories that have a number of their own
-    verbs V                                   categories that agree; their sg and pl words correspond in order
+    feature number sg pl                      a feature and its values; one line for each (`number sg pl` is short)
+    controllers N                             categories whose features others agree with (also: nouns)
+    targets V                                 categories that agree; their forms correspond in order (also: verbs)
     embedding RC                              categories that open an embedded clause
     S -> NP[n] VP[n]                          a rule
     NP[n] -> N[n] (0.8) | N[n] RC[n] (0.2)    alternatives with weights; without one it is 1
     N[sg] : boy girl (2)                      words with weights
 
-The name in brackets is a value, or a variable that is every value in turn. Equal names in one rule are the same number,
-and what shares it agrees: a variable that is not on the left is drawn again. Weights are scaled to sum to one.
+What stands in brackets, with commas between, is a value, or a variable that is every value in turn. Where there are
+several features a variable begins their names: `n`, `n2` and `number` are variables of number. Equal names in one rule
+are the same value, and what shares it agrees: a variable that is not on the left is drawn again. Weights are scaled to
+sum to one.
 """
 
 import dataclasses
 import functools
+from collections.abc import Container
 from typing import NamedTuple
 
 
 class Part(NamedTuple):
     """A symbol on the right of a rule, such as `NP[sg]`.
 
-    `bond` is the number it shares: 0 that of the left side, 1, 2, ... a new one; None: it has no number.
+    `bonds` has (feature, number) for each value that it shares: number 0 is the left side's value of this feature, 1,
+    2, ... a new one.
     """
 
     symbol: str
-    bond: int | None
+    bonds: tuple[tuple[str, int], ...]
 
 
 class Alternative(NamedTuple):
@@ -39,33 +43,43 @@ class Alternative(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Grammar:
-    """A probabilistic context-free grammar with number agreement.
+    """A probabilistic context-free grammar with agreement.
 
     `rules` holds the alternatives by left side, whose probabilities sum to one, and `words` the words and their
-    probabilities by symbol; `number` is the value of a symbol's number, where it has one. `nouns`, `verbs` and
-    `embedding` are the symbols of these kinds, and `partners` the other form of a verb, by symbol and word.
+    probabilities by symbol; `values` the features of a symbol that has any, and their values. `controllers`, `targets`
+    and `embedding` are the symbols of these kinds, and `partners` the forms of a target that differ from it in one
+    feature alone, as (other value, form), by symbol, word and feature.
     """
 
     name: str
     text: str
+    features: dict[str, tuple[str, ...]]
     start: str
     rules: dict[str, tuple[Alternative, ...]]
     words: dict[str, dict[str, float]]
-    number: dict[str, str]
-    nouns: frozenset[str]
-    verbs: frozenset[str]
+    values: dict[str, dict[str, str]]
+    controllers: frozenset[str]
+    targets: frozenset[str]
     embedding: frozenset[str]
-    partners: dict[tuple[str, str], str]
+    partners: dict[tuple[str, str, str], tuple[tuple[str, str], ...]]
 
     @functools.cached_property
     def vocabulary(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(word for words in self.words.values() for word in words))
 
-    def verb_forms(self, number: str) -> tuple[str, ...]:
-        """The verbs of one number, without forms that are also those of the other."""
-        forms = [(word, self.number[verb]) for verb in self.words if verb in self.verbs for word in self.words[verb]]
-        others = {word for word, own in forms if own != number}
-        return tuple(dict.fromkeys(word for word, own in forms if own == number and word not in others))
+    def forms(self, feature: str, known: Container[str]) -> dict[str, tuple[str, ...]]:
+        """The words of targets by their value of a feature, without those that are forms of another value too.
+
+        A word is left out where itself or a form that differs from it in this feature alone is not `known`.
+        """
+        found: dict[str, set[str]] = {}
+        for (symbol, word, own), others in self.partners.items():
+            if own == feature and word in known and all(form in known for _, form in others):
+                found.setdefault(word, set()).add(self.values[symbol][feature])
+        return {
+            value: tuple(word for word, values in found.items() if values == {value})
+            for value in self.features[feature]
+        }
 
     def embeds(self, alternative: Alternative) -> bool:
         return any(part.symbol in self.embedding for part in alternative.parts)

@@ -28,37 +28,45 @@ _FORMAT = 1
 class Leaf(NamedTuple):
     """A word with its category, such as `N[sg]`, and the embedded clauses it is in, outermost first.
 
-    `bond` identifies, within the sentence, the words that share its number; None: it has no number.
+    `bonds` identifies, within the sentence, the words that share its value of a feature.
     """
 
     word: str
     symbol: str
-    bond: int | None
+    bonds: dict[str, int]
     clauses: tuple[int, ...]
 
 
 class Dependency(NamedTuple):
-    """A verb and the noun it agrees with, at positions from 0; the verb as it is, and in the other number.
+    """A word that agrees, the target, and the one whose feature it has, the controller, at positions from 0.
 
-    `number` is that of both, such as `sg`; `depth` counts the clauses that the verb is in, `levels` the clauses within
-    each other between noun and verb at the deepest place, `attractors` the nouns of the other number between them
-    (Linzen et al. 2016).
+    `right` is the target as it is, whose `feature` has this `value`, and `wrong` its form of the `other` value, which
+    differs from it in nothing else. `depth` counts the clauses that the target is in, `levels` the clauses within each
+    other between the two at the deepest place, `attractors` the controllers of another value between them (Linzen et
+    al. 2016).
     """
 
-    noun: int
-    verb: int
+    controller: int
+    target: int
     right: str
     wrong: str
-    number: str
+    feature: str
+    value: str
+    other: str
     depth: int
     levels: int
     attractors: int
 
+    @property
+    def end(self) -> int:
+        """The position of the later of the two words, up to which the wrong form can be told to be wrong."""
+        return max(self.controller, self.target)
+
 
 class Sentence(NamedTuple):
-    """A sentence without `<eos>`, with a dependency for every verb that agrees with a noun, in the order of the verbs.
+    """A sentence without `<eos>`, with the dependencies of its targets, in the order of these and of the features.
 
-    A verb whose form in the other number is the same word has none.
+    A target has one for every wrong form; a form of another value that is the same word shows no agreement.
     `depth` counts the clauses within each other at the deepest place; 0: a simple sentence.
     """
 
@@ -68,24 +76,37 @@ class Sentence(NamedTuple):
 
 
 def annotate(grammar: Grammar, leaves: Sequence[Leaf]) -> Sentence:
-    nouns, links = {leaf.bond: at for at, leaf in enumerate(leaves) if leaf.symbol in grammar.nouns}, []
-    for verb, target in enumerate(leaves):
-        if target.symbol not in grammar.verbs or target.bond not in nouns:
-            continue
-        number, noun = grammar.number[target.symbol], nouns[target.bond]
-        between = leaves[min(noun, verb) + 1 : max(noun, verb)]
-        link = Dependency(
-            noun=noun,
-            verb=verb,
-            right=target.word,
-            wrong=grammar.partners[target.symbol, target.word],
-            number=number,
-            depth=len(target.clauses),
-            levels=max((len(set(leaf.clauses) - set(target.clauses)) for leaf in between), default=0),
-            attractors=sum(leaf.symbol in grammar.nouns and grammar.number[leaf.symbol] != number for leaf in between),
-        )
-        links += [link] if link.right != link.wrong else []
+    sharing: dict[int, list[int]] = {}
+    for at, leaf in enumerate(leaves):
+        if leaf.symbol in grammar.controllers:
+            for bond in leaf.bonds.values():
+                sharing.setdefault(bond, []).append(at)
+    links = [
+        link
+        for at, leaf in enumerate(leaves)
+        if leaf.symbol in grammar.targets
+        for feature, bond in leaf.bonds.items()
+        for controller in [one for one in sharing.get(bond, []) if one != at][:1]
+        for link in _links(grammar, leaves, controller, at, feature)
+    ]
     return Sentence(tuple(leaf.word for leaf in leaves), tuple(links), max(len(leaf.clauses) for leaf in leaves))
+
+
+def _links(
+    grammar: Grammar, leaves: Sequence[Leaf], controller: int, target: int, feature: str
+) -> Iterator[Dependency]:
+    """The dependencies of a target in one feature: one for each of its wrong forms."""
+    leaf, between = leaves[target], leaves[min(controller, target) + 1 : max(controller, target)]
+    value = grammar.values[leaf.symbol][feature]
+    levels = max((len(set(one.clauses) - set(leaf.clauses)) for one in between), default=0)
+    rivals = [grammar.values[one.symbol].get(feature, value) for one in between if one.symbol in grammar.controllers]
+    attractors, seen = sum(rival != value for rival in rivals), {leaf.word}
+    for other, form in grammar.partners[leaf.symbol, leaf.word, feature]:
+        if form not in seen:
+            seen.add(form)
+            yield Dependency(
+                controller, target, leaf.word, form, feature, value, other, len(leaf.clauses), levels, attractors
+            )
 
 
 class Wish(NamedTuple):
@@ -127,29 +148,30 @@ def _one(grammar: Grammar, wish: Wish, wanted: bool | None, draw: random.Random)
 def _derive(grammar: Grammar, wish: Wish, draw: random.Random) -> list[Leaf] | None:
     """The words of one derivation, leftmost first; None when it is too long."""
     leaves: list[Leaf] = []
-    bonds, clauses = itertools.count(), itertools.count()
+    fresh, clauses = itertools.count(), itertools.count()
     longest = _SYMBOLS if wish.max_length is None else wish.max_length
-    stack: list[tuple[str, int | None, tuple[int, ...]]] = [(grammar.start, None, ())]
+    stack: list[tuple[str, dict[str, int], tuple[int, ...]]] = [(grammar.start, {}, ())]
     for _ in range(_SYMBOLS):
         if not stack:
             return leaves
-        symbol, bond, within = stack.pop()
+        symbol, bonds, within = stack.pop()
         if symbol in grammar.embedding:
             within = (*within, next(clauses))
         if symbol in grammar.words:
             choices = grammar.words[symbol]
             (word,) = draw.choices(list(choices), list(choices.values()))
-            leaves.append(Leaf(word, symbol, bond, within))
+            leaves.append(Leaf(word, symbol, bonds, within))
             if len(leaves) > longest:
                 return None
             continue
         alternatives = grammar.alternatives(symbol, len(within), wish.max_depth)
         (chosen,) = draw.choices(alternatives, [one.probability for one in alternatives])
-        own = {0: bond}
+        own = {(feature, 0): bond for feature, bond in bonds.items()}
         for part in reversed(chosen.parts):
-            if part.bond is not None and part.bond not in own:
-                own[part.bond] = next(bonds)
-            stack.append((part.symbol, None if part.bond is None else own[part.bond], within))
+            for key in part.bonds:
+                if key not in own:
+                    own[key] = next(fresh)
+            stack.append((part.symbol, {key[0]: own[key] for key in part.bonds}, within))
     if wish.max_length is not None:
         return None
     raise UserError(
