@@ -1,6 +1,6 @@
 """Whether every small recipe for texts learns: its loss after a few hundred steps beside the unigram's.
 
-    python benchmarks/recipes_learn.py FOLDER [--steps 300] [NAME ...]
+    python benchmarks/recipes_learn.py FOLDER [NAME ...] [--steps 300]
 
 FOLDER has train.txt, valid.txt and test.txt of words. Vocabularies are cut to 1,000 words, widths to 64 and 96 units,
 batches to 16 columns; everything else, such as rates, initialisation and clipping, is the recipe's, whose schedule is
@@ -71,7 +71,7 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--steps", type=int, default=300)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     torch.set_num_threads(1)
     names = given.names or sorted(str(path.relative_to(RECIPES)) for path in RECIPES.glob("*/small-*.toml"))
     base, worse = unigram(given.data), 0
