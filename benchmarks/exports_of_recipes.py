@@ -4,7 +4,7 @@ A network of each recipe that comes with elman, of few units and words (`lab_sca
 of some thousand drawn words, and written by `elman export --to onnx`, `torch` and `hf`. The row of a recipe has the
 largest difference of the log-probabilities from those of the model over 200 tokens, or the line by which the command
 refuses it. Rows are printed as they are found; --rows keeps them in a file of JSON lines, so that a command that was
-stopped continues, and --out writes docs/export-table.md. Needs elman[onnx] and elman[hf]. Exit status 1 on a fault.
+stopped continues, and --out writes results/export-table.md. Needs elman[onnx] and elman[hf]. Exit status 1 on a fault.
 """
 
 import argparse
@@ -160,7 +160,7 @@ def page(rows: Sequence[Row]) -> str:
         [
             "# Exports of the recipes",
             "",
-            "`python benchmarks/exports_of_recipes.py --out docs/export-table.md` wrote this page in"
+            "`python benchmarks/exports_of_recipes.py --out results/export-table.md` wrote this page in"
             f" {sum(row.seconds for row in rows) / 60:.0f} minutes of",
             "processor time, one thread. Each recipe is reduced to a sixteenth of its units (four at least) and some",
             "hundred words or characters, trained for an epoch on a drawn text, and exported in three forms. Numbers",

@@ -31,7 +31,7 @@ def test_a_notebook_is_stored_without_outputs_and_is_linked(path):
     for cell in cells:
         assert not cell.get("outputs"), f"{path.name}: clear the outputs before it is stored"
         assert cell.get("execution_count") is None
-    assert f"notebooks/{path.name}" in (ROOT / "docs" / "notebooks.md").read_text()
+    assert f"notebooks/{path.name}" in (ROOT / "docs" / "index.md").read_text()
     for readme in ("README.md", "README.ja.md"):
         assert f"(notebooks/{path.name})" in (ROOT / readme).read_text()
 

@@ -65,7 +65,7 @@ def test_the_sdist_has_what_tests_read(built):
         members = sdist.getmembers()
     assert not [member.name for member in members if member.issym() or member.islnk()]
     inside = {member.name.partition("/")[2] for member in members}
-    tops = {"tests/test_release.py", "recipes/shakespeare/demo.toml", "docs/tour.md", "results/README.md"}
+    tops = {"tests/test_release.py", "recipes/shakespeare/demo.toml", "docs/index.md", "results/README.md"}
     assert {*tops, "constraints.txt"} <= inside
 
 

@@ -14,7 +14,7 @@ from elman.tasks.text.run import TextRun
 from support.commands import trained
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-PAGE = BENCHMARKS.parent / "docs" / "export-table.md"
+PAGE = BENCHMARKS.parent / "results" / "export-table.md"
 RECIPES = {path.relative_to("recipes").with_suffix("").as_posix(): recipe for path, recipe in shipped()}
 SCRIPT = runpy.run_path(str(BENCHMARKS / "exports_of_recipes.py"))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 app = family(
     "lab",
     "Classic tasks of recurrent learning: adding, copying, Reber's grammars, counting and others, and the networks"
-    " and learning rules that were made for them (docs/lab.md).",
+    " and learning rules that were made for them (docs/stability.md).",
 )
 
 _LISTED = {"tasks": "tasks", "cells": "cells", "rules": "cells"}

@@ -26,8 +26,8 @@ class Recurrence(NamedTuple):
     others on words, characters, music and grammar.
 
     `microseconds` are processor times of a training step for one token of words, one thread of Zen 3, on 2026-11-25, by
-    the measure of recurrences-on-words, in a run before the one that docs/claims.md shows, whose times differ by up to
-    18 %.
+    the measure of recurrences-on-words, in a run before the one that results/claims.md shows, whose times differ by up
+    to 18 %.
     """
 
     cell: str

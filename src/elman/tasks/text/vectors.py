@@ -7,7 +7,7 @@ c_i = sum_j c_ij, s_j = c_j^0.75 and S = sum_j s_j the positive pointwise mutual
 
 and with M ~ U diag(sigma) W^T of rank E the vectors are the rows of U diag(sqrt(sigma)) (Levy & Goldberg 2014; the
 power 0.75 and the root are those of Levy, Goldberg & Dagan 2015). They spare the
-network the first part of its training: in a race of some minutes nothing else gains as much (docs/race.md).
+network the first part of its training: in a race of some minutes nothing else gains as much (docs/training.md).
 """
 
 import numpy as np
