@@ -13,7 +13,7 @@ import elman
 from elman import config
 from elman.errors import UserError
 from elman.jobs.locks import FolderLock
-from elman.study import conduct, runner, runs
+from elman.study import conduct, measures, runner, runs
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.claims.output import RANK
 from elman.study.measures import PERPLEXITY, measured
@@ -125,7 +125,7 @@ def test_times_are_measured_again_on_another_processor_and_by_another_version(ti
     measure = ClaimMeasure("seconds", {"seconds": "seconds"}, seconds, {"count": 3}, timed=timed)
     measured(finished, measure)
     measured(finished, measure)
-    monkeypatch.setattr(measuring, "processor_name", lambda _: "another")
+    monkeypatch.setattr(measures, "processor_name", lambda _: "another")
     measured(finished, measure)
     monkeypatch.setattr(elman, "__version__", "another")
     measured(finished, measure)
