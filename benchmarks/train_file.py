@@ -1,4 +1,4 @@
-"""What `elman train FILE` makes of data of many kinds in a few minutes: recipe, result and baseline of each, in a table.
+"""What `elman train FILE` makes of data of many kinds in a few minutes: recipe, result and baseline of each.
 
     python benchmarks/train_file.py OUT [FILE or FOLDER ...] [--minutes 4] [--only NAME ...] [--make]
 
@@ -164,7 +164,6 @@ def row(path: Path, out: Path, minutes: float) -> list[str]:
     found, recipe = json.loads(kept.read_text()), load_recipe(run / "recipe.toml")
     log = (out / "runs" / f"{path.name}.log").read_text()
     chosen = re.search(r"min: (\S+)", log)
-    remark = re.search(r"no better than.*", log)
     valid = next(one for one in found["results"] if one["split"] == "valid")
     name = next(name for name in MEASURES if valid.get(name) is not None)
     rivals = {one["name"]: one[name] for one in found["baselines"] if one["split"] == "valid" and one.get(name)}
@@ -175,7 +174,8 @@ def row(path: Path, out: Path, minutes: float) -> list[str]:
     share = found["seconds"] / 60 / minutes
     kind = recipe.data.__struct_config__.tag
     size = f"{getattr(recipe.model.core, 'sizes', '')} x {recipe.training.epochs}"
-    verdict = "below its baseline" if remark else "better"
+    worse = best and valid[name] >= rivals[best]
+    verdict = found.get("remark") or ("below its baseline" if worse else "better")
     return [path.name, str(kind), f"{chosen and Path(chosen[1]).stem} {size}", *figures, f"{share:.0%}", verdict]
 
 

@@ -113,7 +113,9 @@ def minimal_pairs(
     show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
 
 
-def _kept(pairs: "Sequence[Pair]", coded: "Sequence[Sequence[CodedPair]]", exclude: ExcludeValue) -> list[int]:
+def _kept(
+    pairs: "Sequence[tuple[Path, Pair]]", coded: "Sequence[Sequence[CodedPair]]", exclude: ExcludeValue
+) -> list[int]:
     """The numbers of the pairs that are judged, under several models; raises UserError where none is left."""
     from elman.data.stimuli import of_known_items
 

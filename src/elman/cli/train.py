@@ -256,13 +256,14 @@ def _train_and_report(
             compared = experiment.baselines()
         page = write_report([out])
         experiment.attach(page)
+    remark = experiment.task.remark(results, compared)
     if as_json:
         rows = {name: [one.as_dict() for one in some] for name, some in (("results", results), ("baselines", compared))}
-        show.print_json({"run": str(out), **rows, "report": str(page)})
+        show.print_json({"run": str(out), **rows, "remark": remark, "report": str(page)})
         return 0
     named = [(row.name or "this model", row) for row in [*(one for one in compared if not one.written), *results]]
     show.print_figures(recipe.title, "model", named, recipe.data.reporting, [one for one in compared if one.written])
-    if remark := experiment.task.remark(results, compared):
+    if remark:
         progress.log().print(remark)
     print(f"report: {page}")
     _show_sample(out)

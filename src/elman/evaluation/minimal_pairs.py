@@ -169,9 +169,10 @@ def accuracies(coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccura
     def accuracy(phenomenon: str, field: str, members: Sequence[int]) -> PairAccuracy:
         different = [index for index in members if not coded[index].same]
         known = [index for index in different if not coded[index].unknown]
-        proportions = (Proportion(int(right[some].sum()), len(some)) for some in (different, known))
+        among_all, among_known = (Proportion(int(right[some].sum()), len(some)) for some in (different, known))
         (strange,) = unknown_by([phenomenon] * len(members), [coded[index].unknown for index in members])
-        return PairAccuracy(phenomenon, field, len(members), len(members) - len(different), *proportions, strange)
+        same = len(members) - len(different)
+        return PairAccuracy(phenomenon, field, len(members), same, among_all, among_known, strange)
 
     found = [accuracy(*names, members) for names, members in by_phenomenon(coded).items()]
     return [*found, accuracy("all", "", range(len(coded)))]

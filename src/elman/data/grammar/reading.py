@@ -333,7 +333,7 @@ class _Reader:
         rules, ends = self.rules, set(self.words)
         firsts = {left: {one.parts[0].symbol: None for one in found} for left, found in rules.items()}
         for left in rules:
-            paths = {first: (left, first) for first in firsts[left]}
+            paths: dict[str, tuple[str, ...]] = {first: (left, first) for first in firsts[left]}
             new = list(paths)
             while new and left not in paths:
                 symbol = new.pop(0)

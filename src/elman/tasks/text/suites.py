@@ -134,8 +134,8 @@ def judge_suite(model: TextModel, suite: Suite, advance: Advance = None) -> Judg
     model does not predict counts for nothing. Blanks and ends of words are counted as by `elman score --by region`.
     """
     reader, stimuli, read = model.reader("the sentence"), list[Stimulus](), list[Sentence]()
-    for line, sentence in enumerate(suite.sentences, start=1):
-        stimuli.append(sentence.stimulus(line))
+    for line, written in enumerate(suite.sentences, start=1):
+        stimuli.append(written.stimulus(line))
         try:
             read.append(reader.complete(stimuli[-1].text, line))
         except UserError as error:
