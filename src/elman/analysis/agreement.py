@@ -70,8 +70,8 @@ class SentenceOutput(NamedTuple):
 class Known(NamedTuple):
     """The sentences and dependencies whose words a model knows, and what is left out for the `unknown` words.
 
-    `without` counts the sentences that are left out, `pairs` the pairs, among them all of these sentences; `sentence`
-    says so.
+    `without` counts the sentences that are left out, `pairs` the pairs, among them all of these sentences;
+    `sentence` is the notice of it.
     """
 
     sentences: list[Sentence]

@@ -65,7 +65,7 @@ class PairAccuracy(NamedTuple):
     """The number of pairs of a phenomenon, and of those that the model cannot distinguish and that are not judged.
 
     `accuracy` counts the judged pairs whose grammatical sentence is more probable, where a tie is not right; `known` is
-    the same of pairs without unknown words, and `strange` says which words are unknown.
+    the same of pairs without unknown words, and `strange` has the unknown words.
     """
 
     phenomenon: str

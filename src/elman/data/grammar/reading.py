@@ -4,9 +4,10 @@ import itertools
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from elman.data.grammar.rules import Alternative, Grammar, Part
+from elman.data.grammar.symbols import Name, Rule, Token, Values, endless, left_recursion
 from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice
@@ -51,31 +52,6 @@ def parse_grammar(text: str, name: str = "grammar") -> Grammar:
     return reader.checked(text)
 
 
-class _Token(NamedTuple):
-    text: str
-    line: int
-    column: int
-
-
-_Values = dict[str, tuple[str, bool]]
-"""What stands in brackets, by feature: a value or a variable, and whether it is a value."""
-
-
-class _Name(NamedTuple):
-    base: str
-    values: _Values
-    token: _Token
-
-    def spelt(self, bindings: dict[tuple[str, str], str]) -> str:
-        found = [name if fixed else bindings[feature, name] for feature, (name, fixed) in self.values.items()]
-        return f"{self.base}[{','.join(found)}]" if found else self.base
-
-
-class _Rule(NamedTuple):
-    left: _Token
-    choices: list[tuple[list[_Token], float]]
-
-
 class _Reader:
     """Lines as they are read, and what they give for all values: alternatives with weights, probabilities of words.
 
@@ -85,33 +61,33 @@ class _Reader:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.heads: dict[str, list[_Token]] = {}
+        self.heads: dict[str, list[Token]] = {}
         self.said: dict[str, str] = {}
         self.features: dict[str, tuple[str, ...]] = {}
-        self.declared: dict[str, _Token] = {}
-        self.choices: list[_Rule] = []
-        self.lexicon: list[tuple[_Token, dict[str, float]]] = []
+        self.declared: dict[str, Token] = {}
+        self.choices: list[Rule] = []
+        self.lexicon: list[tuple[Token, dict[str, float]]] = []
         self.rules: dict[str, list[Alternative]] = {}
         self.words: dict[str, dict[str, float]] = {}
         self.values: dict[str, dict[str, str]] = {}
-        self.places: dict[str, _Token] = {}
-        self.uses: dict[str, tuple[str, _Token]] = {}
-        self.defined: dict[_Token, list[str]] = {}
+        self.places: dict[str, Token] = {}
+        self.uses: dict[str, tuple[str, Token]] = {}
+        self.defined: dict[Token, list[str]] = {}
 
     def read(self, line: int, text: str) -> None:
-        tokens = [_Token(found[0], line, found.start() + 1) for found in _WORD.finditer(text)]
+        tokens = [Token(found[0], line, found.start() + 1) for found in _WORD.finditer(text)]
         if not tokens:
             return
         start = tokens[0].column - 1
         if found := _LINE.match(text, start):
-            left, rest = _Token(found[1], line, start + 1), _Token(text[found.end() :], line, found.end())
+            left, rest = Token(found[1], line, start + 1), Token(text[found.end() :], line, found.end())
             if not rest.text.strip():
                 what = "SYMBOLS" if found[2] == "->" else "WORDS"
                 self._refuse(left, f"{left.text} has nothing after {found[2]}; write {left.text} {found[2]} {what}")
             if found[2] == "->":
                 self._rule(left, rest)
             else:
-                words = [_Token(each[0], line, rest.column + each.start() + 1) for each in _WORD.finditer(rest.text)]
+                words = [Token(each[0], line, rest.column + each.start() + 1) for each in _WORD.finditer(rest.text)]
                 self.lexicon.append((left, self._words(words)))
         elif tokens[0].text in _HEADS:
             self._head(*tokens)
@@ -119,7 +95,7 @@ class _Reader:
             allowed = f"LEFT -> SYMBOLS | SYMBOLS, LEFT : WORDS, or one of {', '.join(_HEADS)}"
             self._refuse(tokens[0], f"cannot read {text.strip()!r}; write {allowed}")
 
-    def _head(self, first: _Token, *rest: _Token) -> None:
+    def _head(self, first: Token, *rest: Token) -> None:
         kind = _HEADS[first.text]
         if kind != "feature" and kind in self.heads:
             self._refuse(first, f"{first.text} appears twice; write it once")
@@ -144,22 +120,22 @@ class _Reader:
                 self._refuse(token, f"{token.text!r} {what}; write letters, digits and _, another name for each")
         self.features[named.text], self.declared[named.text] = names, named
 
-    def _rule(self, left: _Token, rest: _Token) -> None:
-        tokens = [_Token(each[0], rest.line, rest.column + each.start() + 1) for each in _TOKEN.finditer(rest.text)]
+    def _rule(self, left: Token, rest: Token) -> None:
+        tokens = [Token(each[0], rest.line, rest.column + each.start() + 1) for each in _TOKEN.finditer(rest.text)]
         choices, begins, bar = [], 0, left
-        for at, token in enumerate([*tokens, _Token("|", rest.line, rest.column + len(rest.text.rstrip()))]):
+        for at, token in enumerate([*tokens, Token("|", rest.line, rest.column + len(rest.text.rstrip()))]):
             if token.text == "|":
                 choices.append(self._choice(token if at < len(tokens) else bar, tokens[begins:at]))
                 begins, bar = at + 1, token
-        self.choices.append(_Rule(left, choices))
+        self.choices.append(Rule(left, choices))
 
-    def _choice(self, bar: _Token, tokens: list[_Token]) -> tuple[list[_Token], float]:
+    def _choice(self, bar: Token, tokens: list[Token]) -> tuple[list[Token], float]:
         weight = self._weight(tokens.pop()) if tokens and tokens[-1].text.startswith("(") else 1.0
         if not tokens:
             self._refuse(bar, "an alternative is empty; write at least one symbol on each side of |")
         return tokens, weight
 
-    def _words(self, tokens: list[_Token]) -> dict[str, float]:
+    def _words(self, tokens: list[Token]) -> dict[str, float]:
         words: dict[str, float] = {}
         for token in tokens:
             if token.text.startswith("(") and words:
@@ -170,28 +146,28 @@ class _Reader:
                 words[token.text] = 1.0
         return words
 
-    def _weight(self, token: _Token) -> float:
+    def _weight(self, token: Token) -> float:
         found = _WEIGHT.fullmatch(token.text)
         if not found or float(found[1]) <= 0:
             advice = "write a positive number in parentheses such as (0.25)"
             self._refuse(token, f"{token.text!r} is not a weight; {advice}")
         return float(found[1])
 
-    def _symbol(self, token: _Token) -> _Name:
+    def _symbol(self, token: Token) -> Name:
         """A symbol and its values and variables, in the order of the features."""
         found = _SYMBOL.fullmatch(token.text)
         if not found:
             self._refuse(token, f"{token.text!r} is not a symbol; write a name, or a name and its values such as NP[n]")
-        values: _Values = {}
+        values: Values = {}
         for entry in re.findall(r"\w+", found[2] or ""):
             feature, fixed = self._feature_of(entry, token)
             if feature in values:
                 advice = f"two values of {feature}, {values[feature][0]} and {entry}; write one for each feature"
                 self._refuse(token, f"{token.text!r} has {advice}")
             values[feature] = entry, fixed
-        return _Name(found[1], {feature: values[feature] for feature in self.features if feature in values}, token)
+        return Name(found[1], {feature: values[feature] for feature in self.features if feature in values}, token)
 
-    def _feature_of(self, entry: str, token: _Token) -> tuple[str, bool]:
+    def _feature_of(self, entry: str, token: Token) -> tuple[str, bool]:
         for feature, values in self.features.items():
             if entry in values:
                 return feature, True
@@ -209,7 +185,7 @@ class _Reader:
             )
         return begun[0], False
 
-    def _refuse(self, place: _Token, message: str) -> NoReturn:
+    def _refuse(self, place: Token, message: str) -> NoReturn:
         """Raises UserError for a line and column."""
         raise UserError(f"{self.name}:{place.line}:{place.column}: {message}")
 
@@ -232,7 +208,7 @@ class _Reader:
                 for names, weight in named:
                     self.rules.setdefault(symbol, []).extend(self._expand(symbol, names, weight, bindings))
 
-    def _each(self, left: _Token) -> list[tuple[str, dict[tuple[str, str], str]]]:
+    def _each(self, left: Token) -> list[tuple[str, dict[tuple[str, str], str]]]:
         """The symbols that a left side stands for, with the values of what is in its brackets."""
         name, found = self._symbol(left), []
         for drawn in itertools.product(*map(self._values_of, name.values.items())):
@@ -249,7 +225,7 @@ class _Reader:
         return (name,) if fixed else self.features[feature]
 
     def _expand(
-        self, left: str, names: list[_Name], weight: float, bound: dict[tuple[str, str], str]
+        self, left: str, names: list[Name], weight: float, bound: dict[tuple[str, str], str]
     ) -> list[Alternative]:
         """A choice for the values of the left side; a variable of the right side alone takes every value equally."""
         bonds = {key: (key[0], 0) for key in bound}
@@ -279,7 +255,7 @@ class _Reader:
                 if others:
                     advice = f"line {others[0][1].line} has {others[0][0]}; use that, or {advice}"
                 self._refuse(token, f"{left} needs {symbol}, which is not defined; {advice}")
-        start = self.heads.get("start", [_Token("S", 1, 1)])
+        start = self.heads.get("start", [Token("S", 1, 1)])
         if len(start) != 1 or start[0].text not in self.rules:
             advice = f"write one: {start[0].text} -> SYMBOLS"
             self._refuse(start[0], f"the start symbol {' '.join(one.text for one in start)} has no rules; {advice}")
@@ -330,29 +306,12 @@ class _Reader:
 
     def _require_ends(self) -> None:
         """Raises UserError with left recursion, where expansion finds no first word, or where a symbol never ends."""
-        rules, ends = self.rules, set(self.words)
-        firsts = {left: {one.parts[0].symbol: None for one in found} for left, found in rules.items()}
-        for left in rules:
-            paths: dict[str, tuple[str, ...]] = {first: (left, first) for first in firsts[left]}
-            new = list(paths)
-            while new and left not in paths:
-                symbol = new.pop(0)
-                more = [first for first in firsts.get(symbol, ()) if first not in paths]
-                paths |= {first: (*paths[symbol], first) for first in more}
-                new += more
-            if left in paths:
-                way = "" if len(paths[left]) == 2 else f" ({' -> '.join(paths[left])})"
-                advice = "put the recursion at the right, as in NP[n] -> N[n] PP"
-                self._refuse(self.places[left], f"{left} can begin with itself{way}; {advice}")
-        while grown := {
-            left
-            for left, found in rules.items()
-            if left not in ends and any(all(part.symbol in ends for part in one.parts) for one in found)
-        }:
-            ends |= grown
-        for left in rules:
-            if left not in ends:
-                self._refuse(self.places[left], f"{left} never ends; give it an alternative of words alone")
+        if path := left_recursion(self.rules):
+            way = "" if len(path) == 2 else f" ({' -> '.join(path)})"
+            advice = "put the recursion at the right, as in NP[n] -> N[n] PP"
+            self._refuse(self.places[path[0]], f"{path[0]} can begin with itself{way}; {advice}")
+        for left in endless(self.rules, self.words):
+            self._refuse(self.places[left], f"{left} never ends; give it an alternative of words alone")
 
     def _symbols(self, kind: str, defined: Collection[str]) -> frozenset[str]:
         """The symbols of a kind: the named ones with each of their values."""

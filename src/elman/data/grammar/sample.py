@@ -59,7 +59,7 @@ class Dependency(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The position of the later of the two words, up to which the wrong form can be told to be wrong."""
+        """The position of the later of the two words, up to which the wrong form is seen to be wrong."""
         return max(self.controller, self.target)
 
 

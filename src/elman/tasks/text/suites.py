@@ -131,7 +131,7 @@ def judge_suite(model: TextModel, suite: Suite, advance: Advance = None) -> Judg
     """The surprisal of every region under a model; raises UserError where a sentence cannot be read.
 
     An empty region has surprisal 0, the end of the sentence belongs to its last region, and a first token that the
-    model does not predict counts for nothing. Blanks and ends of words are counted as by `elman score --by region`.
+    model does not predict counts for nothing. Blanks and ends of words are counted as `score` counts them by region.
     """
     reader, stimuli, read = model.reader("the sentence"), list[Stimulus](), list[Sentence]()
     for line, written in enumerate(suite.sentences, start=1):
