@@ -245,7 +245,7 @@ def main() -> int:
                 file.write_bytes(case.data)
                 usual[case.kind] = ended(line, 60)
                 if usual[case.kind].status not in (0, 2):  # whole archives are refused too
-                    parser.error(f"{case.kind}: undamaged, {usual[case.kind].err}")
+                    raise SystemExit(f"{case.kind}: undamaged, {usual[case.kind].err}")
             ways = damage.BYTES | MORE
             way = draw.choice(list(ways))
             damaged = ways[way](case.data, draw)
