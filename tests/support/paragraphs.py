@@ -2,6 +2,11 @@
 
 import unicodedata
 
+from elman.config.text import TextOptions
+from elman.data.text.corpus import open_corpus
+from elman.data.text.patterns import sentence_end
+from elman.data.text.tokeniser import detokenise
+
 SPACED = {  # a paragraph, its words and numbers, its marks, its sentences
     "English": (
         "The ferry left at 6:45, three minutes late. “You’ll miss the matinée,” said Zoë, “unless we run!” Nobody ran."
@@ -170,3 +175,27 @@ UNSPACED = {  # a paragraph, its characters (letters with their marks, blanks to
     "Burmese": ("အဘွားသည် မနက် ၅:၃၀ တွင် ထသည်။ ကော်ဖီသောက်ပြီး “ဒီနေ့ ကျောင်းမသွားဘူးလား?” ဟုမေးသည်။ ကျွန်တော်ပြုံးသည်။ ရေဒီယိုဖွင့်ထားသည်၊ အိမ်ငယ်သည်။", 72, 6),
     "Tibetan": ("ངའི་ཨ་ཕྱི་ཞོགས་པ་ཆུ་ཚོད་༥:༣༠ལ་ལངས་སོང་། ཁོང་གིས་ཀོ་ཧྥི་འཐུང་ནས་“དེ་རིང་སློབ་གྲྭ་མེད་དམ”ཞེས་དྲིས། ང་གད་མོ་བགད་པ་ཡིན། ཁང་པ་ཆུང་ཆུང་རེད།", 105, 4),
 }  # fmt: skip
+
+
+def begins_with_a_mark(token):
+    return unicodedata.category(token[0]).startswith("M") or token[0] in "\u200c\u200d\u00ad"
+
+
+def sentences_in(text):
+    found, rest = 0, f"{text}\n"
+    while (end := sentence_end(rest)) is not None:
+        found, rest = found + 1, rest[end:]
+    return found
+
+
+def assert_read_and_restored(paragraphs, folder):
+    """One text of (paragraph, words, marks, ...): its tokens, no entry that begins with a mark, the text again."""
+    texts, tokens = [one[0] for one in paragraphs], sum(one[1] + one[2] + 1 for one in paragraphs)
+    path = folder / "paragraphs.txt"
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    options = TextOptions(tokenisation="raw", valid_fraction=0.0, test_fraction=0.0)
+    corpus = open_corpus(path, options, partial=True, cache=folder)
+    split = corpus.split("train")
+    assert len(split.tokens) == tokens
+    assert not any(map(begins_with_a_mark, corpus.vocabulary.words))
+    assert detokenise(corpus.vocabulary.decode(split.tokens), options) == path.read_text(encoding="utf-8")

@@ -89,7 +89,7 @@ class Known(NamedTuple):
 def known_only(grammar: Grammar, vocabulary: Vocabulary, drawn: Sequence[Sentence], *, leave_out: bool) -> Known:
     """The sentences without words that the model does not know, and their pairs whose two forms it knows.
 
-    A pair goes with both of its forms, so that those of each value are the same words. A notice names the words and
+    A pair goes with both of its forms, so that each value keeps forms of the same words. A notice names the words and
     how much is left out. Raises UserError with the same figures unless `leave_out`, and where nothing remains.
     """
     unknown = tuple(word for word in grammar.vocabulary if word not in vocabulary.ids)
@@ -110,9 +110,9 @@ def known_only(grammar: Grammar, vocabulary: Vocabulary, drawn: Sequence[Sentenc
     if not leave_out or not kept:
         advice = "" if leave_out else ", or leave these out with --unknown exclude"
         raise UserError(
-            f"{what}: {many} have them; train on this grammar, or name that of the model with --grammar{advice}"
+            f"{what}: {many} have them; train on this grammar, or name the model's own with --grammar{advice}"
         )
-    line = f"{what}: {many} are left out; the grammar's distribution is that over the words that the model knows"
+    line = f"{what}: {many} are left out; the grammar's distribution is over the words that the model knows"
     notice(line)
     return Known(kept, unknown, len(drawn) - len(kept), pairs - rest, (f"{line[0].upper()}{line[1:]}.",))
 

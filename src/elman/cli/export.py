@@ -109,9 +109,9 @@ def export(
     tables = [(f"{made.folder}: {run}", ["", "bytes", "largest difference, nats", columns], rows)]
     facts, notes = msgspec.to_builtins(made), []
     if push is not None:
-        from elman.export import hub as hub
+        from elman.export.hub import push as send
 
-        sent = hub.push(out, push, private=private, dry_run=dry_run)
+        sent = send(out, push, private=private, dry_run=dry_run)
         facts["pushed"] = msgspec.to_builtins(sent)
         listed = [[one.name, f"{one.bytes:,}"] for one in sent.files]
         whose = "private" if private else "public"

@@ -1,6 +1,6 @@
 """Test suites in the form of SyntaxGym: sentences in regions by item and condition, and predictions of surprisals.
 
-The form and its rules are those of Gauthier, Hu, Wilcox, Qian & Levy 2020, SyntaxGym: an online platform for targeted
+Form and rules follow Gauthier, Hu, Wilcox, Qian & Levy 2020, SyntaxGym: an online platform for targeted
 evaluation of language models, ACL (system demonstrations).
 """
 

@@ -1,31 +1,17 @@
 """A paragraph in each of many scripts: its words, marks and sentences as counted by hand, written back as it was."""
 
-import unicodedata
-
 import pytest
 
 from elman.config.text import TextOptions
-from elman.data.text.corpus import open_corpus
 from elman.data.text.facts import facts_of
-from elman.data.text.patterns import characters_of, sentence_end
+from elman.data.text.patterns import characters_of
 from elman.data.text.tokeniser import Tokeniser, detokenise
 from elman.tasks.proposal.text import reading
-from support.paragraphs import SPACED, UNSPACED
+from support.paragraphs import SPACED, UNSPACED, assert_read_and_restored, begins_with_a_mark, sentences_in
 
 RAW, CHARACTERS = TextOptions(tokenisation="raw"), TextOptions(tokenisation="characters", eos="exact")
 MARKS_APART = {"Emoji", "Ge'ez, words divided by marks"}
 """What is not recognised as words between blanks by a short sample."""
-
-
-def begins_with_a_mark(token):
-    return unicodedata.category(token[0]).startswith("M") or token[0] in "\u200c\u200d\u00ad"
-
-
-def sentences_in(text):
-    found, rest = 0, f"{text}\n"
-    while (end := sentence_end(rest)) is not None:
-        found, rest = found + 1, rest[end:]
-    return found
 
 
 @pytest.mark.parametrize("script", SPACED)
@@ -51,11 +37,4 @@ def test_paragraphs_without_blanks_are_read_in_characters(script):
 
 
 def test_all_paragraphs_in_one_text(tmp_path):
-    path = tmp_path / "paragraphs.txt"
-    path.write_text("".join(f"{text}\n" for text, *_ in SPACED.values()), encoding="utf-8")
-    options = TextOptions(tokenisation="raw", valid_fraction=0.0, test_fraction=0.0)
-    corpus = open_corpus(path, options, partial=True, cache=tmp_path)
-    split = corpus.split("train")
-    assert len(split.tokens) == sum(words + marks + 1 for _, words, marks, _ in SPACED.values())
-    assert not any(map(begins_with_a_mark, corpus.vocabulary.words))
-    assert detokenise(corpus.vocabulary.decode(split.tokens), options) == path.read_text(encoding="utf-8")
+    assert_read_and_restored(SPACED.values(), tmp_path)

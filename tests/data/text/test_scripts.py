@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elman.config.text import TextOptions
-from elman.data.text.corpus import open_corpus
 from elman.data.text.facts import facts_of
-from elman.data.text.patterns import WORDS, characters_of, sentence_end, words_of
+from elman.data.text.patterns import WORDS, characters_of, words_of
 from elman.data.text.tokeniser import Tokeniser, detokenise
 from elman.tasks.proposal.text import reading
+from support.paragraphs import assert_read_and_restored, begins_with_a_mark, sentences_in
 
 RAW, CHARACTERS = TextOptions(tokenisation="raw"), TextOptions(tokenisation="characters", eos="exact")
 
@@ -52,10 +52,6 @@ UNSPACED = {
     "Tibetan": "དེ་རིང་ཆར་པ་ཆེན་པོ་བབས་སོང་། ང་ཚོ་ཁྱིམ་ལ་བསྡད་པ་ཡིན།",
 }
 CLUSTER = regex.compile(r"\X")
-
-
-def begins_with_a_mark(token):
-    return unicodedata.category(token[0]).startswith("M") or token[0] in "\u200c\u200d\u00ad"
 
 
 @pytest.mark.parametrize("script", SPACED)
@@ -154,10 +150,7 @@ def test_ascii_is_read_by_the_same_pattern(text):
     ],
 )
 def test_sentences_end_in_every_script(text, ends):
-    found, rest = 0, f"{text}\n"
-    while (end := sentence_end(rest)) is not None:
-        found, rest = found + 1, rest[end:]
-    assert found == ends
+    assert sentences_in(text) == ends
 
 
 FRENCH = "L'homme qu'on voit aujourd'hui n'a pas d'amis. Jusqu'à l'été, s'en va-il? « C'est l’ami »."
@@ -204,14 +197,7 @@ def test_lines_that_end_sentences_are_no_wrapped_prose_in_scripts_without_capita
 
 def test_a_text_of_many_scripts_has_the_words_that_are_counted_by_hand(tmp_path):
     """No entry of the vocabulary begins with a mark; every paragraph is written back as it was."""
-    path = tmp_path / "scripts.txt"
-    path.write_text("".join(f"{text}\n" for text, *_ in SPACED.values()), encoding="utf-8")
-    options = TextOptions(tokenisation="raw", valid_fraction=0.0, test_fraction=0.0)
-    corpus = open_corpus(path, options, partial=True, cache=tmp_path)
-    split = corpus.split("train")
-    assert len(split.tokens) == sum(words + marks + 1 for _, words, marks in SPACED.values())
-    assert not any(map(begins_with_a_mark, corpus.vocabulary.words))
-    assert detokenise(corpus.vocabulary.decode(split.tokens), options) == path.read_text(encoding="utf-8")
+    assert_read_and_restored(SPACED.values(), tmp_path)
 
 
 def test_subwords_that_are_asked_for_can_be_trained():
