@@ -1,0 +1,367 @@
+// A recurrent layer over a whole window in one launch: the weights stay on the chip, the blocks exchange states.
+//
+// Block j owns units 16 j .. 16 j + 15, a tile. Forward it multiplies the rows of all G gates of its units, [16 G, H],
+// by h [H, B]; backward G blocks together own 16 G units, and block `rank` of them multiplies the transposed rows of
+// gate `rank`, [16 G, H], by that gate's part of d z [H, B]: the same product with the same tiles. A warp holds the
+// columns of PER tiles, REGISTERS of them in registers and the others in shared memory; the sums of the warps are added
+// in shared memory in a fixed order. A block publishes its tile of h or d z in global memory, rounded to bf16, and then
+// its number of steps (`flags`); a warp waits for the tiles that it multiplies. All blocks must be resident at once.
+//
+// Two buffers suffice: who writes the tile of step t + 2 has seen the flags t + 1 of all blocks, each of which was set
+// after its block had read the tiles of step t.
+//
+// By the compiler's options: CELL, GATES (G), UNITS (H), ROWS (B), BLOCKS, WARPS, PER, REGISTERS, COLUMNS (tiles of 8
+// rows), WIDE (tiles of 8 rows that are multiplied at once), GROUPS (COLUMNS / WIDE, rounded up).
+
+#define LSTM 0
+#define GRU 1
+#define TANH 2
+#define RELU 3
+
+#if CELL == LSTM || CELL == GRU
+#define SAVED 5  // i f g o and c before; r z n, U_n h + b and h before
+#else
+#define SAVED 1  // h
+#endif
+
+typedef unsigned int word;
+
+#ifdef __CUDACC__
+#define SHARED extern __shared__ uint4 shared[]
+
+__device__ void multiply_tile(float (&sum)[4], uint4 a, uint2 b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+}
+
+__device__ word pair(float low, float high) {
+  word found;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(found) : "f"(high), "f"(low));
+  return found;
+}
+
+__device__ int acquire(const int* flag) {
+  int found;
+  asm volatile("ld.acquire.gpu.global.b32 %0, [%1];" : "=r"(found) : "l"(flag) : "memory");
+  return found;
+}
+
+__device__ void release(int* flag, int value) {
+  asm volatile("st.release.gpu.global.b32 [%0], %1;" : : "l"(flag), "r"(value) : "memory");
+}
+
+__device__ uint2 exchanged(const uint2* place) {  // from L2: another block has written it
+  uint2 found;
+  asm volatile("ld.global.cg.v2.u32 {%0, %1}, [%2];" : "=r"(found.x), "=r"(found.y) : "l"(place) : "memory");
+  return found;
+}
+
+__device__ float2 exchanged(const float2* place) {
+  float2 found;
+  asm volatile("ld.global.cg.v2.f32 {%0, %1}, [%2];" : "=f"(found.x), "=f"(found.y) : "l"(place) : "memory");
+  return found;
+}
+#endif
+
+#define TILES (WARPS * PER)  // of the buffers: those from BLOCKS on stay zero
+#define TILE (COLUMNS * 64)  // words of a tile of the buffers
+#define ITEMS (WIDE * 64)    // pairs of units, 8 apart, of a row of a group: one for a thread
+#define PARTIAL (GATES * WIDE * 4 * 32)
+
+// A thread's part of each group: units `unit` and `unit + 8` of its block's tile in `row`.
+struct Item {
+  bool there;
+  int index, lane, part, column;
+
+  __device__ explicit Item(int thread)
+      : there(thread < ITEMS), index(thread), lane(thread % 32), part(thread / 32 % 2), column(thread / 64) {}
+  __device__ int row(int group) const { return (group * WIDE + column) * 8 + lane % 4 * 2 + part; }
+  __device__ int unit(int half) const { return blockIdx.x * 16 + lane / 4 + 8 * half; }
+  __device__ bool real(int group, int half) const { return there && row(group) < ROWS && unit(half) < UNITS; }
+  __device__ bool placed(int group) const { return there && group * WIDE + column < COLUMNS; }
+  // Where the pair stands in a tile: in the order in which a warp reads the second factor of a product.
+  __device__ int place(int group) const {
+    int unit = lane / 4, row = lane % 4 * 2 + part;
+    return (group * WIDE + column) * 64 + (row * 4 + unit % 4) * 2 + unit / 4;
+  }
+  __device__ int saved(int group, int half, int which) const {
+    return (((blockIdx.x * GROUPS + group) * 2 + half) * SAVED + which) * ITEMS + index;
+  }
+};
+
+struct Matrix {
+  uint4 held[REGISTERS > 0 ? REGISTERS : 1][GATES];
+  uint4* stored;  // [PER - REGISTERS, GATES, WARPS, 32]
+  int warp, lane;
+
+  // `value(m, row, column)`: the factor's element in m-tile m. Each word has units 8 apart, like those of a tile.
+  template <typename Value>
+  __device__ Matrix(uint4* place, Value value) : stored(place), warp(threadIdx.x / 32), lane(threadIdx.x % 32) {
+#pragma unroll
+    for (int i = 0; i < PER; i++) {
+      int first = (warp * PER + i) * 16 + lane % 4, row = lane / 4;
+#pragma unroll
+      for (int m = 0; m < GATES; m++) {
+        uint4 found;
+        found.x = pair(value(m, row, first), value(m, row, first + 8));
+        found.y = pair(value(m, row + 8, first), value(m, row + 8, first + 8));
+        found.z = pair(value(m, row, first + 4), value(m, row, first + 12));
+        found.w = pair(value(m, row + 8, first + 4), value(m, row + 8, first + 12));
+        if (i < REGISTERS) held[i < REGISTERS ? i : 0][m] = found;
+        else stored[(((i - REGISTERS) * GATES + m) * WARPS + warp) * 32 + lane] = found;
+      }
+    }
+  }
+
+  __device__ void wait(const int* flags, int steps) const {
+    for (int tile = warp * PER + lane; tile < min((warp + 1) * PER, BLOCKS); tile += 32)
+      while (acquire(flags + tile) < steps) {}
+    __syncwarp();
+  }
+
+  // The warp's part of the product with the tiles of a group of rows, into `partial` [GATES, WIDE, 4, 32].
+  __device__ void multiply(const uint2* tiles, int group, float* partial) const {
+    float sum[GATES][WIDE][4] = {};
+#pragma unroll
+    for (int i = 0; i < PER; i++) {
+      uint2 b[WIDE];
+#pragma unroll
+      for (int n = 0; n < WIDE; n++) {
+        int column = min(group * WIDE + n, COLUMNS - 1);
+        b[n] = exchanged(tiles + ((warp * PER + i) * COLUMNS + column) * 32 + lane);
+      }
+#pragma unroll
+      for (int m = 0; m < GATES; m++) {
+        uint4 a = i < REGISTERS ? held[i < REGISTERS ? i : 0][m]
+                                : stored[(((i - REGISTERS) * GATES + m) * WARPS + warp) * 32 + lane];
+#pragma unroll
+        for (int n = 0; n < WIDE; n++) multiply_tile(sum[m][n], a, b[n]);
+      }
+    }
+#pragma unroll
+    for (int m = 0; m < GATES; m++)
+#pragma unroll
+      for (int n = 0; n < WIDE; n++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) partial[((warp * GATES + m) * WIDE + n) * 128 + r * 32 + lane] = sum[m][n][r];
+  }
+};
+
+// The sum of the warps' parts for a thread's item in m-tile m, for both of its units.
+__device__ float2 add_warps(const float* partial, const Item& item, int m) {
+  float2 sum = {0, 0};
+#pragma unroll
+  for (int warp = 0; warp < WARPS; warp++) {
+    const float* from = partial + ((warp * GATES + m) * WIDE + item.column) * 128 + item.part * 32 + item.lane;
+    sum.x += from[0];
+    sum.y += from[64];
+  }
+  return sum;
+}
+
+__device__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+
+// One unit's step: `z` are the sums of the gates' inputs with `x`, `product` those of U h; `c` is the state beside h.
+__device__ float forward_unit(const float* x, const float* product, float bias, float& c, float* saved) {
+#if CELL == LSTM
+  float i = sigmoid(x[0] + product[0]), f = sigmoid(x[1] + product[1]);
+  float g = tanhf(x[2] + product[2]), o = sigmoid(x[3] + product[3]);
+  saved[0] = i, saved[1] = f, saved[2] = g, saved[3] = o, saved[4] = c;
+  c = f * c + i * g;
+  return o * tanhf(c);
+#elif CELL == GRU  // c is h before
+  float r = sigmoid(x[0] + product[0]), z = sigmoid(x[1] + product[1]);
+  float u = product[2] + bias, n = tanhf(x[2] + r * u);
+  saved[0] = r, saved[1] = z, saved[2] = n, saved[3] = u, saved[4] = c;
+  c = n + z * (c - n);
+  return c;
+#else
+  float h = x[0] + product[0];
+  h = CELL == TANH ? tanhf(h) : fmaxf(h, 0);
+  saved[0] = h;
+  return h;
+#endif
+}
+
+// The gradients of one unit's sums, as they reach the inputs (`d_x`) and the products U h (`d_u`), from that of h and
+// the one that is carried beside the products: d c of an LSTM, and what reaches h past the gates of a GRU.
+__device__ void backward_unit(float d_h, float& carried, const float* saved, float* d_x, float* d_u) {
+#if CELL == LSTM
+  float i = saved[0], f = saved[1], g = saved[2], o = saved[3], before = saved[4];
+  float c = tanhf(f * before + i * g);
+  float d_c = carried + d_h * o * (1 - c * c);
+  d_x[0] = d_c * g * i * (1 - i);
+  d_x[1] = d_c * before * f * (1 - f);
+  d_x[2] = d_c * i * (1 - g * g);
+  d_x[3] = d_h * c * o * (1 - o);
+  carried = d_c * f;
+#elif CELL == GRU
+  float r = saved[0], z = saved[1], n = saved[2], u = saved[3], before = saved[4];
+  d_h += carried;
+  d_x[1] = d_h * (before - n) * z * (1 - z);
+  d_x[2] = d_h * (1 - z) * (1 - n * n);
+  d_x[0] = d_x[2] * u * r * (1 - r);
+  carried = d_h * z;
+#else
+  float h = saved[0];
+  d_x[0] = d_h * (CELL == TANH ? 1 - h * h : h > 0 ? 1.f : 0.f);
+#endif
+  for (int gate = 0; gate < GATES; gate++) d_u[gate] = d_x[gate];
+#if CELL == GRU
+  d_u[2] *= r;
+#endif
+}
+
+// drive [T, B, G H] = W x + b; weight [G H, H]; bias [H] of a GRU's U_n h; h, c [B, H]; outputs [T, B, H]; last_c
+// [B, H]; saved [T, BLOCKS, GROUPS, 2, SAVED, ITEMS] or null; tiles [2, TILES, TILE] zeros; flags [BLOCKS] zeros.
+extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
+forward(int steps, const float* drive, const float* weight, const float* bias, const float* h, const float* c,
+        float* outputs, float* last_c, float* saved, word* tiles, int* flags) {
+  SHARED;
+  float* partial = (float*)(shared + (PER - REGISTERS) * GATES * WARPS * 32);  // [2, WARPS, PARTIAL]
+  Item item(threadIdx.x);
+  Matrix matrix(shared, [&](int gate, int row, int column) {
+    int unit = blockIdx.x * 16 + row;
+    return unit < UNITS && column < UNITS ? weight[(gate * UNITS + unit) * UNITS + column] : 0.f;
+  });
+
+  float state[GROUPS][2] = {};
+  for (int group = 0; group < GROUPS; group++) {
+    float first[2] = {};
+    for (int half = 0; half < 2; half++)
+      if (item.real(group, half)) {
+        int at = item.row(group) * UNITS + item.unit(half);
+        first[half] = h[at];
+        state[group][half] = CELL == LSTM ? c[at] : first[half];
+      }
+    if (item.placed(group)) tiles[blockIdx.x * TILE + item.place(group)] = pair(first[0], first[1]);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) release(flags + blockIdx.x, 1);
+
+  int turn = 0;
+  for (int t = 0; t < steps; t++) {
+    const word* before = tiles + t % 2 * TILES * TILE;
+    word* after = tiles + (t + 1) % 2 * TILES * TILE;
+    matrix.wait(flags, t + 1);
+#pragma unroll
+    for (int group = 0; group < GROUPS; group++, turn ^= 1) {
+      float x[2][GATES] = {}, extra[2] = {};
+      for (int half = 0; half < 2; half++)
+        if (item.real(group, half)) {
+          for (int gate = 0; gate < GATES; gate++)
+            x[half][gate] = drive[((long long)t * ROWS + item.row(group)) * GATES * UNITS + gate * UNITS + item.unit(half)];
+          if (CELL == GRU) extra[half] = bias[item.unit(half)];
+        }
+      float* sums = partial + turn * WARPS * PARTIAL;
+      matrix.multiply((const uint2*)before, group, sums);
+      __syncthreads();
+      float2 product[GATES];
+      if (item.there)
+        for (int gate = 0; gate < GATES; gate++) product[gate] = add_warps(sums, item, gate);
+      float found[2] = {};
+      for (int half = 0; half < 2; half++)
+        if (item.real(group, half)) {
+          float of_h[GATES], kept[SAVED];
+          for (int gate = 0; gate < GATES; gate++) of_h[gate] = half ? product[gate].y : product[gate].x;
+          found[half] = forward_unit(x[half], of_h, extra[half], state[group][half], kept);
+          outputs[((long long)t * ROWS + item.row(group)) * UNITS + item.unit(half)] = found[half];
+          if (saved)
+            for (int which = 0; which < SAVED; which++)
+              saved[(long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, which)] = kept[which];
+        }
+      if (item.placed(group)) after[blockIdx.x * TILE + item.place(group)] = pair(found[0], found[1]);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) release(flags + blockIdx.x, t + 2);
+  }
+  if (CELL == LSTM)
+    for (int group = 0; group < GROUPS; group++)
+      for (int half = 0; half < 2; half++)
+        if (item.real(group, half)) last_c[item.row(group) * UNITS + item.unit(half)] = state[group][half];
+}
+
+// d_outputs [T, B, H]; d_last [B, H] of an LSTM's last c; d_x and d_u [T, B, G H] of the sums' parts, one array where
+// they are equal; d_h, d_c [B, H]; tiles [2, G, TILES, TILE] zeros; sums [2, BLOCKS, G, GROUPS, ITEMS] of two floats;
+// flags [2, BLOCKS] zeros: of the tiles, and of the sums.
+extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
+backward(int steps, const float* d_outputs, const float* d_last, const float* weight, const float* saved, float* d_x,
+         float* d_u, float* d_h, float* d_c, word* tiles, float2* sums, int* flags) {
+  SHARED;
+  float* partial = (float*)(shared + (PER - REGISTERS) * GATES * WARPS * 32);
+  Item item(threadIdx.x);
+  int rank = blockIdx.x % GATES, leader = blockIdx.x - rank;
+  Matrix matrix(shared, [&](int m, int row, int column) {
+    int unit = (leader + m) * 16 + row;
+    return unit < UNITS && column < UNITS ? weight[(rank * UNITS + column) * UNITS + unit] : 0.f;
+  });
+
+  float carried[GROUPS][2] = {};
+  if (CELL == LSTM)
+    for (int group = 0; group < GROUPS; group++)
+      for (int half = 0; half < 2; half++)
+        if (item.real(group, half)) carried[group][half] = d_last[item.row(group) * UNITS + item.unit(half)];
+
+  int turn = 0;
+  for (int done = 0; done <= steps; done++) {
+    int t = steps - 1 - done;
+    float2* sums_before = sums + (done + 1) % 2 * BLOCKS * GATES * GROUPS * ITEMS;
+    float2* sums_after = sums + done % 2 * BLOCKS * GATES * GROUPS * ITEMS;
+    word* now = tiles + done % 2 * GATES * TILES * TILE;
+    if (done) {
+      if (threadIdx.x < GATES)
+        while (acquire(flags + BLOCKS + leader + threadIdx.x) < done) {}
+      __syncthreads();
+    }
+#pragma unroll
+    for (int group = 0; group < GROUPS; group++) {
+      float2 of_product = {0, 0};
+      if (done && item.there)
+        for (int source = 0; source < GATES; source++) {
+          float2 one = exchanged(sums_before + (((leader + source) * GATES + rank) * GROUPS + group) * ITEMS + item.index);
+          of_product.x += one.x, of_product.y += one.y;
+        }
+      float found[GATES][2] = {};
+      for (int half = 0; half < 2; half++)
+        if (item.real(group, half)) {
+          float of_h = half ? of_product.y : of_product.x;
+          long long at = item.row(group) * UNITS + item.unit(half);
+          if (t < 0) {
+            d_h[at] = CELL == GRU ? of_h + carried[group][half] : of_h;
+            if (CELL == LSTM) d_c[at] = carried[group][half];
+            continue;
+          }
+          float kept[SAVED], to_x[GATES], to_u[GATES];
+          for (int which = 0; which < SAVED; which++)
+            kept[which] = saved[(long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, which)];
+          of_h += d_outputs[(long long)t * ROWS * UNITS + at];
+          backward_unit(of_h, carried[group][half], kept, to_x, to_u);
+          for (int gate = 0; gate < GATES; gate++) {
+            long long place = ((long long)t * ROWS + item.row(group)) * GATES * UNITS + gate * UNITS + item.unit(half);
+            d_x[place] = to_x[gate];
+            if (CELL == GRU) d_u[place] = to_u[gate];
+            found[gate][half] = to_u[gate];
+          }
+        }
+      if (t >= 0 && item.placed(group))
+        for (int gate = 0; gate < GATES; gate++)
+          now[(gate * TILES + blockIdx.x) * TILE + item.place(group)] = pair(found[gate][0], found[gate][1]);
+    }
+    if (t < 0) break;
+    __syncthreads();
+    if (threadIdx.x == 0) release(flags + blockIdx.x, done + 1);
+    matrix.wait(flags, done + 1);
+#pragma unroll
+    for (int group = 0; group < GROUPS; group++, turn ^= 1) {
+      float* here = partial + turn * WARPS * PARTIAL;
+      matrix.multiply((const uint2*)(now + rank * TILES * TILE), group, here);
+      __syncthreads();
+      if (item.there)
+        for (int m = 0; m < GATES; m++)
+          sums_after[((blockIdx.x * GATES + m) * GROUPS + group) * ITEMS + item.index] = add_warps(here, item, m);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) release(flags + BLOCKS + blockIdx.x, done + 1);
+  }
+}

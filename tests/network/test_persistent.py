@@ -1,0 +1,115 @@
+"""The persistent kernel's own source, compiled for a CPU: values and gradients beside the plain steps in float64."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from elman.network.cells.cell import Weights, unroll
+from elman.network.cells.elman import Elman
+from elman.network.cells.gru import GRU
+from elman.network.cells.lstm import LSTM
+from elman.network.fast import persistent
+from elman.network.fast.persistent import Layout, layout
+
+CELLS = {"lstm": LSTM(), "gru-after": GRU(), "tanh": Elman(), "relu": Elman(nonlinearity="relu")}
+ENTRY = """
+extern "C" void launch(int backwards, int blocks, int threads, int shared, unsigned seed, int steps, void** a) {
+  if (backwards)
+    run(blocks, threads, shared, seed, [&] { backward(steps, (float*)a[0], (float*)a[1], (float*)a[2], (float*)a[3],
+      (float*)a[4], (float*)a[5], (float*)a[6], (float*)a[7], (word*)a[8], (float2*)a[9], (int*)a[10]); });
+  else
+    run(blocks, threads, shared, seed, [&] { forward(steps, (float*)a[0], (float*)a[1], (float*)a[2], (float*)a[3],
+      (float*)a[4], (float*)a[5], (float*)a[6], (float*)a[7], (word*)a[8], (int*)a[9]); });
+}
+"""
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+
+class OnCPU:
+    """The kernels by a compiler for the CPU, their threads in an order by chance."""
+
+    def __init__(self, layout: Layout, folder: Path, text: str | None = None) -> None:
+        self.layout, self.seed = layout, 0
+        header = Path(__file__).parents[1] / "support" / "cuda_on_cpu.h"
+        code = folder / "kernel.cpp"
+        code.write_text(f'#include "{header}"\n{text or persistent.source()}\n{ENTRY}')
+        options = [f"-D{name}={value}" for name, value in layout.constants().items()]
+        library = folder / "kernel.so"
+        command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-w", *options, str(code), "-o", str(library)]
+        subprocess.run(command, check=True)
+        self.library = ctypes.CDLL(str(library))
+
+    def launch(self, name: str, steps: int, *arrays: Tensor | None) -> None:
+        assert all(array is None or array.is_contiguous() for array in arrays)
+        places = (ctypes.c_void_p * len(arrays))(*(None if array is None else array.data_ptr() for array in arrays))
+        size, self.seed = self.layout, self.seed + 1
+        self.library.launch(
+            name == "backward", size.blocks, 32 * size.warps, size.shared_bytes, self.seed, steps, places
+        )
+
+
+def settings(cell: str, steps: int, rows: int, inputs: int, units: int) -> tuple[Weights, Tensor, tuple[Tensor, ...]]:
+    gates = persistent.GATES[cell]
+    shapes = (gates * units, inputs), (gates * units, units), (gates * units,), (gates * units,)
+    torch.manual_seed(3)
+    arrays = [(torch.randn(shape) / shape[-1] ** 0.5).requires_grad_() for shape in shapes]
+    state = tuple(torch.randn(rows, units).requires_grad_() for _ in range(2 if cell == "lstm" else 1))
+    return Weights(*arrays), torch.randn(steps, rows, inputs).requires_grad_(), state
+
+
+def results(outputs: Tensor, last: Tensor | None, leaves: list[Tensor]) -> list[Tensor]:
+    """Outputs, the last c, and the gradients of a loss that every number has its own part in."""
+    generator = torch.Generator().manual_seed(5)
+    pull = torch.randn(outputs.shape, generator=generator).to(outputs)
+    loss = (pull * outputs).sum() + (0 if last is None else last.sin().sum())
+    return [outputs, *([] if last is None else [last]), *torch.autograd.grad(loss, leaves)]
+
+
+def errors(cell: str, size: Layout, steps: int, inputs: int, kernels: OnCPU) -> list[float]:
+    weights, xs, state = settings(cell, steps, size.rows, inputs, size.units)
+    arrays = [weights.weight_ih, weights.weight_hh, weights.bias_ih, weights.bias_hh]
+    persistent.compiled = lambda *_: kernels
+    outputs, last = persistent.scan(size, xs, state[0], state[1] if len(state) > 1 else None, *arrays, False)
+    ours = results(outputs, last if cell == "lstm" else None, [xs, *state, *arrays])
+    exact = [leaf.detach().double().requires_grad_() for leaf in (xs, *state, *arrays)]
+    count = 1 + len(state)
+    outputs, after = unroll(CELLS[cell].step, Weights(*exact[count:]), exact[0], tuple(exact[1:count]))
+    reference = results(outputs, after[1] if cell == "lstm" else None, exact)
+    return [((one - other).norm() / other.norm()).item() for one, other in zip(ours, reference, strict=True)]
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    monkeypatch.setattr(persistent, "compiled", persistent.compiled)
+
+
+SHAPES = [  # cell, steps, rows, units, warps, tiles of a warp in registers
+    ("lstm", 5, 5, 40, 2, None),  # a group with rows and units that are not there
+    ("lstm", 3, 19, 130, 4, 1),  # several groups of columns, weights in shared memory, tiles of no block
+    ("gru-after", 4, 9, 50, 2, 0),
+    ("tanh", 4, 9, 33, 2, None),
+    ("relu", 1, 1, 16, 2, None),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("cell", "steps", "rows", "units", "warps", "registers"), SHAPES)
+def test_values_and_gradients_of_the_plain_steps(cell, steps, rows, units, warps, registers, tmp_path):
+    size = layout(cell, units, rows, memory=1 << 18, blocks=64, warps=warps)
+    if registers is not None:
+        size = size._replace(registers=registers)
+    assert max(errors(cell, size, steps, 7, OnCPU(size, tmp_path))) < 0.01
+
+
+@needs_compiler
+def test_the_same_bits_in_every_order_of_its_threads(tmp_path):
+    size = layout("lstm", 40, 5, memory=1 << 18, blocks=64, warps=2)
+    kernels = OnCPU(size, tmp_path)
+    first = errors("lstm", size, 4, 7, kernels)
+    assert errors("lstm", size, 4, 7, kernels) == first
+    assert kernels.seed == 4
