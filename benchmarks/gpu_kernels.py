@@ -7,7 +7,9 @@ nor a kernel that never ends stops the others:
     values        layers on the device beside the plain loop in float64 on the CPU: outputs, states, every gradient
     layers        single layers, forward and backward, beside cuDNN and flashrnn; one token at a time
     steps         whole training steps of AWD-LSTM, MoS and DOC; how long the GPU computes in each
+    persistent    the same in bf16 by the persistent kernels, ELMAN_PERSISTENT=1
     likelihood    the likelihood of softmax and mixtures beside its plain formula
+    compiled      registers and shared memory of the persistent kernels; needs NVRTC (`elman[gpu]`), and no GPU
     tests         those of the kernels of flash-linear-attention and Triton, and of devices, by pytest
 
 OUT/kernels.json has the rows of every section, or the reason why there are none, and is complete after each section;
@@ -35,10 +37,20 @@ import mixture
 import references
 import timing
 import whole
+from elman.network.fast import persistent
 from gpu import attempt, in_time, milliseconds, row
-from gpu_layers import TOLERANCE, layers, values
+from gpu_layers import TOLERANCE, compiled, layers, values
 
-SECONDS = {"environment": 40, "values": 120, "layers": 120, "steps": 150, "likelihood": 60, "tests": 240}
+SECONDS = {
+    "environment": 40,
+    "values": 120,
+    "layers": 120,
+    "steps": 150,
+    "persistent": 100,
+    "likelihood": 60,
+    "compiled": 60,
+    "tests": 240,
+}
 TESTS = {
     "flash-linear-attention": "tests/network/cells/test_fla.py",
     "Triton likelihood": "tests/network/output/test_triton_rows.py",
@@ -70,7 +82,7 @@ def environment(options: argparse.Namespace) -> None:
 
 def steps(options: argparse.Namespace) -> None:
     for name, network in gpu.NETWORKS.items():
-        for precision in ("bf16", "float32"):
+        for precision in ("bf16",) if persistent.WANTED else ("bf16", "float32"):
             what = f"step of {name}, {precision}"
             if in_time(what, options):
                 with attempt(what):
@@ -171,7 +183,8 @@ def conduct(options: argparse.Namespace) -> dict[str, Any]:
         else:
             begun = time.monotonic()
             command = [__file__, *sys.argv[1:], "--alone", section, str(seconds)]
-            reason = gpu.Process(command, folder / f"{section}.log", rows).wait(begun + seconds + 30)
+            env = {"ELMAN_PERSISTENT": "1"} if section == "persistent" else {}
+            reason = gpu.Process(command, folder / f"{section}.log", rows, env).wait(begun + seconds + 30)
             lines = [json.loads(line) for line in rows.read_text().splitlines() if line.endswith("}")]
             found[section] = {"seconds": round(time.monotonic() - begun, 1), "rows": lines}
             found[section] |= {} if reason is None else {"reason": reason}
@@ -183,6 +196,7 @@ def show(found: dict[str, Any]) -> None:
     """A short table: of values those that fail and the worst of each precision; of the rest figures and errors."""
     rows = [one for part in found.values() for one in part["rows"]]
     compared = [one for one in rows if "worst" in one]
+    made = [one for one in rows if one["what"].startswith("compiled")]
     kept = [
         min((one for one in compared if one["what"].endswith(end)), key=lambda one: one["ratio"], default={})
         for end in TOLERANCE
@@ -190,9 +204,13 @@ def show(found: dict[str, Any]) -> None:
     shown = [
         one
         for one in rows
-        if one in kept or "fails" in one or "error" in one or ("ratio" in one and "worst" not in one)
+        if (one in kept or "fails" in one or "error" in one or ("ratio" in one and "worst" not in one))
+        and one not in made
     ]
     print(gpu.table(("what", "reference", "ours", "ratio", "gpu_busy_ms", "cpu_ms", "error"), shown))
+    if made:
+        print(gpu.table(("what", "forward", "backward", "blocks", "shared_kb", "skipped", "error"), made))
+        print("forward, backward: registers of a thread and bytes that it spills")
     print(f"{len(compared)} layers beside float64, of which {sum('fails' in one for one in compared)} fail")
     for section, part in found.items():
         print(f"{section}: {part.get('reason', 'complete')}, {len(part['rows'])} rows")
@@ -221,8 +239,8 @@ def main() -> None:
     options.device = timing.choose_device(options.device)
     options.repetitions = 1 if options.tiny else options.repetitions
     torch.manual_seed(time.time_ns() % 2**31)  # fresh inputs every time
-    section_of = {"environment": environment, "values": values, "layers": layers, "steps": steps}
-    (section_of | {"likelihood": likelihood, "tests": tests})[section](options)
+    section_of = {"environment": environment, "values": values, "layers": layers, "steps": steps, "persistent": steps}
+    (section_of | {"likelihood": likelihood, "compiled": compiled, "tests": tests})[section](options)
 
 
 if __name__ == "__main__":

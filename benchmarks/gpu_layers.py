@@ -1,4 +1,4 @@
-"""Single layers on a GPU, two sections of gpu_kernels.py: beside float64 on the CPU, and beside cuDNN and flashrnn.
+"""Single layers on a GPU, three sections of gpu_kernels.py: beside float64 on the CPU, beside cuDNN, and as compiled.
 
 The internal modules of elman that both scripts for a GPU need are imported here and by the helpers of other benchmarks.
 """
@@ -6,7 +6,10 @@ The internal modules of elman that both scripts for a GPU need are imported here
 import argparse
 import contextlib
 import copy
+import io
+import re
 from collections.abc import Callable, Iterator
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -15,10 +18,11 @@ import cells
 import timing
 from elman import config
 from elman.network.cells.cell import unroll
+from elman.network.fast import persistent
 from gpu import attempt, in_time, milliseconds, row
 from precision import in_precision
 
-TOLERANCE = {"float32": 1e-4, "bf16": 5e-2}
+TOLERANCE = {"float32": 1e-4, "bf16": 5e-2, "persistent bf16": 1e-2}
 """Of relative errors of whole tensors, in the norm."""
 
 FIRST = ("lstm", "gru, reset after", "gru, reset before", "highway, depth 5", "slstm")
@@ -29,6 +33,53 @@ LAYERS = {  # steps, columns, inputs and units
     "gru, reset after": [(70, rows, 650, 650) for rows in (1, 20, 80)],
     "gru, reset before": [(70, 20, 650, 650)],
 }
+PERSISTENT = {"lstm": "lstm", "gru, reset after": "gru-after"}
+CHIPS = {"sm_80": (163, 108), "sm_90": (227, 132), "sm_100": (227, 148)}
+"""Shared memory of a block in KB and multiprocessors of A100, H100 and B200."""
+
+
+def forms(name: str, rows: int, units: int, device: torch.device) -> list[str]:
+    """The precisions, and the persistent kernels where they take such a layer."""
+    made = ["float32", "bf16"]
+    if device.type == "cuda" and name in PERSISTENT:
+        index = torch.cuda.current_device() if device.index is None else device.index
+        if persistent.fitting(PERSISTENT[name], units, rows, index) is not None:
+            made.append("persistent bf16")
+    return made
+
+
+def in_form(form: str, run: Callable[[], object]) -> Callable[[], object]:
+    """The same in one of the `forms`."""
+    if form in ("float32", "bf16"):
+        return in_precision(form, run)
+
+    def with_kernels() -> object:
+        with mock.patch.multiple(persistent, WANTED=True, LEAST_STEPS=1):
+            return run()
+
+    return in_precision("bf16", with_kernels)
+
+
+def compiled(options: argparse.Namespace) -> None:
+    """Registers, spilled bytes and shared memory of the kernels of both passes, for GPUs that need not be there."""
+    for architecture, (memory, blocks) in CHIPS.items():
+        for name, cell in PERSISTENT.items():
+            for _, rows, _, units in LAYERS[name][: 1 if options.tiny else None]:
+                layout = persistent.layout(cell, units, rows, memory=memory << 10, blocks=blocks)
+                what = f"compiled {cell} {units} x {rows} for {architecture}"
+                if layout is None:
+                    row(what, skipped="does not fit")
+                    continue
+                with attempt(what):
+                    report = io.StringIO()
+                    persistent.code_of(layout, architecture, report)
+                    registers, spilled = (
+                        [int(number) for number in re.findall(form, report.getvalue())]
+                        for form in (r"Used (\d+) registers", r"(\d+) bytes spill stores")
+                    )
+                    backward, forward = zip(registers, spilled, strict=True)
+                    facts = {"blocks": layout.blocks, "shared_kb": layout.shared_bytes / 1024}
+                    row(what, forward=list(forward), backward=list(backward), **facts)
 
 
 def values(options: argparse.Namespace) -> None:
@@ -43,19 +94,17 @@ def values(options: argparse.Namespace) -> None:
         with attempt(what):
             worst: dict[str, tuple[float, str]] = {}
             for _ in range(1 if options.tiny else 3):
-                for precision, error, part in _errors(cells.CELLS[name], shape, options.device):
+                for precision, error, part in _errors(name, shape, options.device):
                     worst[precision] = max(worst.get(precision, (0.0, "")), (error, part))
             for precision, (error, part) in worst.items():
                 more = {"worst": part, "fails": True} if not error <= TOLERANCE[precision] else {"worst": part}
                 row(f"{what}, {precision}", TOLERANCE[precision], error, **more)
 
 
-def _errors(
-    record: config.Cell, shape: tuple[int, int, int, int], device: torch.device
-) -> Iterator[tuple[str, float, str]]:
+def _errors(name: str, shape: tuple[int, int, int, int], device: torch.device) -> Iterator[tuple[str, float, str]]:
     """For each precision the largest relative error of a tensor, and which tensor has it."""
     steps, rows, inputs, units = shape
-    layer = cells.Layer(record, inputs, units)
+    layer = cells.Layer(cells.CELLS[name], inputs, units)
     layer.initialise(config.Initialisation())
     exact = copy.deepcopy(layer).double()
     xs, pull = torch.randn(steps, rows, inputs), torch.randn(steps, rows, units)
@@ -77,9 +126,9 @@ def _errors(
 
     reference = results(exact, lambda x, s: unroll(exact.cell.step, exact.weights(), x, s))
     moved = layer.to(device)
-    for precision in TOLERANCE:
+    for precision in forms(name, rows, units, device):
         found: dict[str, Tensor] = {}
-        in_precision(precision, lambda found=found: found.update(results(moved, moved)))()
+        in_form(precision, lambda found=found: found.update(results(moved, moved)))()
         pairs = ((found[n], one, n) for n, one in reference.items() if n in found and one.norm() > 1e-6)
         errors = [(((other - one).norm() / one.norm()).item(), n) for other, one, n in pairs]
         yield precision, *max((error if error < 1e9 else 1e9, n) for error, n in errors)  # also where it is no number
@@ -99,9 +148,9 @@ def _compare(what: str, candidates: timing.Candidates, options: argparse.Namespa
     """A row for elman in each precision beside every other candidate of that precision; TF32 is beside float32."""
     found = milliseconds(what, candidates, options)
     for other, theirs in found.items():
-        precision = "bf16" if other.endswith("bf16") else "float32"
-        if not other.startswith("elman"):
-            row(f"{what}: elman {precision} beside {other}", theirs, found.get(f"elman {precision}"))
+        for precision in ("bf16", "persistent bf16") if other.endswith("bf16") else ("float32",):
+            if not other.startswith("elman") and f"elman {precision}" in found:
+                row(f"{what}: elman {precision} beside {other}", theirs, found[f"elman {precision}"])
 
 
 def _training(module: nn.Module, run: Callable[[Tensor], Tensor], xs: Tensor, like: Tensor) -> Callable[[], object]:
@@ -114,7 +163,7 @@ def _ours(name: str, shape: tuple[int, int, int, int], options: argparse.Namespa
     layer = cells.layer_of(cells.CELLS[name], inputs, units).to(options.device)
     xs = torch.randn(steps, rows, inputs, device=options.device, requires_grad=True)
     step = _training(layer, lambda x: layer(x, layer.begin(rows))[0], xs, torch.randn(steps, rows, units).to(xs))
-    return {f"elman {precision}": in_precision(precision, step) for precision in TOLERANCE}
+    return {f"elman {form}": in_form(form, step) for form in forms(name, rows, units, options.device)}
 
 
 def _library(name: str, shape: tuple[int, int, int, int], options: argparse.Namespace) -> timing.Candidates:
@@ -171,4 +220,4 @@ def _stream(options: argparse.Namespace) -> timing.Candidates:
         return torch.inference_mode()(lambda: model(x))
 
     made = {"torch float32": library(theirs, x), "torch bf16": library(copy.deepcopy(theirs).bfloat16(), x.bfloat16())}
-    return made | {f"elman {one}": in_precision(one, through) for one in TOLERANCE}
+    return made | {f"elman {one}": in_precision(one, through) for one in ("float32", "bf16")}

@@ -1,9 +1,12 @@
 """The persistent kernel's own source, compiled for a CPU: values and gradients beside the plain steps in float64."""
 
 import ctypes
+import io
+import re
 import shutil
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -62,30 +65,27 @@ def settings(cell: str, steps: int, rows: int, inputs: int, units: int) -> tuple
     return Weights(*arrays), torch.randn(steps, rows, inputs).requires_grad_(), state
 
 
-def results(outputs: Tensor, last: Tensor | None, leaves: list[Tensor]) -> list[Tensor]:
-    """Outputs, the last c, and the gradients of a loss that every number has its own part in."""
+def results(outputs: Tensor, after: tuple[Tensor, ...], leaves: list[Tensor]) -> list[Tensor]:
+    """Outputs, the last state, and the gradients of a loss that every number has its own part in."""
     generator = torch.Generator().manual_seed(5)
     pull = torch.randn(outputs.shape, generator=generator).to(outputs)
-    loss = (pull * outputs).sum() + (0 if last is None else last.sin().sum())
-    return [outputs, *([] if last is None else [last]), *torch.autograd.grad(loss, leaves)]
+    loss = (pull * outputs).sum() + sum(part.sin().sum() for part in after)
+    return [outputs, *after, *torch.autograd.grad(loss, leaves)]
 
 
 def errors(cell: str, size: Layout, steps: int, inputs: int, kernels: OnCPU) -> list[float]:
     weights, xs, state = settings(cell, steps, size.rows, inputs, size.units)
     arrays = [weights.weight_ih, weights.weight_hh, weights.bias_ih, weights.bias_hh]
-    persistent.compiled = lambda *_: kernels
-    outputs, last = persistent.scan(size, xs, state[0], state[1] if len(state) > 1 else None, *arrays, False)
-    ours = results(outputs, last if cell == "lstm" else None, [xs, *state, *arrays])
+    used = mock.Mock(return_value=kernels)
+    with mock.patch.multiple(persistent, chosen=lambda *_: size, compiled=used):
+        outputs, after = CELLS[cell].scan(weights, xs, state)
+        ours = results(outputs, after, [xs, *state, *arrays])
+    used.assert_called_once()
     exact = [leaf.detach().double().requires_grad_() for leaf in (xs, *state, *arrays)]
     count = 1 + len(state)
     outputs, after = unroll(CELLS[cell].step, Weights(*exact[count:]), exact[0], tuple(exact[1:count]))
-    reference = results(outputs, after[1] if cell == "lstm" else None, exact)
+    reference = results(outputs, after, exact)
     return [((one - other).norm() / other.norm()).item() for one, other in zip(ours, reference, strict=True)]
-
-
-@pytest.fixture(autouse=True)
-def restored(monkeypatch):
-    monkeypatch.setattr(persistent, "compiled", persistent.compiled)
 
 
 SHAPES = [  # cell, steps, rows, units, warps, tiles of a warp in registers
@@ -113,3 +113,24 @@ def test_the_same_bits_in_every_order_of_its_threads(tmp_path):
     first = errors("lstm", size, 4, 7, kernels)
     assert errors("lstm", size, 4, 7, kernels) == first
     assert kernels.seed == 4
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize(("cell", "units", "rows"), [("lstm", 1150, 20), ("gru-after", 650, 80), ("tanh", 400, 1)])
+def test_compiles_for_gpus_that_are_not_here(cell, units, rows, architecture):
+    pytest.importorskip("cuda.core", reason="needs the extra gpu")
+    size = layout(cell, units, rows, memory=163 << 10, blocks=108)
+    report = io.StringIO()
+    code = persistent.code_of(size, architecture, report)
+    assert len(code.code) > 10_000
+    spilled = [int(number) for number in re.findall(r"(\d+) bytes spill stores", report.getvalue())]
+    assert len(spilled) == 2
+    assert max(spilled) <= 256
+
+
+@pytest.mark.parametrize(
+    ("cell", "units", "rows", "memory", "blocks"),
+    [("lstm", 2400, 20, 227, 132), ("lstm", 1150, 129, 227, 132), ("lstm", 1500, 20, 90, 132)],
+)
+def test_layers_that_do_not_fit_are_the_vendors(cell, units, rows, memory, blocks):
+    assert layout(cell, units, rows, memory=memory << 10, blocks=blocks) is None

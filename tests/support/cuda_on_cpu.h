@@ -134,5 +134,3 @@ static void run(int blocks, int threads, int shared_bytes, unsigned seed, std::f
     if (ended) alive[index] = alive.back(), alive.pop_back();
   }
 }
-
-static inline float expf_(float x) { return std::exp(x); }

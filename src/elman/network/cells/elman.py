@@ -9,6 +9,7 @@ from torch.nn.functional import softplus
 
 from elman.config.record import Nonlinearity
 from elman.network.cells.cell import Gated, LayerState, Weights
+from elman.network.fast import persistent
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
@@ -35,3 +36,6 @@ class Elman(Gated, frozen=True, tag="elman"):
 
     def gated(self, w: Weights, z: Tensor, state: LayerState) -> LayerState:
         return (NONLINEARITIES[self.nonlinearity](z),)
+
+    def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+        return persistent.scan(self.nonlinearity, w, xs, state) or super().scan(w, xs, state)

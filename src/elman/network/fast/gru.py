@@ -27,9 +27,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from elman.network.fast import matmul, operators, policy
-from elman.network.fast.lstm import Arrays, State, keeps_workspace, library_parameters
-from elman.network.fast.matmul import differentiable_once
+from elman.network.fast import matmul, operators, persistent, policy
+from elman.network.fast.lstm import keeps_workspace, library_parameters
+from elman.network.fast.matmul import Arrays, State, differentiable_once
 
 
 def scan(w: Arrays, xs: Tensor, state: State, reset: Literal["before", "after"] = "after") -> tuple[Tensor, State]:
@@ -42,6 +42,9 @@ def scan(w: Arrays, xs: Tensor, state: State, reset: Literal["before", "after"] 
     if torch.compiler.is_dynamo_compiling():
         outputs = operator(xs, h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.exact)[0]
         return outputs, (outputs[-1].clone(),)
+    found = persistent.scan(f"gru-{reset}", w, xs, state)
+    if found is not None:
+        return found
     dtype = policy.library_gru(xs, h.shape[1]) if reset == "after" else None
     outputs = hoisted(w, xs, h, reset) if dtype is None else library(w, xs, h, dtype)
     return outputs, (outputs[-1].clone(),)

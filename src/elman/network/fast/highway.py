@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from elman.network.fast import matmul
-from elman.network.fast.lstm import Arrays, State
-from elman.network.fast.matmul import differentiable_once
+from elman.network.fast.matmul import Arrays, State, differentiable_once
 
 
 def scan(w: Arrays, xs: Tensor, state: State, depth: int, coupled: bool) -> tuple[Tensor, State]:

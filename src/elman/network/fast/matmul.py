@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -22,6 +22,22 @@ from torch.nn import functional
 from elman.network.fast import int8, policy, precision
 
 Backward = Callable[..., tuple[Tensor | None, ...]]
+
+
+State: TypeAlias = tuple[Tensor, ...]
+"""Tensors [B, H], the first of which is the output h."""
+
+
+@runtime_checkable
+class Arrays(Protocol):
+    """The arrays of a layer; the products with its inputs are float32 where they are `exact`."""
+
+    weight_ih: Tensor
+    weight_hh: Tensor
+    bias_ih: Tensor | None
+    bias_hh: Tensor | None
+    mask: Tensor | None
+    exact: bool
 
 
 def rounded(factor: Tensor, rows: int, uses: int = 1) -> Tensor:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from elman.network.fast import matmul, precision
-from elman.network.fast.lstm import Arrays, State, back_through_gates, factors
-from elman.network.fast.matmul import differentiable_once
+from elman.network.fast.lstm import back_through_gates, factors
+from elman.network.fast.matmul import Arrays, State, differentiable_once
 
 
 def scan(w: Arrays, xs: Tensor, state: State, maps: Items[Items[Tensor]], *, capped: bool) -> tuple[Tensor, State]:

@@ -16,14 +16,14 @@ import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from elman.errors import UserError
 from elman.network.fast import matmul, precision
-from elman.network.fast.matmul import differentiable_once
+from elman.network.fast.matmul import Arrays, State, differentiable_once
 
 GATES = {"lstm": 4, "gru-after": 3, "tanh": 1, "relu": 1}
 """The equations that the kernel knows, in its numbering, and how many products a unit has."""
@@ -115,9 +115,7 @@ class _Compiled:
         core = _cuda()
         chip = core.Device(device)
         chip.set_current()
-        macros = [(name, str(value)) for name, value in layout.constants().items()]
-        options = core.ProgramOptions(std="c++17", arch=f"sm_{chip.arch}", define_macro=macros)
-        code = core.Program(source(), "c++", options).compile("cubin")
+        code = code_of(layout, f"sm_{chip.arch}")
         self.kernels = {name: code.get_kernel(name) for name in ("forward", "backward")}
         for kernel in self.kernels.values():
             kernel.attributes[chip].max_dynamic_shared_size_bytes = layout.shared_bytes
@@ -130,6 +128,15 @@ class _Compiled:
         stream = self.core.Stream.from_handle(torch.cuda.current_stream(self.device).cuda_stream)
         places = (0 if array is None else array.data_ptr() for array in arrays)
         self.core.launch(stream, self.config, self.kernels[name], ctypes.c_int(steps), *places)
+
+
+def code_of(layout: Layout, architecture: str, report: IO[str] | None = None) -> Any:
+    """Both kernels compiled for an architecture, `sm_90`; `report` gets the registers and spilled bytes."""
+    core = _cuda()
+    macros = [(name, str(value)) for name, value in layout.constants().items()]
+    more = {} if report is None else {"ptxas_options": ["-v"]}
+    options = core.ProgramOptions(std="c++17", arch=architecture, define_macro=macros, **more)
+    return core.Program(source(), "c++", options).compile("cubin", logs=report)
 
 
 def _cuda() -> Any:
@@ -167,13 +174,15 @@ def chosen(cell: str, xs: Tensor, units: int) -> Layout | None:
     return fitting(cell, units, xs.shape[1], xs.device.index)
 
 
-def scan(
-    layout: Layout, xs: Tensor, h: Tensor, c: Tensor | None, w_x: Tensor, w_h: Tensor, *rest: Tensor | bool | None
-) -> tuple[Tensor, Tensor]:
-    """Outputs [T, B, H] over xs [T, B, I], and the last c [B, H] of an LSTM; `rest`: both biases, and `exact`."""
-    keep = torch.is_grad_enabled()
-    found: tuple[Tensor, Tensor] = _Scan.apply(layout, keep, xs, h, c, w_x, w_h, *rest)  # type: ignore[no-untyped-call]
-    return found
+def scan(cell: str, w: Arrays, xs: Tensor, state: State) -> tuple[Tensor, State] | None:
+    """Outputs [T, B, H] over xs [T, B, I] and the state after them, differentiable once; None: not the kernel's."""
+    layout = chosen(cell, xs, state[0].shape[1])
+    if layout is None:
+        return None
+    given = layout, torch.is_grad_enabled(), xs, *(*state, None)[:2]
+    arrays = w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh
+    outputs, last = _Scan.apply(*given, *arrays, w.exact)  # type: ignore[no-untyped-call]
+    return outputs, (outputs[-1].clone(), last)[: len(state)]
 
 
 class _Scan(torch.autograd.Function):

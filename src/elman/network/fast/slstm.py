@@ -18,8 +18,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from elman.network.fast import matmul
-from elman.network.fast.lstm import Arrays, State
-from elman.network.fast.matmul import differentiable_once
+from elman.network.fast.matmul import Arrays, State, differentiable_once
 
 
 def scan(w: Arrays, xs: Tensor, state: State, heads: int, exponential: bool) -> tuple[Tensor, State]:
