@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import torch
 
 import timing
+from elman.jobs.sharing import multi_process_service
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -96,30 +97,12 @@ class Process:
 @contextlib.contextmanager
 def sharing(device: str, processes: int) -> Iterator[tuple[dict[str, str], str]]:
     """CUDA's Multi-Process Service while the block lasts: the environment of its clients, and whether it runs."""
-    control = shutil.which("nvidia-cuda-mps-control")
-    if device == "cpu" or control is None or processes < 2:
+    if device == "cpu" or processes < 2:
         yield {}, "without the Multi-Process Service"
         return
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        env = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
-        for path in env.values():
-            Path(path).mkdir()
-        inherited = {**os.environ, **env}
-        problem = None
-        try:
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-            subprocess.run([control, "-d"], env=inherited, check=True, timeout=30, **quiet)
-            client = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
-            subprocess.run(client, env=inherited, check=True, timeout=60)
-        except (OSError, subprocess.SubprocessError) as error:
-            problem = f"the Multi-Process Service does not work: {error}"
-        try:
-            yield ({}, problem) if problem else (env, "with the Multi-Process Service")
-        finally:
-            with contextlib.suppress(OSError, subprocess.SubprocessError):
-                subprocess.run(
-                    [control], input="quit\n", text=True, env=inherited, timeout=30, stdout=subprocess.DEVNULL
-                )
+    told: list[str] = []
+    with multi_process_service(told.append) as env:
+        yield dict(env), told[0]
 
 
 def table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -159,7 +159,7 @@ def test_every_launcher_gives_outcomes_and_stops_as_asked(name, tmp_path, import
 def test_wrong_options_of_launchers_are_refused(launch, message, tmp_path):
     pytest.importorskip(PACKAGES[launch.launcher])
     with pytest.raises(UserError) as error:
-        dataclasses.replace(launch, folder=tmp_path).begin()
+        dataclasses.replace(launch, folder=tmp_path).begin(print)
     assert str(error.value).startswith(message)
 
 
@@ -167,7 +167,7 @@ def test_wrong_options_of_launchers_are_refused(launch, message, tmp_path):
 def test_a_missing_package_names_its_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, PACKAGES[name], None)
     with pytest.raises(UserError, match=rf"pip install 'elman\[{name}\]'"):
-        Launch(name).begin()
+        Launch(name).begin(print)
 
 
 @posix
@@ -175,7 +175,7 @@ def test_a_missing_package_names_its_extra(name, monkeypatch):
 def test_a_job_whose_time_is_over_saves_itself_and_is_queued_again(tmp_path, importable):
     """By the signal that Slurm sends before it ends a job."""
     pytest.importorskip("submitit")
-    launcher = Launch("slurm", options={"cluster": "local"}, folder=tmp_path).begin()
+    launcher = Launch("slurm", options={"cluster": "local"}, folder=tmp_path).begin(print)
     path = tmp_path / "begun"
     job = launcher.start("a job", until_a_signal, path)
     deadline = time.monotonic() + 60

@@ -34,5 +34,5 @@ class Inline:
 def use(monkeypatch):
     """Let every launch open one such launcher, which is returned."""
     launcher = Inline()
-    monkeypatch.setattr(Launch, "begin", lambda self: launcher)
+    monkeypatch.setattr(Launch, "begin", lambda self, tell: launcher)
     return launcher

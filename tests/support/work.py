@@ -42,3 +42,7 @@ def wait_for_a_signal(path):
 def until_a_signal(path):
     """The first time it waits for a signal, later it is done at once."""
     return "continued" if path.exists() else wait_for_a_signal(path)
+
+
+def variable(name):
+    return os.environ.get(name)

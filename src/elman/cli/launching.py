@@ -40,14 +40,15 @@ class LaunchOptions:
         Raises UserError where options do not fit together, or the package of the launcher is missing.
         """
         from elman.jobs.launching import Launch
-        from elman.network.device import visible_gpus
+        from elman.network.device import uses_cuda, visible_gpus
 
         for name, pairs in (("slurm", self.slurm), ("ray", self.ray)):
             if pairs and name != self.launcher:
                 raise UserError(f"--{name} belongs to --launcher {name}; add it")
         given = {"slurm": self.slurm, "ray": self.ray, "local": ()}[self.launcher]
         gpus = visible_gpus() if self.launcher == "local" and device in {"auto", "cuda"} else ()
-        found = Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus)
+        shared = self.launcher == "local" and (self.jobs or 1) > max(1, len(gpus)) and uses_cuda(device)
+        found = Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus, shared)
         found.require()
         return found
 

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing import active_children, get_context
@@ -15,6 +16,7 @@ from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 from elman.errors import UserError, first_line
 from elman.files import write_atomic
 from elman.jobs import begin_worker
+from elman.jobs.sharing import multi_process_service
 
 Key = TypeVar("Key", bound=Hashable)
 Tell = Callable[[str], None]
@@ -97,6 +99,7 @@ class Launch:
         options: those of the launcher itself, such as the partition of Slurm.
         folder: where a launcher keeps its files.
         gpus: those that local jobs share, each job seeing one, named as in CUDA_VISIBLE_DEVICES; none: all see all.
+        share_gpu: several local jobs at a time compute on one GPU of CUDA.
     """
 
     launcher: Launchers = "local"
@@ -105,6 +108,7 @@ class Launch:
     options: Mapping[str, str] = field(default_factory=dict)
     folder: Path = Path()
     gpus: tuple[str, ...] = ()
+    share_gpu: bool = False
 
     @property
     def at_once(self) -> int:
@@ -115,7 +119,7 @@ class Launch:
         if self.launcher in PACKAGES:
             package_of(self.launcher)
 
-    def begin(self) -> Launcher:
+    def begin(self, tell: Tell) -> Launcher:
         """The launcher; raises UserError where its package is missing, or an option is unknown or wrong."""
         if self.launcher == "slurm":
             from elman.jobs.slurm import Slurm
@@ -125,7 +129,7 @@ class Launch:
             from elman.jobs.ray import Ray
 
             return Ray(self.options)
-        return Local(self.gpus)
+        return Local(self.gpus, multi_process_service(tell) if self.share_gpu else None)
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ class Crew(Generic[Key]):
 
     def __init__(self, launch: Launch, tell: Tell, shown: Callable[[Key], str] = str) -> None:
         self.launch, self.tell, self.shown = launch, tell, shown
-        self._launcher = launch.begin()
+        self._launcher = launch.begin(tell)
         self._running: dict[Key, _Begun] = {}
         self._stopped: set[Key] = set()
 
@@ -203,9 +207,10 @@ class Crew(Generic[Key]):
 class _Worker:
     """A spawned process that runs one call after another (`elman.jobs.processes`), and sees one GPU if it is named."""
 
-    def __init__(self, gpu: str | None) -> None:
+    def __init__(self, gpu: str | None, env: Mapping[str, str]) -> None:
         others, self.gpu = set(active_children()), gpu
-        self.executor = ProcessPoolExecutor(1, get_context("spawn"), begin_worker, (_see, gpu))
+        seen = {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
+        self.executor = ProcessPoolExecutor(1, get_context("spawn"), begin_worker, (_see, {**env, **seen}))
         self.executor.submit(os.getpid)  # the first call begins the process
         (self.process,) = set(active_children()) - others
 
@@ -237,10 +242,14 @@ class Local:
     """Processes of this machine, begun as they are needed; they end with this process, as if by SIGTERM.
 
     Each sees one of the `gpus`, which are named as in CUDA_VISIBLE_DEVICES: that which the fewest others see.
+    `sharing` lasts until `close`, and gives variables of their environment.
     """
 
-    def __init__(self, gpus: Sequence[str] = ()) -> None:
-        self._gpus = gpus
+    def __init__(
+        self, gpus: Sequence[str] = (), sharing: AbstractContextManager[Mapping[str, str]] | None = None
+    ) -> None:
+        self._gpus, self._ending = gpus, ExitStack()
+        self._env = {} if sharing is None else self._ending.enter_context(sharing)
         self._workers: list[_Worker] = []
         self._free: list[_Worker] = []
 
@@ -248,7 +257,7 @@ class Local:
         while self._free and not self._free[-1].process.is_alive():
             self._free.pop()
         if not self._free:
-            self._free.append(_Worker(self._least_seen()))
+            self._free.append(_Worker(self._least_seen(), self._env))
             self._workers.append(self._free[-1])
         worker = self._free.pop()
         try:
@@ -263,9 +272,9 @@ class Local:
     def close(self) -> None:
         for worker in self._workers:
             worker.executor.shutdown(cancel_futures=True)
+        self._ending.close()
 
 
-def _see(gpu: str | None) -> None:
-    """Let this process see one GPU alone, unless None; before it has used any."""
-    if gpu is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+def _see(env: Mapping[str, str]) -> None:
+    """Let this process see what the variables say, before it has used any GPU."""
+    os.environ.update(env)

@@ -54,6 +54,11 @@ def visible_gpus() -> tuple[str, ...]:
     return tuple(map(str, range(count))) if named is None else tuple(map(str.strip, named.split(",")))[:count]
 
 
+def uses_cuda(name: str) -> bool:
+    """Whether --device `name` is a GPU of CUDA here."""
+    return torch.cuda.is_available() and (name == "auto" or name.partition(":")[0] == "cuda")
+
+
 _COUNTS: dict[str, Callable[[], int]] = {
     "cpu": lambda: 1,
     "cuda": torch.cuda.device_count,

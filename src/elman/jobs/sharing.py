@@ -1,0 +1,56 @@
+"""Several processes on one GPU: CUDA's Multi-Process Service runs their kernels at the same time, not in turns.
+
+A training step of a small network leaves most of a GPU empty. NVIDIA's driver brings the service, whose control program
+is started for one command with pipes of its own, and ended with it; one that runs already is used as it is.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+CONTROL = "nvidia-cuda-mps-control"
+PIPES = Path("/tmp/nvidia-mps")
+"""Where the service of a machine has its pipes, unless CUDA_MPS_PIPE_DIRECTORY names another place."""
+
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+CLIENT = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
+"""A process that uses the GPU, which shows whether the service lets it."""
+
+
+@contextlib.contextmanager
+def multi_process_service(tell: Callable[[str], object]) -> Iterator[Mapping[str, str]]:
+    """The service while the block lasts: the variables of the environment that its clients need.
+
+    `tell` gets one line: that it runs, or why the processes share the GPU without it, one after the other.
+    """
+    control, pipes = shutil.which(CONTROL), os.environ.get("CUDA_MPS_PIPE_DIRECTORY")
+    if pipes or (PIPES / "control").exists():
+        tell("jobs share the GPU by the Multi-Process Service that is running")
+        yield {}
+        return
+    if control is None:
+        tell(f"jobs take turns on the GPU: {CONTROL}, which lets them run at the same time, is not installed")
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="elman-mps-", ignore_cleanup_errors=True) as folder:
+        env = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
+        for path in env.values():
+            Path(path).mkdir()
+        given = {**os.environ, **env}
+        try:
+            problem = _start(control, given)
+            if problem is None:
+                tell("jobs share the GPU by CUDA's Multi-Process Service, which ends with them")
+            else:
+                tell(f"jobs take turns on the GPU: its Multi-Process Service does not work ({problem})")
+            yield env if problem is None else {}
+        finally:
+            subprocess.run(command, env=env, check=True, timeout=seconds, **QUIET)  # a pipe would stay open
+        except (OSError, subprocess.SubprocessError) as error:
+            return str(error).partition("\n")[0]
+    return None
