@@ -10,14 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 CONTROL = "nvidia-cuda-mps-control"
-PIPES = Path("/tmp/nvidia-mps")
+PIPES = Path(tempfile.gettempdir()) / "nvidia-mps"
 """Where the service of a machine has its pipes, unless CUDA_MPS_PIPE_DIRECTORY names another place."""
 
-QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 CLIENT = [sys.executable, "-c", "import torch; torch.zeros(1, device='cuda')"]
 """A process that uses the GPU, which shows whether the service lets it."""
 
@@ -50,7 +49,21 @@ def multi_process_service(tell: Callable[[str], object]) -> Iterator[Mapping[str
                 tell(f"jobs take turns on the GPU: its Multi-Process Service does not work ({problem})")
             yield env if problem is None else {}
         finally:
-            subprocess.run(command, env=env, check=True, timeout=seconds, **QUIET)  # a pipe would stay open
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                _run([control], given, 30, b"quit\n")
+
+
+def _start(control: str, env: Mapping[str, str]) -> str | None:
+    """None, or in words why it does not work."""
+    for command, seconds in (([control, "-d"], 30), (CLIENT, 60)):
+        try:
+            _run(command, env, seconds)
         except (OSError, subprocess.SubprocessError) as error:
             return str(error).partition("\n")[0]
     return None
+
+
+def _run(command: Sequence[str], env: Mapping[str, str], seconds: float, given: bytes = b"") -> None:
+    """Without pipes for its output, which the service would keep open."""
+    null = subprocess.DEVNULL
+    subprocess.run(command, input=given, env=env, check=True, timeout=seconds, stdout=null, stderr=null)

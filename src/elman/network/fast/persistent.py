@@ -1,6 +1,6 @@
 """A recurrent layer over a whole window in one kernel: the weights stay on the chip, its parts exchange states.
 
-The vendor's kernel starts anew at every step, and reads the recurrent matrix again. Here one launch computes a whole
+The vendor's kernel starts again at every step, and reads the recurrent matrix again. Here one launch computes a whole
 window: each block of threads keeps the rows of 16 units, in bf16, in registers and shared memory, and publishes their
 states in bf16 at every step; sums, gates, cells and gradients are float32. `persistent.cu` has the equations and the
 order of events. Sums are added in a fixed order, so that a training has the same bits each time.
@@ -26,7 +26,7 @@ from elman.network.fast import matmul, precision
 from elman.network.fast.matmul import Arrays, State, differentiable_once
 
 GATES = {"lstm": 4, "gru-after": 3, "tanh": 1, "relu": 1}
-"""The equations that the kernel knows, in its numbering, and how many products a unit has."""
+"""The equations that the kernel knows, in its numbering, and the number of products of each unit."""
 
 SAVED = {"lstm": 5, "gru-after": 5, "tanh": 1, "relu": 1}
 """Numbers that a unit keeps of a step for the backward pass."""
@@ -38,7 +38,7 @@ HELD = 112
 """Registers of a thread that hold weights; the other weights of its warp are in shared memory."""
 
 LEAST_STEPS = 4
-"""Windows from this length on are worth reading the weights."""
+"""Shorter windows are the vendor's: the kernel first reads all weights."""
 
 WANTED = os.environ.get("ELMAN_PERSISTENT") == "1"
 
@@ -162,11 +162,12 @@ def fitting(cell: str, units: int, rows: int, device: int) -> Layout | None:
     chip = torch.cuda.get_device_properties(device)
     if chip.major < 8:
         return None
-    return layout(cell, units, rows, memory=chip.shared_memory_per_block_optin, blocks=chip.multi_processor_count)
+    memory = getattr(chip, "shared_memory_per_block_optin", 0)
+    return layout(cell, units, rows, memory=memory, blocks=chip.multi_processor_count)
 
 
 def chosen(cell: str, xs: Tensor, units: int) -> Layout | None:
-    """The layout for inputs [T, B, I] where the kernel is wanted and fits, or None."""
+    """The layout for inputs [T, B, I] where the kernel is requested and fits, or None."""
     if not (WANTED and xs.is_cuda and cell in GATES and len(xs) >= LEAST_STEPS):
         return None
     if xs.dtype != torch.float32 or precision.chosen() != "bf16":
