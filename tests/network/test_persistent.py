@@ -20,6 +20,7 @@ from elman.network.fast import persistent
 from elman.network.fast.persistent import Layout, layout
 
 CELLS = {"lstm": LSTM(), "gru-after": GRU(), "tanh": Elman(), "relu": Elman(nonlinearity="relu")}
+CELLS["gru-before"] = GRU(reset="before")
 ENTRY = """
 extern "C" void launch(int backwards, int blocks, int threads, int shared, unsigned seed, int steps, void** a) {
   if (backwards)
@@ -40,7 +41,7 @@ class OnCPU:
         self.layout, self.seed = layout, 0
         header = Path(__file__).parents[1] / "support" / "cuda_on_cpu.h"
         code = folder / "kernel.cpp"
-        code.write_text(f'#include "{header}"\n{text or persistent.source()}\n{ENTRY}')
+        code.write_text(f'#include "{header}"\n{text or persistent.source(layout.cell)}\n{ENTRY}')
         options = [f"-D{name}={value}" for name, value in layout.constants().items()]
         library = folder / "kernel.so"
         command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-w", *options, str(code), "-o", str(library)]
@@ -94,6 +95,8 @@ SHAPES = [  # cell, steps, rows, units, warps, tiles of a warp in registers
     ("gru-after", 4, 9, 50, 2, 0),
     ("tanh", 4, 9, 33, 2, None),
     ("relu", 1, 1, 16, 2, None),
+    ("gru-before", 4, 9, 50, 2, 0),
+    ("gru-before", 5, 35, 70, 4, None),
 ]
 
 
@@ -107,16 +110,19 @@ def test_values_and_gradients_of_the_plain_steps(cell, steps, rows, units, warps
 
 
 @needs_compiler
-def test_the_same_bits_in_every_order_of_its_threads(tmp_path):
-    size = layout("lstm", 40, 5, memory=1 << 18, blocks=64, warps=2)
+@pytest.mark.parametrize("cell", ["lstm", "gru-before"])
+def test_the_same_bits_in_every_order_of_its_threads(cell, tmp_path):
+    size = layout(cell, 40, 5, memory=1 << 18, blocks=64, warps=2)
     kernels = OnCPU(size, tmp_path)
-    first = errors("lstm", size, 4, 7, kernels)
-    assert errors("lstm", size, 4, 7, kernels) == first
+    first = errors(cell, size, 4, 7, kernels)
+    assert errors(cell, size, 4, 7, kernels) == first
     assert kernels.seed == 4
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
-@pytest.mark.parametrize(("cell", "units", "rows"), [("lstm", 1150, 20), ("gru-after", 650, 80), ("tanh", 400, 1)])
+@pytest.mark.parametrize(
+    ("cell", "units", "rows"), [("lstm", 1150, 20), ("gru-after", 650, 80), ("gru-before", 650, 20), ("tanh", 400, 1)]
+)
 def test_compiles_for_gpus_that_are_not_here(cell, units, rows, architecture):
     pytest.importorskip("cuda.core", reason="needs the extra gpu")
     size = layout(cell, units, rows, memory=163 << 10, blocks=108)

@@ -1,7 +1,7 @@
 // CUDA's threads as fibres of one thread of a CPU, in an order by chance: a kernel computes the same here, slowly.
 //
-// Every wait, for a block, a warp or another block's flag, lets any other fibre go on, so that a missing wait shows as
-// a wrong value for some seed. Products of tensor cores are computed from the registers of a warp's lanes.
+// Every wait, for a block, a warp or another block's flag, lets any other fibre go on, and one block or warp is far slower
+// than the others, so that a missing wait shows as a wrong value for some seed. Products of tensor cores are computed from the registers of a warp's lanes.
 #include <ucontext.h>
 
 #include <algorithm>
@@ -40,6 +40,13 @@ struct Fibre {
   std::vector<char> stack;
   Place block, thread;
   Block* home;
+  const Barrier* barrier = nullptr;  // it waits for the next turn of this barrier
+  const int* flag = nullptr;         // it reads this flag again, and goes on when it has changed
+  const int* read = nullptr;
+  int turn = 0, value = 0;
+  bool done = false;
+
+  bool waits() const { return (barrier && barrier->turn == turn) || (flag && *flag == value); }
 };
 
 static ucontext_t scheduler;
@@ -51,9 +58,10 @@ static int threads_of_block;
 static void yield() { swapcontext(&running->context, &scheduler); }
 
 static void meet(Barrier& barrier, int size) {
-  int turn = barrier.turn;
+  running->barrier = &barrier, running->turn = barrier.turn, running->read = nullptr;
   if (++barrier.count == size) barrier.count = 0, barrier.turn++;
-  while (barrier.turn == turn) yield();
+  yield();
+  running->barrier = nullptr;
 }
 
 #define threadIdx (running->thread)
@@ -97,7 +105,12 @@ static void multiply_tile(float (&sum)[4], uint4 a, uint2 b) {
   __syncwarp();
 }
 
-static int acquire(const int* flag) { return yield(), *flag; }
+static int acquire(const int* flag) {
+  if (running->read == flag) running->flag = flag;
+  yield();
+  running->flag = nullptr, running->read = flag, running->value = *flag;
+  return *flag;
+}
 static void release(int* flag, int value) { yield(), *flag = value, yield(); }
 static uint2 exchanged(const uint2* place) { return *place; }
 static float2 exchanged(const float2* place) { return *place; }
@@ -127,10 +140,19 @@ static void run(int blocks, int threads, int shared_bytes, unsigned seed, std::f
     alive.push_back(&fibre);
   }
   std::mt19937 chance(seed);
+  int slow = chance() % (blocks * threads / 32), width = seed % 2 ? 1 : threads / 32;  // a warp, or a block
+  auto is_slow = [&](const Fibre* one) { return (one->block.x * threads + one->thread.x) / 32 / width == slow / width; };
   while (!alive.empty()) {
-    size_t index = chance() % alive.size();
-    running = alive[index], ended = false;
-    swapcontext(&scheduler, &running->context);
-    if (ended) alive[index] = alive.back(), alive.pop_back();
+    std::vector<Fibre*> ready, late;
+    for (Fibre* one : alive)
+      if (!one->waits()) (is_slow(one) ? late : ready).push_back(one);
+    if (ready.empty() || chance() % 16 == 0) ready.insert(ready.end(), late.begin(), late.end());
+    std::shuffle(ready.begin(), ready.end(), chance);
+    for (Fibre* one : ready) {
+      running = one, ended = false;
+      swapcontext(&scheduler, &one->context);
+      one->done = ended;
+    }
+    alive.erase(std::remove_if(alive.begin(), alive.end(), [](Fibre* one) { return one->done; }), alive.end());
   }
 }

@@ -25,10 +25,10 @@ from elman.errors import UserError
 from elman.network.fast import matmul, precision
 from elman.network.fast.matmul import Arrays, State, differentiable_once
 
-GATES = {"lstm": 4, "gru-after": 3, "tanh": 1, "relu": 1}
+GATES = {"lstm": 4, "gru-after": 3, "tanh": 1, "relu": 1, "gru-before": 3}
 """The equations that the kernel knows, in its numbering, and the number of products of each unit."""
 
-SAVED = {"lstm": 5, "gru-after": 5, "tanh": 1, "relu": 1}
+SAVED = {"lstm": 5, "gru-after": 5, "tanh": 1, "relu": 1, "gru-before": 4}
 """Numbers that a unit keeps of a step for the backward pass."""
 
 TILE = 16
@@ -136,7 +136,7 @@ def code_of(layout: Layout, architecture: str, report: IO[str] | None = None) ->
     macros = [(name, str(value)) for name, value in layout.constants().items()]
     more = {} if report is None else {"ptxas_options": ["-v"]}
     options = core.ProgramOptions(std="c++17", arch=architecture, define_macro=macros, **more)
-    return core.Program(source(), "c++", options).compile("cubin", logs=report)
+    return core.Program(source(layout.cell), "c++", options).compile("cubin", logs=report)
 
 
 def _cuda() -> Any:
@@ -147,8 +147,10 @@ def _cuda() -> Any:
 
 
 @cache
-def source() -> str:
-    return Path(__file__).with_suffix(".cu").read_text(encoding="utf-8")
+def source(cell: str) -> str:
+    folder = Path(__file__).parent
+    names = "persistent_product.cu", "persistent_reset_before.cu" if cell == "gru-before" else "persistent.cu"
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
 @cache
@@ -209,7 +211,8 @@ class _Scan(torch.autograd.Function):
             within = None if bias_h is None else torch.cat([bias_h[: 2 * size], xs.new_zeros(size)])
         drive = matmul.multiply(xs.flatten(0, 1), w_x, matmul.sum_biases(bias_x, within), exact=exact)
         w_h, h = w_h.contiguous(), h.contiguous()
-        outputs, last = xs.new_empty(steps, rows, size), xs.new_empty(rows, size)
+        outputs = xs.new_empty(steps, rows, size)
+        last = torch.empty_like(outputs if layout.cell == "gru-before" else h)  # of an LSTM c, of this GRU r h
         shape = steps, layout.blocks, layout.groups, 2, SAVED[layout.cell], layout.items
         saved = xs.new_empty(shape) if keep else None
         tiles = torch.zeros(2 * layout.tile_words, dtype=torch.int32, device=xs.device)
@@ -219,13 +222,14 @@ class _Scan(torch.autograd.Function):
         kernels = compiled(layout, xs.device.index)
         kernels.launch("forward", steps, *arrays)
         ctx.layout, ctx.kernels = layout, kernels
-        matmul.keep(ctx, xs, h, w_x, w_h, saved, outputs)
-        return outputs, last
+        resets = last if layout.cell == "gru-before" else None
+        matmul.keep(ctx, xs, h, w_x, w_h, saved, resets, outputs)
+        return outputs, last[-1] if last is resets else last
 
     @staticmethod
     @differentiable_once
     def backward(ctx: Any, d_outputs: Tensor, d_last: Tensor) -> tuple[Tensor | None, ...]:
-        xs, h, w_x, w_h, saved, outputs = ctx.saved_tensors
+        xs, h, w_x, w_h, saved, resets, outputs = ctx.saved_tensors
         layout: Layout = ctx.layout
         (steps, rows, _), gates, device = xs.shape, layout.gates, xs.device
         d_x = xs.new_empty(steps * rows, gates * layout.units)
@@ -240,6 +244,11 @@ class _Scan(torch.autograd.Function):
         before = torch.cat([h[None], outputs[:-1]]).flatten(0, 1)
         low = matmul.rounded(d_x, min(xs.shape[2], layout.units))
         low_u = low if d_u is d_x else matmul.rounded(d_u, layout.units)
+        if resets is None:
+            d_w_h = matmul.multiply(low_u.t(), before.t())
+        else:
+            parts = (low_u[:, : 2 * layout.units], before), (low_u[:, 2 * layout.units :], resets.flatten(0, 1))
+            d_w_h = torch.cat([matmul.multiply(d.t(), x.t()) for d, x in parts])
         return (
             None,
             None,
@@ -247,7 +256,7 @@ class _Scan(torch.autograd.Function):
             d_h,
             d_c if needs["c"] else None,
             matmul.multiply(low.t(), xs.flatten(0, 1).t()),
-            matmul.multiply(low_u.t(), before.t()),
+            d_w_h,
             d_x.sum(0) if needs["b_x"] else None,
             d_u.sum(0) if needs["b_h"] else None,
             None,
