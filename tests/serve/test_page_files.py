@@ -122,6 +122,15 @@ def test_no_script_runs_where_one_is_damaged(page, name):
     assert "ran" not in found
 
 
+@pytest.mark.parametrize("name", ["files.js", "backend.js"])
+def test_the_scripts_that_check_are_named_where_they_do_not_load(page, name):
+    for done in (lambda path: path.write_text("(("), lambda path: path.unlink()):
+        done(page / name)
+        host = HOST.replace('import * as files from "./files.js";', "")
+        found = run(page, f"{host}\nawait import(`${{process.cwd()}}/begin.js`);\nreturn said;", {})
+        assert found["status"]["textContent"].startswith(f"{name} is missing or damaged (")
+
+
 @pytest.mark.parametrize(("name", "said"), [("runs.json", "runs.json is damaged"), ("model-1/model.json", "model-1/m")])
 def test_facts_of_models_are_checked(page, name, said):
     (page / "ort.wasm.bundle.min.mjs").write_text("export const env = { wasm: {} };\n")

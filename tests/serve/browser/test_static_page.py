@@ -166,7 +166,7 @@ def test_in_eight_bits_the_page_differs_from_elman_as_the_graph_itself_does(brow
 def test_a_damaged_page_shows_one_line_that_names_the_file(browser, folders, tmp_path):
     page = tmp_path / "page"
     static.export_web([elman.load(folders["doc"])], page, say=lambda _: None)
-    scripts = ("sampling.js", "panels/write.js", "main.js", "begin.js", "files.js", "backend.js")
+    scripts = ("opened.js", "sampling.js", "panels/write.js", "main.js", "begin.js", "files.js", "backend.js")
     facts, runtime = ("runs.json", "files.json"), ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")
     with hosted(page) as port:
         for name in (*scripts, *facts, *runtime, "model-1/model.json", "model-1/model.onnx"):
@@ -179,6 +179,21 @@ def test_a_damaged_page_shows_one_line_that_names_the_file(browser, folders, tmp
                 assert "export it again" in line
             (page / name).write_bytes(whole)
         assert shown(browser, port) == ""
+
+    for name in (None, *scripts[1:], "files.json"):
+        if name:
+            (page / name).unlink()
+        assert title_of(browser, page / "index.html") == ("This page needs a server", "")
+
+
+def title_of(browser, path):
+    page = browser.new_context().new_page()
+    page.goto(path.as_uri())
+    page.wait_for_timeout(100)
+    found = page.locator("#title").inner_text(), page.locator("#status").inner_text()
+    assert "python -m http.server" in page.locator("#facts").inner_text()
+    page.context.close()
+    return found
 
 
 def shown(browser, port):

@@ -1,8 +1,17 @@
-// Begins the page without a server: its scripts are checked before one of them is run.
+// Begins the page without a server: its scripts are checked before one of them is run, first those that check.
 
-import { scripts } from "./files.js";
+async function begun(name) {
+  try {
+    return await import(name);
+  } catch (error) {
+    const again = "copy the whole folder again, or export it again";
+    throw new Error(`${name.slice(2)} is missing or damaged (${error.message}); ${again}`);
+  }
+}
 
 try {
+  await begun("./backend.js");
+  const { scripts } = await begun("./files.js");
   await scripts();
   await import("./main.js");
 } catch (error) {
