@@ -6,8 +6,8 @@ Trees, tables, tags, pairs, MIDI, ARPA, archives, plug-ins, registries, n-best l
 recipes and texts are damaged in a way drawn at random (`damage.BYTES` and those here), and read by the command that
 reads such files, in a fork of this process (Linux). Files of a page without a server are read by node, where there is
 one, as the page itself reads them, with its own scripts and runtime. Faults are tracebacks, signals, more than
-`--limit` seconds, and endings that are not one line. What is read with the same answer as before, though its bytes changed, is listed for
-judgement. Exit status 1 on a fault.
+`--limit` seconds, and endings that are not one line. What is read with the same answer as before, though its bytes
+changed, is listed for judgement. Exit status 1 on a fault.
 """
 
 import collections
