@@ -99,13 +99,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 const said = {};
 process.chdir(process.argv[1]);
-globalThis.document = { getElementById: (id) => (said[id] ??= {}) };
+globalThis.document = { body: { dataset: {} }, getElementById: (id) => (said[id] ??= {}) };
 globalThis.fetch = async (name) =>
   new Response(existsSync(name) ? readFileSync(name) : null, { status: existsSync(name) ? 200 : 404 });
 try {
   await import(pathToFileURL("begin.js"));
-} catch (error) {  // opened.js hears of it
-  said.status = { textContent: `begin.js: ${error.message}` };
+  if (!("begun" in document.body.dataset)) throw new Error("nothing begins");
+} catch (error) {  // opened.js says it
+  said.status = { textContent: `begin.js is missing or damaged (${error.message})` };
 }
 if (said.status) {
   console.error(`elman: ${said.status.textContent}`);
@@ -328,9 +329,18 @@ def main() -> int:
                 table[case.kind]["refused"] += 1
             else:
                 told = len(outcome.err) > len(usual[case.kind].err) + 10
-                alike = outcome.out == usual[case.kind].out and damaged != case.data
-                table[case.kind]["told" if told else "the same" if alike else "another answer"] += 1
-                if alike and not told:
+                alike = outcome.out == usual[case.kind].out
+                how = (
+                    "unchanged"
+                    if damaged == case.data
+                    else "told"
+                    if told
+                    else "the same"
+                    if alike
+                    else "another answer"
+                )
+                table[case.kind][how] += 1
+                if how == "the same":
                     same.append(row)
             shutil.rmtree(folder)
     if options.json:

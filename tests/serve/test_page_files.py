@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, needs_node]
 HOST = """
     import { existsSync } from "node:fs";
     import * as files from "./files.js";
-    globalThis.document = { getElementById: (id) => (said[id] ??= {}) };
+    globalThis.document = { body: { dataset: {} }, getElementById: (id) => (said[id] ??= {}) };
     const said = {};
     const asked = [];
     globalThis.fetch = async (address, { cache }) => {

@@ -1,6 +1,6 @@
 // Begins the page without a server: its scripts are checked before one of them is run, first those that check.
 
-async function begun(name) {
+async function imported(name) {
   try {
     return await import(name);
   } catch (error) {
@@ -9,12 +9,18 @@ async function begun(name) {
   }
 }
 
-try {
-  await begun("./backend.js");
-  const { scripts } = await begun("./files.js");
-  await scripts();
-  await import("./main.js");
-} catch (error) {
-  document.getElementById("title").textContent = "The model cannot be opened";
-  document.getElementById("status").textContent = error.message;
+async function begin() {
+  try {
+    await imported("./backend.js");
+    const { scripts } = await imported("./files.js");
+    await scripts();
+    await import("./main.js");
+  } catch (error) {
+    document.getElementById("title").textContent = "The model cannot be opened";
+    document.getElementById("status").textContent = error.message;
+  }
 }
+
+const begun = begin();
+document.body.dataset.begun = "";  // opened.js says where nothing begins
+await begun;
