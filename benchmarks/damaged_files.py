@@ -4,9 +4,10 @@
 
 Trees, tables, tags, pairs, MIDI, ARPA, archives, plug-ins, registries, n-best lists, stimuli, minimal pairs, grammars,
 recipes and texts are damaged in a way drawn at random (`damage.BYTES` and those here), and read by the command that
-reads such files, in a fork of this process (Linux). Faults are tracebacks, signals, more than `--limit` seconds, and
-endings that are not one line. What is read with the same answer as before, though its bytes changed, is listed for
-judgement. Exit status 1 on a fault.
+reads such files, in a fork of this process (Linux). Files of a page without a server are read by node, where there is
+one, as the page itself reads them, with its own scripts and runtime. Faults are tracebacks, signals, more than
+`--limit` seconds, and endings that are not one line. What is read with the same answer as before, though its bytes
+changed, is listed for judgement. Exit status 1 on a fault.
 """
 
 import collections
@@ -15,6 +16,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import tarfile
@@ -30,6 +32,8 @@ from backports import zstd
 import damage
 import tiny_runs
 from elman.cli import main as elman
+from elman.serve import static
+from elman.serve.static_runtime import fetched
 from mutations import options_of
 
 RUNS = ("text", "pairs", "series", "trees", "tags", "music")
@@ -66,6 +70,50 @@ class Case(NamedTuple):
     name: str
     data: bytes
     command: tuple[str, ...]
+    beside: Path | None = None
+    """A folder whose other files stand beside the damaged one."""
+
+
+PAGE = (
+    "files.json",
+    "runs.json",
+    "begin.js",
+    "sampling.js",
+    "ort-wasm-simd-threaded.wasm",
+    "m/model.json",
+    "m/model.onnx",
+)
+"""Files of a page without a server that are damaged; `m`: the folder of its model."""
+
+ASKED = """
+import { Local } from "./local.js";
+const local = new Local();
+await local.open();
+const { marks } = await local.ask("score", { text: "w1 w2 w3 w1" });
+process.stdout.write(JSON.stringify(marks.map((one) => one.bits)));
+"""
+"""In the place of main.js: what the page would show is printed."""
+
+BROWSER = """
+import { existsSync, readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+const said = {};
+process.chdir(process.argv[1]);
+globalThis.document = { body: { dataset: {} }, getElementById: (id) => (said[id] ??= {}) };
+globalThis.fetch = async (name) =>
+  new Response(existsSync(name) ? readFileSync(name) : null, { status: existsSync(name) ? 200 : 404 });
+try {
+  await import(pathToFileURL("begin.js"));
+  if (!("begun" in document.body.dataset)) throw new Error("nothing begins");
+} catch (error) {  // opened.js says it
+  said.status = { textContent: `begin.js is missing or damaged (${error.message})` };
+}
+if (said.status) {
+  console.error(`elman: ${said.status.textContent}`);
+  process.exit(2);
+}
+"""
+"""What node has for a browser."""
 
 
 class Outcome(NamedTuple):
@@ -76,8 +124,22 @@ class Outcome(NamedTuple):
     err: str
 
 
+def page_cases(run: str, package: Path, page: Path) -> list[Case]:
+    """Files of a page without a server."""
+    run_quietly(["export", run, "--to", "web", "--package", str(package), "--out", str(page)])
+    (page / "main.js").write_text(ASKED)
+    (page / "model-1").rename(page / "m")
+    (page / "runs.json").write_text((page / "runs.json").read_text().replace('"model-1"', '"m"'))
+    (page / "files.json").unlink()
+    static.write_list(page)
+    command = ("node", "--input-type=module", "-e", BROWSER, "HERE")
+    return [Case(f"page: {name}", name, (page / name).read_bytes(), command, page) for name in PAGE]
+
+
 def cases(base: Path) -> list[Case]:
     """Small files of every kind."""
+    package = fetched() if shutil.which("node") else None
+    os.environ["ELMAN_CACHE"] = str(base / "cache")
     run = {}
     for kind in RUNS:
         data = tiny_runs.write_data(kind, base / f"{kind}-data")
@@ -164,6 +226,7 @@ def cases(base: Path) -> list[Case]:
             (base / "text" / "recipe.toml").read_bytes(),
             ("train", "FILE", "--dry-run", "--out", "OUT", "--data", str(base / "text-data")),
         ),
+        *(page_cases(run["text"], package, base / "page") if package else ()),
     ]
 
 
@@ -199,6 +262,8 @@ def _become(line: tuple[str, ...], out: int, err: int) -> None:
     sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
     status = 70
     try:
+        if line[0] == "node":
+            os.execvp("node", line)
         status = elman(line)
     except BaseException:
         import traceback
@@ -232,19 +297,23 @@ def main() -> int:
     faults, same = [], []
     with tempfile.TemporaryDirectory() as place:
         base = Path(place)
-        os.environ["ELMAN_CACHE"] = str(base / "cache")
         (base / "few.txt").write_text("a b\n" * 6)
         every, usual = cases(base), dict[str, Outcome]()
         for number in range(options.count) if options.only is None else [options.only]:
             draw = random.Random(f"{options.seed} {number}")
             case, folder = every[number % len(every)], base / f"case-{number}"
-            folder.mkdir()
+            if case.beside:
+                shutil.copytree(case.beside, folder, copy_function=os.link)
+                (folder / case.name).unlink()
+            else:
+                folder.mkdir()
             file = folder / case.name
-            line = tuple({"FILE": str(file)}.get(one, one.replace("OUT", str(folder / "out"))) for one in case.command)
+            names = {"FILE": str(file), "HERE": str(folder)}
+            line = tuple(names.get(one, one.replace("OUT", str(folder / "out"))) for one in case.command)
             if case.kind not in usual:
                 file.write_bytes(case.data)
                 usual[case.kind] = ended(line, 60)
-                if usual[case.kind].status not in (0, 2):  # whole archives are refused too
+                if usual[case.kind].status not in ((0,) if case.beside else (0, 2)):  # whole archives are refused too
                     raise SystemExit(f"{case.kind}: undamaged, {usual[case.kind].err}")
             ways = damage.BYTES | MORE
             way = draw.choice(list(ways))
@@ -260,13 +329,20 @@ def main() -> int:
                 table[case.kind]["refused"] += 1
             else:
                 told = len(outcome.err) > len(usual[case.kind].err) + 10
-                alike = outcome.out == usual[case.kind].out and damaged != case.data
-                table[case.kind]["told" if told else "the same" if alike else "another answer"] += 1
-                if alike and not told:
+                alike = outcome.out == usual[case.kind].out
+                how = (
+                    "unchanged"
+                    if damaged == case.data
+                    else "told"
+                    if told
+                    else "the same"
+                    if alike
+                    else "another answer"
+                )
+                table[case.kind][how] += 1
+                if how == "the same":
                     same.append(row)
-            for one in folder.rglob("*"):
-                if one.is_file():
-                    one.unlink()
+            shutil.rmtree(folder)
     if options.json:
         print(json.dumps({"faults": faults, "same": same, "table": {kind: dict(row) for kind, row in table.items()}}))
     else:

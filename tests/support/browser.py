@@ -5,8 +5,9 @@ import functools
 import http.server
 import os
 import shutil
-import threading
 import time
+
+from support.server import running
 
 CHROMIUM = os.environ.get("ELMAN_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
@@ -42,16 +43,9 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-@contextlib.contextmanager
 def hosted(folder):
     """The port of a plain static host of a folder."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
+    return running(http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))))
 
 
 def opened(browser, port, **settings):

@@ -8,8 +8,9 @@ import base64
 import hashlib
 import json
 import re
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from support.server import running
 
 TOKEN = "hf_token_of_the_test"
 SHA = "0123456789abcdef0123456789abcdef01234567"
@@ -94,12 +95,12 @@ class Hub:
         self.address = f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.running = running(self.server)
+        self.running.__enter__()
         return self
 
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+    def __exit__(self, *error):
+        return self.running.__exit__(*error)
 
 
 def _entry(name, content):

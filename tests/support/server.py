@@ -45,8 +45,18 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
+def running(server: http.server.HTTPServer) -> Iterator[int]:
+    """The port of a server that answers in a thread, until the end."""
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    with server:
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+
+
+@contextlib.contextmanager
 def serving(folder: Path) -> Iterator[Server]:
-    with Server(folder) as running:
-        threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        yield running
-        running.shutdown()
+    server = Server(folder)
+    with running(server):
+        yield server

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from elman.data.numbers import number
+from elman.data.numbers import is_missing, number
 from elman.data.tables import in_one_form, named, rows_of
 from elman.data.text.patterns import sentence_end
 from elman.errors import UserError, counted, notice
@@ -38,7 +38,6 @@ several measures of eye movements gaze duration counts.
 """
 
 PLACE = ("item", "condition", "sentence", "position")
-_MISSING = ("", ".", "na", "nan", "none", "null")
 
 
 class Word(NamedTuple):
@@ -97,8 +96,7 @@ def read_times(text: str, name: str, columns: Mapping[str, str]) -> ReadingTimes
     order = _ordered(list(words))
     index = {place: number for number, place in enumerate(order)}
     time = [
-        math.nan if row["time"].lower() in _MISSING else _number(row["time"], f"{name}:{line}: the time")
-        for line, row in rows
+        math.nan if is_missing(row["time"]) else _number(row["time"], f"{name}:{line}: the time") for line, row in rows
     ]
     return ReadingTimes(
         words=_words(order, words, by_sentence="sentence" in found),
@@ -158,7 +156,7 @@ def _words(order: Sequence[Place], written: Mapping[Place, str], *, by_sentence:
         if before is None or not same:
             begins = True
         elif by_sentence:
-            begins = place[2] != before[2] and before[2].lower() not in _MISSING
+            begins = place[2] != before[2] and not is_missing(before[2])
         else:
             begins = sentence_end(f"{words[-1].written} ") is not None
         if before is not None and place[:3] == before[:3] and place[3] - before[3] > 1:
@@ -177,7 +175,7 @@ def _words(order: Sequence[Place], written: Mapping[Place, str], *, by_sentence:
 def _ranks(names: Sequence[Any]) -> dict[str, float]:
     """Numbers by their size, others in the order of the file."""
     try:
-        return {name: -math.inf if name.lower() in _MISSING else float(name) for name in names}
+        return {name: -math.inf if is_missing(name) else float(name) for name in names}
     except ValueError:
         return {name: float(number) for number, name in enumerate(dict.fromkeys(names))}
 

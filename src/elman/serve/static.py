@@ -4,6 +4,7 @@ A model is an ONNX graph, or two, by default with weights of eight bits. onnxrun
 taken from its npm package.
 """
 
+import zlib
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -110,6 +111,7 @@ def export_web(
         limits = {"longest_text": PAGE.text, "most_steps": PAGE.steps, "most_drawn": PAGE.drawn}
         opened = {"runs": contents, **limits, "defaults": {one.name: defaults_of(one.question) for one in OPERATIONS}}
         write_atomic(folder / "runs.json", json_text(opened) + "\n")
+        write_list(folder)
         size = _size(folder)
     return Written(folder=str(out), bytes=size, models=models)
 
@@ -122,17 +124,25 @@ def defaults_of(question: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def _write_page(folder: Path) -> None:
-    """The files of the page, of which two are others here: which backend it asks, and what it may load."""
+    """The files of the page, of which two are others here: which backend it asks, and what it may load and begins."""
     own = resources.files("elman.serve") / "web"
     files = dict(page_files()) | {
         one.name: one.read_bytes() for one in own.iterdir() if f".{one.name.rpartition('.')[2]}" in TYPES
     }
     policy = f'<meta http-equiv="content-security-policy" content="{POLICY}">\n  '.encode()
     files["index.html"] = files["index.html"].replace(b"<title>", policy + b"<title>", 1)
+    files["index.html"] = files["index.html"].replace(b'src="main.js"', b'src="begin.js"')
     for name, body in files.items():
         if name != "server.js":
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(body)
+
+
+def write_list(folder: Path) -> None:
+    """Write `files.json`: every file of a page with its length and CRC-32, which `files.js` checks."""
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    listed = {name: [len(body), zlib.crc32(body)] for name, body in sorted(found.items())}
+    write_atomic(folder / "files.json", json_text(listed) + "\n")
 
 
 def _size(folder: Path) -> int:

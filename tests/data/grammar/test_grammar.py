@@ -219,6 +219,8 @@ MISTAKES = {
     "Who :": ("7:1", "Who has nothing after :"),
     "S => NP[n]": ("7:1", "cannot read 'S => NP[n]'"),
     "S -> N[n] (0)": ("7:11", "'(0)' is not a weight"),
+    f"S -> N[n] ({'9' * 120})": ("7:11", f"'({'9' * 120})' is not a weight"),
+    f"S -> N[n] (.{'0' * 120}1)": ("7:11", f"'(.{'0' * 120}1)' is not a weight"),
     "S -> NP[n VP": ("7:6", "'NP[n' is not a symbol"),
     "S -> S VP[n]": ("7:1", "S can begin with itself"),
     "S -> A\nA -> S Who": ("7:1", "S can begin with itself (S -> A -> S)"),

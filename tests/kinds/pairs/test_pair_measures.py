@@ -12,11 +12,12 @@ from scipy import stats
 
 from elman.data.trees.brackets import bracketed, linear, read_trees, to_tree
 from elman.errors import UserError, said
+from elman.evaluation.branching import branching
 from elman.evaluation.measures import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
 from elman.kinds.pairs.corpus import open_pairs
 from elman.kinds.pairs.letters import CONTEXTS, letter_by_letter
-from elman.kinds.pairs.measures import Rules, baseline, bleu, branching, measures, references, rouge, rules_of
+from elman.kinds.pairs.measures import Rules, baseline, bleu, measures, references, rouge, rules_of
 from elman.kinds.pairs.record import PairOptions
 
 REFERENCES = ["the cat sat on the mat .", "a dog barks at the moon .", "he reads ."]

@@ -16,7 +16,7 @@ from elman.export.step import Step
 from elman.serve import questions, static, static_runtime
 from elman.serve.limits import Limits
 from elman.serve.tabs import Tabs
-from support.browser import CHROMIUM, hosted, launched, opened
+from support.browser import CHROMIUM, hosted, launched, opened, wait
 from support.served import WORDS, answer, music_folder, pairs_folder, service, text_folder, text_recipe
 
 pytestmark = [
@@ -161,3 +161,50 @@ def test_in_eight_bits_the_page_differs_from_elman_as_the_graph_itself_does(brow
     error = np.abs(np.array(rounded) - exact).max()
     assert 1e-4 < error < 2 * made.models[0].difference_written
     assert np.abs(found - exact).max() < 1.2 * error + 1e-3
+
+
+def test_a_damaged_page_shows_one_line_that_names_the_file(browser, folders, tmp_path):
+    page = tmp_path / "page"
+    static.export_web([elman.load(folders["doc"])], page, say=lambda _: None)
+    scripts = ("opened.js", "sampling.js", "panels/write.js", "main.js", "begin.js", "files.js", "backend.js")
+    facts, runtime = ("runs.json", "files.json"), ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")
+    with hosted(page) as port:
+        for name in (*scripts, *facts, *runtime, "model-1/model.json", "model-1/model.onnx"):
+            whole = (page / name).read_bytes()
+            for damaged in (b"(" + whole[1:], whole[: len(whole) // 2], b"5", None):
+                (page / name).unlink() if damaged is None else (page / name).write_bytes(damaged)
+                line = shown(browser, port)
+                assert line.startswith((name, name.rpartition("/")[2])), (name, line)
+                assert "\n" not in line
+                assert "export it again" in line
+            (page / name).write_bytes(whole)
+        assert shown(browser, port) == ""
+
+    for name in (None, *scripts[1:], "files.json"):
+        if name:
+            (page / name).unlink()
+        assert title_of(browser, page / "index.html") == ("This page needs a server", "")
+
+
+def title_of(browser, path):
+    page = browser.new_context().new_page()
+    page.goto(path.as_uri())
+    page.wait_for_timeout(100)
+    found = page.locator("#title").inner_text(), page.locator("#status").inner_text()
+    assert "python -m http.server" in page.locator("#facts").inner_text()
+    page.context.close()
+    return found
+
+
+def shown(browser, port):
+    """The line that a page shows when it is opened and a text is written."""
+    page = browser.new_context().new_page()
+    page.goto(f"http://127.0.0.1:{port}/")
+    wait(page, "document.body.dataset.ready || document.getElementById('status').textContent")
+    if page.evaluate("document.body.dataset.ready"):
+        page.get_by_label("Text", exact=True).fill("to be")
+        heat = "document.querySelectorAll('#heat-map [role=option]').length"
+        wait(page, f"{heat} >= 2 || document.getElementById('status').textContent")
+    found = page.locator("#status").inner_text()
+    page.context.close()
+    return found

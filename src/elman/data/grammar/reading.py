@@ -148,7 +148,7 @@ class _Reader:
 
     def _weight(self, token: Token) -> float:
         found = _WEIGHT.fullmatch(token.text)
-        if not found or float(found[1]) <= 0:
+        if not found or not 1e-100 <= float(found[1]) <= 1e100:
             advice = "write a positive number in parentheses such as (0.25)"
             self._refuse(token, f"{token.text!r} is not a weight; {advice}")
         return float(found[1])

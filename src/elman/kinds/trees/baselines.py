@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from elman.data.trees.shape import NONE
+from elman.evaluation.branching import branching
 from elman.evaluation.labelling import Labelling
 from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import Estimate
 from elman.evaluation.statistics import estimates
-from elman.kinds.pairs.measures import branching
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols
 from elman.kinds.trees.evaluation import choose
 

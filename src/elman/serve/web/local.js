@@ -1,6 +1,7 @@
 // The backend without a server: the models are computed here. A model is opened when it is asked for the first time.
 
 import { Backend, Refused } from "./backend.js";
+import { file, json } from "./files.js";
 import { MusicModel } from "./music-model.js";
 import { Network } from "./network.js";
 import { PairModel } from "./pair-model.js";
@@ -10,7 +11,7 @@ const MODELS = { text: TextModel, music: MusicModel, pairs: PairModel };
 
 export class Local extends Backend {
   async open() {
-    const { runs, defaults, ...limits } = await (await file("runs.json")).json();
+    const { runs, defaults, ...limits } = await json("runs.json");
     this.defaults = defaults;
     this.runs = new Map(runs.map((run) => [run.facts.name, { ...run, model: null }]));
     return { runs: runs.map((run) => run.facts), ...limits };
@@ -43,13 +44,7 @@ export class Local extends Backend {
 }
 
 async function opened({ folder, facts }) {
-  const own = await (await file(`${folder}/model.json`)).json();
-  const read = async (name) => (await file(`${folder}/${name}`)).arrayBuffer();
+  const own = await json(`${folder}/model.json`);
+  const read = async (name) => (await file(`${folder}/${name}`)).buffer;
   return MODELS[facts.kind].open({ ...facts, ...own }, read, (name) => Network.open(`${folder}/${name}`));
-}
-
-async function file(address) {
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Refused(`${address} is missing; copy the whole folder`);
-  return answer;
 }

@@ -1,9 +1,9 @@
 // A graph that onnxruntime-web runs, one call after another. A tensor is {type, data, dims}.
 
+import { file } from "./files.js";
 import * as ort from "./ort.wasm.bundle.min.mjs";
 
 ort.env.wasm.numThreads = 1;
-ort.env.wasm.wasmPaths = { wasm: new URL("./ort-wasm-simd-threaded.wasm", import.meta.url).href };
 
 let turn = Promise.resolve();
 
@@ -11,8 +11,9 @@ export class Network {
   constructor(session) { this.session = session; }
 
   static async open(address) {
+    ort.env.wasm.wasmBinary ??= await file("ort-wasm-simd-threaded.wasm");
     const options = { executionProviders: ["wasm"], logSeverityLevel: 3 };
-    return new Network(await ort.InferenceSession.create(address, options));
+    return new Network(await ort.InferenceSession.create(await file(address), options));
   }
 
   /** The outputs for inputs, both by their names. */

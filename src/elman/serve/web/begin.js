@@ -1,0 +1,26 @@
+// Begins the page without a server: its scripts are checked before one of them is run, first those that check.
+
+async function imported(name) {
+  try {
+    return await import(name);
+  } catch (error) {
+    const again = "copy the whole folder again, or export it again";
+    throw new Error(`${name.slice(2)} is missing or damaged (${error.message}); ${again}`);
+  }
+}
+
+async function begin() {
+  try {
+    await imported("./backend.js");
+    const { scripts } = await imported("./files.js");
+    await scripts();
+    await import("./main.js");
+  } catch (error) {
+    document.getElementById("title").textContent = "The model cannot be opened";
+    document.getElementById("status").textContent = error.message;
+  }
+}
+
+const begun = begin();
+document.body.dataset.begun = "";  // opened.js says where nothing begins
+await begun;
