@@ -19,6 +19,12 @@ class Expected(Record, frozen=True):
     parameters: int | None = None
 
 
+class DataOfRecipe(Record, frozen=True):
+    """What says how the data of an experiment are read."""
+
+    data: OneOf[Data] = TextData()
+
+
 class Recipe(Record, frozen=True, kw_only=True):
     """One experiment, completely."""
 
