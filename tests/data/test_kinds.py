@@ -170,7 +170,6 @@ def test_joined_tags_and_pronunciations_are_read(tmp_path):
     from elman.kinds.pairs.files import read_pairs
     from elman.kinds.pairs.record import PairOptions
     from elman.kinds.tags.columns import read_joined
-    from elman.kinds.tags.looks import numbered_columns
 
     (one, two) = read_joined(["[ 1/2/CD cats/NNS ]", "=====", "", "one\u00a0word_JJ x_y_NN"], "f")
     assert one == (["1/2", "cats"], ["CD", "NNS"])
@@ -178,15 +177,6 @@ def test_joined_tags_and_pronunciations_are_read(tmp_path):
     path = written(tmp_path / "d.txt", ";;; c\nREAD  R IY1 D\nREAD(1)  R EH1 D # past\nÉté\te t e\n")
     pairs, _ = read_pairs((path,), PairOptions(form="pronunciations"))
     assert pairs == [("READ", "R IY1 D"), ("READ", "R EH1 D"), ("Été", "e t e")]
-    rows = [
-        "1\tthe\tthe\tDT\t2\tdet",
-        "2\tcat\tcat\tNN\t0\troot",
-        "",
-        "1\ta\ta\tDT\t2\tdet",
-        "2\tdog\tdog\tNN\t0\troot",
-    ]
-    assert numbered_columns(rows) == (1, 3)
-    assert numbered_columns(["a\tDT", "b\tNN"]) is None
 
 
 def test_files_of_other_kinds_that_a_pattern_finds_are_not_read_together(tmp_path):

@@ -20,7 +20,7 @@ class Expected(Record, frozen=True):
 
 
 class DataOfRecipe(Record, frozen=True):
-    """What says how the data of an experiment are read."""
+    """The part of a recipe that describes how data are read."""
 
     data: OneOf[Data] = TextData()
 

@@ -50,7 +50,7 @@ def load_data(path: Path | str, settings: Sequence[str] = ()) -> Data:
     Raises UserError as `load_recipe`.
     """
     tables = with_settings(read_tables(resolve(Path(path))), settings)
-    read = {key: tables[key] for key in ("data", "plugins") if key in tables}
+    read: dict[str, Any] = {key: tables[key] for key in ("data", "plugins") if key in tables}
     return _parsed(read, str(path), DataOfRecipe).data
 
 
