@@ -186,3 +186,34 @@ def test_files_of_other_kinds_that_a_pattern_finds_are_not_read_together(tmp_pat
     assert found.kind is None
     assert found.what.startswith("2 files that each look like ")
     assert found.what.endswith(", which are not read together")
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "what"),
+    [
+        ("a.jsonl", '{{"text": "The cat {}."}}\n', "text: lines of JSON, read as it stands"),
+        ("a.txt", "The cat {} . ||| Le chat {} .\n", "text: pairs with ||| between, read as it stands"),
+        ("a.srt", "{0}\n00:00:{0:02},000 --> 00:00:{0:02},900\nThe cat {0}.\n\n", "text: subtitles, read as it stands"),
+        ("a.html", "<html>The cat {}.</html>\n", "text: a document with marks of HTML or XML, read as it stands"),
+        ("a.csv", '"The cat {}.",train\n', "text: a table without numbers and without pairs, of 2 columns, read as"),
+        ("a.txt", "The cat {} sees it.\n", "text"),
+    ],
+)
+def test_texts_with_marks_of_another_form_are_named(tmp_path, name, row, what):
+    found = look(written(tmp_path / name, "".join(row.format(at, at) for at in range(30))))
+    assert found.kind == "text"
+    assert found.what.startswith(what)
+    assert (found.what == "text") == (what == "text")
+
+
+def test_a_folder_of_tables_is_no_text_and_other_files_beside_music_are_counted(tmp_path):
+    for number in range(3):
+        written(tmp_path / "tables" / f"{number}.csv", "x,y\n" + "1,2\n" * 30)
+        written(tmp_path / "music" / f"{number}.txt", "The cat.\n")
+    found = look(tmp_path / "tables")
+    assert (found.kind, found.what) == (
+        None,
+        "3 files that each look like a table of numbers, which are not read together",
+    )
+    written(tmp_path / "music" / "a.mid", "MThd")
+    assert look(tmp_path / "music").what == "a folder of MIDI files, beside 3 other files in it, not read"

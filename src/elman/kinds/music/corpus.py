@@ -86,7 +86,8 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
     The `.npz` file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test; the
     `.mat` file cells of matrices [steps, 88 or 93], `traindata`, `validdata` and `testdata`. A folder has subfolders
     train, valid and test of MIDI files (.mid, .midi, .kar, .rmi), MusicXML (.mxl, .musicxml) and ABC notation (.abc),
-    or only such files, which `divide` divides; where it has no folder valid or no folder test, `hold_out` takes that split from train.
+    or only such files, which `divide` divides; where it has no folder valid or no folder test, `hold_out` takes that
+    split from train.
 
     Raises UserError where the source cannot be used.
     """

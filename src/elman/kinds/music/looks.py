@@ -1,8 +1,9 @@
-"""What music looks like: MIDI files, scores, arrays of piano rolls; pickles, in which some are published, are refused."""
+"""What music looks like: MIDI, scores, arrays of piano rolls; pickles, in which some are published, are refused."""
 
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks
+from elman.errors import counted
 from elman.kinds.music.notation import is_abc
 
 ORDER, MIDI_FILE, SCORE, ABC = 1, "a MIDI file", "a MusicXML score", "music in ABC notation"
@@ -37,7 +38,9 @@ def claim_folder(source: Path) -> Look | None:
         below = {path.suffix.lower() for one in there for path in _inside(one)}
         found = below if below <= {*_SUFFIXES} else set()
     kind = "MIDI" if found.intersection(_SUFFIXES[:4]) else "ABC" if found == {".abc"} else "MusicXML"
-    return looks("music", f"a folder of {kind} files") if found else None
+    others = sum(path.is_file() and path.suffix.lower() not in _SUFFIXES for path in there)
+    left = f", beside {counted(others, 'other file')} in it, not read" if found and others else ""
+    return looks("music", f"a folder of {kind} files{left}") if found else None
 
 
 def _inside(folder: Path) -> list[Path]:
