@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import random
+import subprocess
 import sys
 
 import numpy as np
@@ -168,6 +169,17 @@ def test_the_recipe_of_one_billion_word_reads_its_layout(capsys, benchmark):
     }
     cost = json.loads(output(capsys, "train", recipe, "--data", benchmark, *sets, "--dry-run", "--json"))
     assert cost["tokens_per_s"] > 0
+
+
+def test_a_text_is_prepared_without_torch(benchmark):
+    program = """
+import subprocess
+import sys
+from elman.cli import main
+sys.argv = ["elman", "data", "prepare", sys.argv[1], "--recipe", "recipes/text/prose.toml", "--set", "data.eos=line"]
+assert main() == 0 and "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program, benchmark], check=True, capture_output=True)
 
 
 def test_what_is_prepared_is_said_plainly(capsys, benchmark):

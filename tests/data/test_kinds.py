@@ -170,7 +170,6 @@ def test_joined_tags_and_pronunciations_are_read(tmp_path):
     from elman.kinds.pairs.files import read_pairs
     from elman.kinds.pairs.record import PairOptions
     from elman.kinds.tags.columns import read_joined
-    from elman.kinds.tags.looks import numbered_columns
 
     (one, two) = read_joined(["[ 1/2/CD cats/NNS ]", "=====", "", "one\u00a0word_JJ x_y_NN"], "f")
     assert one == (["1/2", "cats"], ["CD", "NNS"])
@@ -178,15 +177,6 @@ def test_joined_tags_and_pronunciations_are_read(tmp_path):
     path = written(tmp_path / "d.txt", ";;; c\nREAD  R IY1 D\nREAD(1)  R EH1 D # past\nÉté\te t e\n")
     pairs, _ = read_pairs((path,), PairOptions(form="pronunciations"))
     assert pairs == [("READ", "R IY1 D"), ("READ", "R EH1 D"), ("Été", "e t e")]
-    rows = [
-        "1\tthe\tthe\tDT\t2\tdet",
-        "2\tcat\tcat\tNN\t0\troot",
-        "",
-        "1\ta\ta\tDT\t2\tdet",
-        "2\tdog\tdog\tNN\t0\troot",
-    ]
-    assert numbered_columns(rows) == (1, 3)
-    assert numbered_columns(["a\tDT", "b\tNN"]) is None
 
 
 def test_files_of_other_kinds_that_a_pattern_finds_are_not_read_together(tmp_path):
@@ -196,3 +186,34 @@ def test_files_of_other_kinds_that_a_pattern_finds_are_not_read_together(tmp_pat
     assert found.kind is None
     assert found.what.startswith("2 files that each look like ")
     assert found.what.endswith(", which are not read together")
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "what"),
+    [
+        ("a.jsonl", '{{"text": "The cat {}."}}\n', "text: lines of JSON, read as it stands"),
+        ("a.txt", "The cat {} . ||| Le chat {} .\n", "text: pairs with ||| between, read as it stands"),
+        ("a.srt", "{0}\n00:00:{0:02},000 --> 00:00:{0:02},900\nThe cat {0}.\n\n", "text: subtitles, read as it stands"),
+        ("a.html", "<html>The cat {}.</html>\n", "text: a document with marks of HTML or XML, read as it stands"),
+        ("a.csv", '"The cat {}.",train\n', "text: a table without numbers and without pairs, of 2 columns, read as"),
+        ("a.txt", "The cat {} sees it.\n", "text"),
+    ],
+)
+def test_texts_with_marks_of_another_form_are_named(tmp_path, name, row, what):
+    found = look(written(tmp_path / name, "".join(row.format(at, at) for at in range(30))))
+    assert found.kind == "text"
+    assert found.what.startswith(what)
+    assert (found.what == "text") == (what == "text")
+
+
+def test_a_folder_of_tables_is_no_text_and_other_files_beside_music_are_counted(tmp_path):
+    for number in range(3):
+        written(tmp_path / "tables" / f"{number}.csv", "x,y\n" + "1,2\n" * 30)
+        written(tmp_path / "music" / f"{number}.txt", "The cat.\n")
+    found = look(tmp_path / "tables")
+    assert (found.kind, found.what) == (
+        None,
+        "3 files that each look like a table of numbers, which are not read together",
+    )
+    written(tmp_path / "music" / "a.mid", "MThd")
+    assert look(tmp_path / "music").what == "a folder of MIDI files, beside 3 other files in it, not read"

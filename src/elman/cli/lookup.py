@@ -17,7 +17,7 @@ from elman.config.data import Data
 from elman.config.parts import OneOf, convert, tag_of
 from elman.config.recipe import Expected
 from elman.config.text import TextData
-from elman.config.toml import FOLDER, read_tables
+from elman.config.toml import FOLDER, load_data, read_tables
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
@@ -281,15 +281,14 @@ class _Prepared(msgspec.Struct):
 
 def _encode(source: str, path: Path, settings: tuple[str, ...], *, as_json: bool) -> None:
     """Encode a text as a recipe reads it, and print its counts."""
-    from elman.config import load_recipe
     from elman.data.text.corpus import open_corpus
 
-    recipe = load_recipe(path, settings)
-    if not isinstance(recipe.data, TextData):
-        raise UserError(f"{path}: a recipe for {recipe.kind}; only texts are prepared, other data are read each time")
+    data = load_data(path, settings)
+    if not isinstance(data, TextData):
+        raise UserError(f"{path}: a recipe for {tag_of(data)}; only texts are prepared, other data are read each time")
     started = time.monotonic()
     with progress.preparing() as advance:
-        corpus = open_corpus(source, recipe.data.options, progress=advance)
+        corpus = open_corpus(source, data.options, progress=advance)
     seconds = time.monotonic() - started
     tokens = {name: len(split.tokens) for name, split in corpus.splits.items()}
     facts = {"source": source, **corpus.facts(), "digest": corpus.digest, "seconds": round(seconds, 2)}

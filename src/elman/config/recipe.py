@@ -19,6 +19,12 @@ class Expected(Record, frozen=True):
     parameters: int | None = None
 
 
+class DataOfRecipe(Record, frozen=True):
+    """The part of a recipe that describes how data are read."""
+
+    data: OneOf[Data] = TextData()
+
+
 class Recipe(Record, frozen=True, kw_only=True):
     """One experiment, completely."""
 

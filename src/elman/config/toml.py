@@ -6,14 +6,15 @@ import math
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import tomli_w
 
+from elman.config.data import Data
 from elman.config.errors import explain
 from elman.config.parts import convert
-from elman.config.recipe import Recipe
+from elman.config.recipe import DataOfRecipe, Recipe
 from elman.config.remembered import needed, recorded, used
 from elman.errors import UserError, did_you_mean
 from elman.files import expanded, shipped_folder
@@ -43,6 +44,16 @@ def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Reci
     return set_recipe(read_tables(resolve(Path(path))), settings or [], str(path))
 
 
+def load_data(path: Path | str, settings: Sequence[str] = ()) -> Data:
+    """How a recipe reads its data; of its other tables nothing is looked at, so that no module of torch is imported.
+
+    Raises UserError as `load_recipe`.
+    """
+    tables = with_settings(read_tables(resolve(Path(path))), settings)
+    read: dict[str, Any] = {key: tables[key] for key in ("data", "plugins") if key in tables}
+    return _parsed(read, str(path), DataOfRecipe).data
+
+
 def set_recipe(tables: dict[str, Any], settings: Sequence[str], source: str) -> Recipe:
     """The recipe of some tables, which are not changed, with `key.path=value` settings; raises as `load_recipe`."""
     return parse_recipe(with_settings(tables, settings), source)
@@ -60,6 +71,13 @@ def with_settings(tables: dict[str, Any], settings: Sequence[str]) -> dict[str, 
 
 def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     """A recipe from plain dictionaries; `source` is named in error messages."""
+    return _parsed(raw, source, Recipe)
+
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+def _parsed(raw: dict[str, Any], source: str, record: type[R]) -> R:
     try:
         require_modest(raw)
     except ValueError as error:
@@ -67,9 +85,9 @@ def parse_recipe(raw: dict[str, Any], source: str) -> Recipe:
     raw = dict(raw)
     try:
         with needed(source, raw.pop("plugins", None)):
-            recipe = convert(raw, Recipe)
+            recipe = convert(raw, record)
     except msgspec.ValidationError as error:
-        raise UserError(f"{source}: {explain(error, Recipe, raw)}") from None
+        raise UserError(f"{source}: {explain(error, record, raw)}") from None
     for key, value in flatten(raw):
         numbers = value if isinstance(value, list) else [value]
         if any(isinstance(one, float) and not math.isfinite(one) for one in numbers):

@@ -128,7 +128,7 @@ def look(source: Path) -> Look | None:
     found = _alike(files)
     if found is not None and found.form in ("trees", "columns", "conllu", "joined", "tsv", "pronunciations"):
         return found._replace(what=f"{len(files)} files, which look like {found.what}")
-    if found is not None and found.kind != "text" and not source.is_dir():
+    if found is not None and found.kind != "text":
         what = f"{len(files)} files that each look like {found.what}, which are not read together"
         return Look(None, what, found.possible)
     return looks("text", f"a text in {len(text)} files") if text else None
@@ -177,9 +177,30 @@ def _look_inside(path: Path) -> Look:
     if found is None:
         if what := next((what for start, what in _FORMATS.items() if head.startswith(start)), None):
             return Look(None, what, frozenset())
-        found = looks("text", "text")
+        found = looks("text", _text_of(seen))
     others = [kind for kind, module in modules if hasattr(module, "reads") and module.reads(seen, found)]
     return found._replace(possible=found.possible.union(others))
+
+
+def _text_of(seen: Seen) -> str:
+    """What a text is, in words: prose, or what is read with all its marks for want of a reader of its own."""
+    rows, marked = seen.rows, {row.count("\t") for row in seen.rows}
+    forms = {
+        "lines of JSON": lambda row: row.lstrip()[:2] in ('{"', '["') and row.rstrip()[-1] in "}]",
+        "subtitles": lambda row: row[:1].isdecimal() or " --> " in row,
+        "pairs with ||| between": lambda row: " ||| " in row,
+    }
+    shares = {what: sum(map(is_one, rows)) / max(1, len(rows)) for what, is_one in forms.items()}
+    found = next((what for what in shares if shares[what] > 0.9 and what != "subtitles"), None)
+    if any(" --> " in row for row in rows) and shares["subtitles"] > 0.4:
+        found = "subtitles"
+    elif re.match(r"(?:\ufeff)?\s*<(?:!doctype|html|\?xml)", "".join(rows[:1]), re.IGNORECASE):
+        found = "a document with marks of HTML or XML"
+    elif found is None and seen.suffix in (".csv", ".tsv"):
+        mark = "\t" if len(marked) == 1 and marked != {0} else ","
+        columns = rows[0].count(mark) + 1
+        found = f"a table without numbers and without pairs, of {columns} columns" if columns > 1 else None
+    return f"text: {found}, read as it stands" if found else "text"
 
 
 def parts_of(name: str) -> set[str]:

@@ -19,6 +19,13 @@ Row: TypeAlias = tuple[int, list[str]]
 _SEPARATOR = re.compile(r"sep=(.)(?=[\r\n])", re.IGNORECASE)
 """What a spreadsheet may write in a line before the header: the delimiter."""
 
+_SPLITS = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("valid", "validation", "val", "dev", "development"), "valid"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
+"""What the cells of a column say that divides rows into splits, in lower case."""
+
 _LONGEST_HEADER = 100
 """Lines that a header has at most."""
 
@@ -115,6 +122,16 @@ def _as_csv(text: str, name: str | Path, delimiter: str, *, cut: bool) -> Iterat
         raise UserError(
             f"{name}:{begin}: a quotation mark in a cell is not doubled, or never closed ({error}); quote cells as CSV"
         ) from None
+
+
+def splits_of(cells: Sequence[str]) -> list[str] | None:
+    """The split that each cell of a column names, in the names of `SPLITS`; None where one names none.
+
+    >>> splits_of(["Train", "dev"]), splits_of(["train", "a word"]), splits_of(["test", "dev"])
+    (['train', 'valid'], None, None)
+    """
+    found = [_SPLITS.get(cell.strip().lower(), "") for cell in cells]
+    return found if "train" in found and len(set(found)) > 1 and "" not in found else None
 
 
 def in_one_form(heading: str) -> str:

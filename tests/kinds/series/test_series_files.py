@@ -355,3 +355,19 @@ def test_a_table_without_values_shows_a_cell(tmp_path):
     path = write(tmp_path / "a.csv", "t,v\n" + "".join(f"{one},{one}%\n" for one in range(9)))
     with pytest.raises(UserError, match="such as '0%' in v"):
         read_table(path)
+
+
+def test_a_column_of_splits_is_believed(tmp_path, capsys):
+    names = ["Train"] * 12 + ["val"] * 4 + ["Test"] * 4
+    rows = [f"{value},{name}\n" for (value, _), name in zip(VALUES.tolist(), names, strict=True)]
+    corpus = open_series(write(tmp_path / "a.csv", "x,set\n" + "".join(rows)), SeriesOptions())
+    assert [len(one.values) for one in corpus.splits.values()] == [12, 4, 4]
+    assert "a column divides the rows: train 12, valid 4, test 4" in capsys.readouterr().err
+    two = "".join(rows[:12] + rows[16:])
+    corpus = open_series(write(tmp_path / "b.csv", "x,set\n" + two), SeriesOptions())
+    assert {name: len(one.values) for name, one in corpus.splits.items()} == {"train": 10, "valid": 2, "test": 4}
+    gap = "".join(["x,set\n", ",Train\n", *rows])
+    corpus = open_series(write(tmp_path / "c.csv", gap), SeriesOptions(missing="drop"))
+    assert [len(one.values) for one in corpus.splits.values()] == [12, 4, 4]
+    with pytest.raises(UserError, match="not in order of time, train first, valid, test: row 5 is of train"):
+        open_series(write(tmp_path / "d.csv", "x,set\n" + "".join(rows[12:16] + rows)), SeriesOptions())

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elman.data.kinds import look
 from elman.errors import UserError
 from elman.kinds.tags.columns import TaggedSentence, read_columns, read_lines
 from elman.kinds.tags.looks import in_columns, recognised
@@ -144,3 +145,70 @@ def test_files_that_can_be_read_as_columns():
     assert in_columns(["a X", "b Y"])
     assert not in_columns(["a X", "b"])
     assert not in_columns([])
+
+
+PARSED = [
+    [("the", "DET", 2, "det"), ("cat", "NOUN", 3, "nsubj"), ("sees", "VERB", 0, "root"), ("it", "PRON", 3, "obj")],
+    [("it", "PRON", 2, "nsubj"), ("sleeps", "VERB", 0, "root")],
+    [("a", "DET", 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("barks", "VERB", 0, "root"), ("now", "ADV", 3, "advmod")],
+] * 6
+
+
+def parsed(form, between="\t", divided=True, header=""):
+    """Dependency columns: a line of `form` for each word, of its number, word, tag, head and relation."""
+    lines = [
+        [
+            form.format(i=at, j=at - 1, w=word, t=tag, h=head, g=head - 1, r=relation)
+            for at, (word, tag, head, relation) in enumerate(one, 1)
+        ]
+        for one in PARSED
+    ]
+    text = ("\n\n" if divided else "\n").join("\n".join(one) for one in lines)
+    return f"{header}{text}\n".replace(" ", between)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        parsed("{i} {w} {t} {h} {r}"),
+        parsed("{i} {w} {t} {h} {r}", between="  "),
+        parsed("{i} {w} {t} {h} {r}", divided=False),
+        parsed("{i} {w} {t} {h} {r}", header="id form pos head relation\n"),
+        parsed("{j} {w} {t} {g} {r}"),
+        parsed("{i} {w} {t} {h}"),
+        parsed("{w} {t} {h} {r}"),
+        parsed("{i} {w} {h} {r} {t}"),
+        parsed("{i} {w} {w} {w} {t} {t} _ _ {h} {h} {r} {r} _ _"),
+        parsed("{i} {w} {w} {t} {t} _ {h} {r} _ _", between=" "),
+        parsed("{i} {w} {t} {h} {r}").replace("1\tit", "1-2\tit's\t_\t_\t_\n1\tit"),
+    ],
+)
+def test_dependency_columns_are_known_by_their_numbers(text):
+    assert recognised(text.split("\n")) == "columns"
+    found = read(text)
+    assert [list(zip(*one, strict=True)) for one in found] == [[word[:2] for word in one] for one in PARSED]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (parsed("{i} {w} {h}"), "words with the heads of their dependencies, without tags"),
+        ("det(cat-2, the-1)\nnsubj(sees-3, cat-2)\nroot(ROOT-0, sees-3)\n\n" * 6, "typed dependencies"),
+    ],
+)
+def test_dependencies_without_tags_are_named(tmp_path, text, what):
+    path = tmp_path / "file.txt"
+    path.write_text(text)
+    assert look(path).kind is None
+    assert look(path).what.startswith(what)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{at}\tname {at}\tcity {at % 3}\n" for at in range(1, 40)),
+        "1 2 3\n2 3 4\n3 4 5\n\n" * 9,
+    ],
+)
+def test_numbered_lines_without_heads_are_no_dependencies(text):
+    assert recognised(text.split("\n")) is None

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +17,9 @@ from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError
 from elman.files import canonical_json, sha256_lines
 from elman.kinds.music.division import divide, hold_out
+from elman.kinds.music.notation import is_abc
 from elman.kinds.music.pitches import Pitches, Roll
-from elman.kinds.music.reading import SUFFIXES, read_files
+from elman.kinds.music.reading import SUFFIXES, head_of, read_files
 from elman.kinds.music.record import MusicOptions, MusicReading
 
 _COMPRESSED = 15
@@ -83,8 +85,9 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
 
     The `.npz` file has `{split}_roll` uint8 [steps, 88 or 93] and `{split}_len` [pieces] for train, valid and test; the
     `.mat` file cells of matrices [steps, 88 or 93], `traindata`, `validdata` and `testdata`. A folder has subfolders
-    train, valid and test of MIDI files (.mid, .midi, .kar, .rmi) and MusicXML (.mxl, .musicxml), or only such files,
-    which `divide` divides; where it has no folder valid or no folder test, `hold_out` takes that split from train.
+    train, valid and test of MIDI files (.mid, .midi, .kar, .rmi), MusicXML (.mxl, .musicxml) and ABC notation (.abc),
+    or only such files, which `divide` divides; where it has no folder valid or no folder test, `hold_out` takes that
+    split from train.
 
     Raises UserError where the source cannot be used.
     """
@@ -94,7 +97,7 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
         rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)
         absent = [split for split in ("valid", "test") if split in parts and not (path / split).is_dir()]
         for split, files in parts.items():
-            if not rolls.keys() & files and [split] != absent:
+            if not any(_is_of(piece, files) for piece in rolls) and [split] != absent:
                 raise UserError(
                     f"{path / split}: no MIDI files (.mid, .midi){' that can be read' if files else ''}; a folder of"
                     " music has some, or train, valid and test of them"
@@ -102,7 +105,10 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
         if "" in parts:
             splits, division = divide(rolls)
         else:
-            found = {split: {file: rolls[file] for file in files if file in rolls} for split, files in parts.items()}
+            found = {
+                split: {piece: roll for piece, roll in rolls.items() if _is_of(piece, files)}
+                for split, files in parts.items()
+            }
             if absent:
                 division = hold_out(found, absent[0], path)
             splits = {split: list(part.values()) for split, part in found.items()}
@@ -130,14 +136,15 @@ def midi_files(path: Path) -> dict[str, list[Path]]:
     return {split: _below(path / split) for split in splits}
 
 
+def _is_of(piece: Path, files: Sequence[Path]) -> bool:
+    """Whether a piece is a file, or one of the tunes of a file."""
+    return piece in files or piece.parent in files
+
+
 def _is_midi(path: Path) -> bool:
     """Whether a file of music holds one piece, not arrays: by its first bytes, or its name where they are damaged."""
-    try:
-        with path.open("rb") as file:
-            first = file.read(6)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give another file of music") from None
-    if first.startswith((b"MThd", b"RIFF")) or path.suffix.lower() in SUFFIXES:
+    first = head_of(path)
+    if first.startswith((b"MThd", b"RIFF")) or path.suffix.lower() in SUFFIXES or is_abc(path, first):
         return True
     if first.startswith((b"PK", b"MATLAB")) or path.suffix.lower() in (".npz", ".mat"):
         return False

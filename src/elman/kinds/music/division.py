@@ -55,8 +55,11 @@ def hold_out(splits: dict[str, dict[Path, Roll]], split: str, folder: Path) -> s
 
 
 def _unique(pieces: Mapping[Path, Roll]) -> dict[str, Path]:
-    """The first file of each content, by its digest."""
-    digests = {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in pieces}
+    """The first piece of each content, by the digest of its file, or of its frames if its file has several."""
+    digests = {
+        file: hashlib.sha256(file.read_bytes() if file.is_file() else roll.tobytes()).hexdigest()
+        for file, roll in pieces.items()
+    }
     return {digest: file for file, digest in reversed(digests.items())}
 
 

@@ -1,13 +1,14 @@
-"""What music looks like: MIDI files, and arrays of piano rolls; pickles, in which some are published, are refused."""
+"""What music looks like: MIDI, scores, arrays of piano rolls; pickles, in which some are published, are refused."""
 
-import re
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks
+from elman.errors import counted
+from elman.kinds.music.notation import is_abc
 
-ORDER, MIDI_FILE, SCORE = 1, "a MIDI file", "a MusicXML score"
+ORDER, MIDI_FILE, SCORE, ABC = 1, "a MIDI file", "a MusicXML score", "music in ABC notation"
 
-_SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml")
+_SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml", ".abc")
 
 
 def claim(seen: Seen) -> Look | None:
@@ -21,8 +22,8 @@ def claim(seen: Seen) -> Look | None:
         return looks("music", "matrices (.mat)")
     if (seen.head[:1] == b"\x80" and seen.head[1:2] in b"\2\3\4\5") or seen.suffix in (".pickle", ".pkl"):
         return Look(None, "a pickle, which may run code when it is opened and is never read", frozenset())
-    if seen.suffix == ".abc" or re.match(rb"X:[ \t]*\d+[^\n]*\n(?:[^\n]*\n){0,40}?K:", seen.head):
-        return Look(None, "music in ABC notation (abc2midi and music21 convert it)", frozenset({"text"}))
+    if is_abc(seen.path, seen.head):
+        return looks("music", ABC, "text")
     if any(name.endswith("_roll") for name in seen.arrays):
         return looks("music", "piano rolls (.npz)")
     return None
@@ -36,8 +37,10 @@ def claim_folder(source: Path) -> Look | None:
     if not found and all(one.is_dir() for one in there):
         below = {path.suffix.lower() for one in there for path in _inside(one)}
         found = below if below <= {*_SUFFIXES} else set()
-    kind = "MIDI" if found.intersection(_SUFFIXES[:4]) else "MusicXML"
-    return looks("music", f"a folder of {kind} files") if found else None
+    kind = "MIDI" if found.intersection(_SUFFIXES[:4]) else "ABC" if found == {".abc"} else "MusicXML"
+    others = sum(path.is_file() and path.suffix.lower() not in _SUFFIXES for path in there)
+    left = f", beside {counted(others, 'other file')} in it, not read" if found and others else ""
+    return looks("music", f"a folder of {kind} files{left}") if found else None
 
 
 def _inside(folder: Path) -> list[Path]:

@@ -29,7 +29,7 @@ LOWEST = 21
 
 KEYS = 88
 
-_TICKS = 10_080
+TICKS = 10_080
 """Of scores, per quarter note."""
 
 STEPS_PER_QUARTER = 2
@@ -150,7 +150,7 @@ def read_score(path: Path, advice: str = "give another") -> Tune:
     except _DAMAGED as error:
         raise UserError(f"{path}: not a readable MusicXML score ({error}); {advice}") from None
     drums = sum(1 for _ in score.iter("unpitched"))
-    return Tune(notes, max((note.end for note in notes), default=0.0), _TICKS, drums=drums)
+    return Tune(notes, max((note.end for note in notes), default=0.0), TICKS, drums=drums)
 
 
 def _tree(archive: Archive, opened: zipfile.ZipFile, name: str) -> ElementTree.Element:

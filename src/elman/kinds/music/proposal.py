@@ -8,9 +8,9 @@ from typing import Any
 from elman.data.kinds import Look
 from elman.errors import UserError, counted
 from elman.kinds.music.corpus import midi_files
-from elman.kinds.music.looks import MIDI_FILE, SCORE
+from elman.kinds.music.looks import ABC, MIDI_FILE, SCORE
 from elman.kinds.music.pitches import Pitches
-from elman.kinds.music.reading import UNSUITED, Onsets, read_piece
+from elman.kinds.music.reading import UNSUITED, Onsets, readers
 from elman.tasks.proposal.proposal import Proposal, changed
 
 USUAL = 176_000, 30
@@ -22,12 +22,13 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
 
     Of piano rolls first the one, then the other.
     """
-    if not path.is_dir() and found.what not in (MIDI_FILE, SCORE):
+    if not path.is_dir() and found.what not in (MIDI_FILE, SCORE, ABC):
         return [of_music(pitches) for pitches in (88, 93)]
     onsets, outside = Onsets(), {88: 0, 93: 0}
-    for file in (file for files in midi_files(path).values() for file in files):
+    files = (file for files in midi_files(path).values() for file in files)
+    for read in (one for file in files for one in readers(file).values()):
         with contextlib.suppress(UserError):  # said when all are read
-            tune = read_piece(file)
+            tune = read()
             onsets.add(tune)
             for size in outside:
                 outside[size] += not all(Pitches(size).has(note.pitch) for note in tune.notes)

@@ -1,13 +1,16 @@
-"""Files of MIDI or MusicXML as piano rolls: which cannot be read, what a roll lacks, and which grid suits them."""
+"""Files of MIDI, MusicXML or ABC as piano rolls: which cannot be read, what a roll lacks, and which grid suits them."""
 
+import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from elman.errors import UserError, counted, notice
 from elman.kinds.music.midi import SUFFIXES as MIDI
 from elman.kinds.music.midi import read_tune
+from elman.kinds.music.notation import SUFFIX as ABC
+from elman.kinds.music.notation import is_abc, read_abc, require_music21, tunes_of
 from elman.kinds.music.pianoroll import read_score
 from elman.kinds.music.pitches import Roll
 from elman.kinds.music.record import MusicReading
@@ -29,12 +32,29 @@ NEAR = 0.2
 SCORES = (".mxl", ".musicxml")
 """The endings of the names of MusicXML files."""
 
-SUFFIXES = (*MIDI, *SCORES)
+SUFFIXES = (*MIDI, *SCORES, ABC)
 
 
-def read_piece(path: Path) -> Tune:
-    """The tune of a file of MIDI, or of MusicXML by its name; raises UserError where it cannot be read."""
-    return read_score(path) if path.suffix.lower() in SCORES else read_tune(path)
+def readers(file: Path) -> dict[Path, Callable[[], Tune]]:
+    """What reads the tunes of a file of MIDI, of MusicXML by its name, or of ABC notation, which may have several.
+
+    They raise UserError where a tune cannot be read.
+    """
+    if file.suffix.lower() in SCORES:
+        return {file: lambda: read_score(file)}
+    if is_abc(file, head_of(file)):
+        require_music21()  # said once, whatever number of tunes there is
+        return {place: functools.partial(read_abc, place, text) for place, text in tunes_of(file).items()}
+    return {file: lambda: read_tune(file)}
+
+
+def head_of(path: Path) -> bytes:
+    """The first bytes of a file of music; raises UserError where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 12)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give another file of music") from None
 
 
 class Onsets:
@@ -67,27 +87,30 @@ class Onsets:
 
 
 def read_files(files: Sequence[Path], options: MusicReading, source: Path) -> tuple[dict[Path, Roll], list[Path]]:
-    """The piano rolls of files of MIDI and MusicXML, and the files that are left out since they cannot be read.
+    """The piano rolls of files of music, and those that are left out since they cannot be read.
+
+    Of a file of several tunes each has a name below that of the file.
 
     What a roll has no place for, damage that was read past, and onsets between the steps are counted in notices.
 
     Raises UserError where files cannot be read, which notices name, and are not to be left out, or all are.
     """
     pieces, unreadable, kept = dict[Path, Roll](), dict[Path, str](), _Kept(options.steps_per_quarter)
-    for file in files:
+    for file, read in (one for path in files for one in readers(path).items()):
         try:
-            tune = read_piece(file)
+            tune = read()
             pieces[file] = tune.frames(options, str(file))
         except UserError as error:
             unreadable[file] = str(error)
         else:
             kept.add(tune, file)
-    if unreadable and len(files) == 1:
+    if unreadable and len(unreadable) + len(pieces) == 1:
         raise UserError(*unreadable.values())
     for problem in unreadable.values():
         notice(f"{'left out: ' if options.skip_unreadable else ''}{problem}")
+    what = "files of music" if len(pieces) + len(unreadable) == len(files) else "tunes"
     if unreadable:
-        share = f"{len(unreadable):,} of {len(files):,} files of music cannot be read"
+        share = f"{len(unreadable):,} of {len(unreadable) + len(pieces):,} {what} cannot be read"
         if not options.skip_unreadable:
             raise UserError(f"{source}: {share}; repair or remove them, or leave them out with --skip-unreadable")
         notice(f"{source}: {share} and are left out; {len(pieces):,} are read, {counted(kept.notes, 'note')}")
@@ -149,4 +172,4 @@ def _unplaced(tune: Tune, *, written: bool) -> list[str]:
         "metre": not written and any(metre != (4, 4) for _, metre in tune.metres),
         "instruments": any(tune.programs),
     }
-    return [what for what, there in has.items() if there]
+    return [*(what for what, there in has.items() if there), *tune.dropped]

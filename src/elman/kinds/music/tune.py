@@ -32,6 +32,7 @@ class Tune:
         drums: notes of drums, which are not among the notes.
         programs: the instruments that its file names, 0 to 127.
         repairs: what was damaged in its file and read past, and how often.
+        dropped: what else its file has.
     """
 
     notes: tuple[Note, ...]
@@ -42,6 +43,7 @@ class Tune:
     drums: int = 0
     programs: tuple[int, ...] = ()
     repairs: tuple[tuple[str, int], ...] = ()
+    dropped: tuple[str, ...] = ()
 
     @property
     def tempo(self) -> float:

@@ -16,7 +16,7 @@ from elman.data.text.vocabulary import UNK
 from elman.errors import UserError, counted, notice
 from elman.files import sha256_file, sha256_lines
 from elman.kinds.pairs.batches import Sequences, side_by_side
-from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out
+from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, read_whole, say_left_out
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
 
@@ -82,7 +82,9 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     """
     path = locate_pairs(source)
     files = find_files(path, options)
-    read = {name: read_pairs(paths, options) for name, paths in files.items()}
+    read = dict[str, tuple[list[RawPair], int]]()
+    for name, paths in files.items():
+        read |= read_whole(paths, options) if name == "all" else {name: read_pairs(paths, options)}
     raw = {name: pairs for name, (pairs, _) in read.items()}
     sources = (pair.source for pairs in raw.values() for pair in pairs if options.form == "trees")
     if odd := next((word for text in sources for word in fields(text) if len(word.split()) != 1), None):

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks, parts_of
+from elman.data.tables import rows_of
+from elman.errors import UserError
 from elman.kinds.pairs.files import COMMENTS, entry_of
+from elman.kinds.pairs.table import columns_of, pairs_mark
 
 ORDER = 2
 
@@ -17,7 +20,21 @@ def claim(seen: Seen) -> Look | None:
     one_tab = sum(row.count("\t") == 1 for row in seen.rows)
     if seen.in_two_columns or (len(seen.rows) >= 20 and one_tab > 0.95 * len(seen.rows)):
         return looks("pairs", "lines of two columns with a tab between", "text", form="tsv")
+    if is_table_of_pairs(seen):
+        return looks("pairs", "a table of pairs", "text", "series", form="tsv")
     return None
+
+
+def is_table_of_pairs(seen: Seen) -> bool:
+    """Whether there is a table with two columns of text, whatever else it has."""
+    mark = pairs_mark(seen.suffix, seen.rows)
+    if mark is None:
+        return False
+    try:
+        rows = rows_of("\n".join(seen.rows), "", delimiter_of=lambda _: mark, cut=True)
+    except UserError:
+        return False
+    return columns_of(rows) is not None
 
 
 def _are_pronunciations(rows: list[str]) -> bool:

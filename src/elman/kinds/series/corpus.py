@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import hashlib
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -154,6 +155,7 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
     train.
     """
     path, columns = prepare.locate_data(source, "series", "series.csv"), options.all_columns
+    cut = False
     if path.is_dir():
         tables: dict[str, Table] = {}
         lacking = [split for split in SPLITS if not any((path / f"{split}{suffix}").is_file() for suffix in SUFFIXES)]
@@ -174,7 +176,9 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
                 )
         names, parts = tables["train"].names, tables
     elif path.is_file():
-        names, parts = _cut(read_table(path, columns, options.missing, known), options, path)
+        table = read_table(path, columns, options.missing, known)
+        names, cut = table.names, table.splits is None
+        parts = _cut(table, options, path) if cut else _by_column(table, options, path)
     else:
         raise UserError(
             f"{source}: no such file or folder, and no known corpus has this name; give a CSV, TSV, .npy or .npz file,"
@@ -194,7 +198,7 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
             f"{source}: every row of the {empty} split has a missing value; use --missing interpolate, previous or drop"
         )
     name = str(source) if isinstance(source, str) and prepare.is_known(source) else path.resolve().stem
-    return SeriesCorpus(name, str(source), options, splits, names, path.is_file())
+    return SeriesCorpus(name, str(source), options, splits, names, cut)
 
 
 def series_of(name: str, table: Table, covariates: Sequence[str] = (), before: Array | None = None) -> Series:
@@ -221,28 +225,43 @@ def _with_third(tables: dict[str, Table], lacking: str, share: float, path: Path
     if edge < 2:
         raise UserError(f"{path}: no {lacking} split, and too few training rows to hold one out; give more, or a split")
     notice(f"{path}: no {lacking} split: the last {len(train.values) - edge:,} training rows are held out for it")
-    found = tables | {"train": _part(train, 0, edge), lacking: _part(train, edge, len(train.values))}
-    return {split: found[split] for split in SPLITS}
+    found = tables | {"train": train.part(0, edge), lacking: train.part(edge, len(train.values))}
+    return {split: found[split] for split in SPLITS if split in found}
 
 
-def _part(table: Table, begin: int, end: int) -> Table:
-    return Table(table.names, table.values[begin:end], None if table.dates is None else table.dates[begin:end])
+def _by_column(table: Table, options: SeriesOptions, path: Path) -> dict[str, Table]:
+    """The splits that a column of a table names, one of which may be lacking; raises UserError where they are mixed."""
+    found, begin = dict[str, Table](), 0
+    for split, rows in itertools.groupby(table.splits or ()):
+        end = begin + len(list(rows))
+        if found and SPLITS.index(split) <= max(map(SPLITS.index, found)):
+            raise UserError(
+                f"{path}: a column divides the rows into splits, but not in order of time, train first, valid, test:"
+                f" row {begin + 1} is of {split}; sort the rows, or remove the column"
+            )
+        found[split] = table.part(begin, end)
+        begin = end
+    sizes = ", ".join(f"{split} {len(part.values):,}" for split, part in found.items())
+    notice(f"{path}: a column divides the rows: {sizes}")
+    shares = {"valid": options.valid_fraction, "test": options.test_fraction}
+    lacking = next((split for split, share in shares.items() if share and split not in found), None)
+    return found if lacking is None else _with_third(found, lacking, shares[lacking], path)
 
 
-def _cut(table: Table, options: SeriesOptions, path: Path) -> tuple[tuple[str, ...], dict[str, Table]]:
+def _cut(table: Table, options: SeriesOptions, path: Path) -> dict[str, Table]:
     size = len(table.values)
     train = round(size * (1 - options.valid_fraction - options.test_fraction))
     valid = round(size * (1 - options.test_fraction))
     ends = {"train": (0, train), "valid": (train, valid), "test": (valid, size)}
     shares = {"train": 1.0, "valid": options.valid_fraction, "test": options.test_fraction}
-    parts = {split: _part(table, begin, end) for split, (begin, end) in ends.items() if shares[split]}
+    parts = {split: table.part(begin, end) for split, (begin, end) in ends.items() if shares[split]}
     for split, part in parts.items():
         if len(part.values) < 2:
             raise UserError(
                 f"{path}: {counted(size, 'row')}, too few: the {split} split would have {len(part.values)}; give at"
                 f" least 2 rows per split, or change data.valid_fraction and data.test_fraction"
             )
-    return table.names, parts
+    return parts
 
 
 def _rest(rest: Residuals) -> tuple[Tensor, Tensor, Tensor]:

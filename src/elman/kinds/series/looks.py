@@ -7,6 +7,7 @@ from elman.data.kinds import Look, Seen, looks
 from elman.data.numbers import is_date, is_missing
 from elman.data.tables import rows_of
 from elman.errors import UserError
+from elman.kinds.pairs.looks import is_table_of_pairs
 from elman.kinds.series.table import delimiter, is_meant_as_number
 
 ORDER = 1
@@ -21,7 +22,7 @@ def claim(seen: Seen) -> Look | None:
         return looks("series", "an array of numbers (.npy)")
     if seen.arrays and not any(name.endswith("_roll") for name in seen.arrays):
         return looks("series", "arrays of numbers (.npz)")
-    if _is_table(seen.suffix, seen.rows):
+    if _is_table(seen.suffix, seen.rows) and not is_table_of_pairs(seen):
         return looks("series", "a table of numbers", "text", *(["pairs"] if seen.in_two_columns else []))
     return None
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from elman.data.archives import read_npy, read_npz
 from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_missing, is_numbering, number
-from elman.data.tables import first_row, rows_of
+from elman.data.tables import first_row, rows_of, splits_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
 from elman.kinds.series.dates import Dates, dates_of
@@ -21,11 +21,19 @@ Columns = Sequence[str | int] | None
 
 
 class Table(NamedTuple):
-    """The columns of a file that are read: names, values float64 [n, P], NaN only where masked, dates [n] if any."""
+    """The columns of a file that are read: names, values float64 [n, P], NaN only where masked, dates [n] if any.
+
+    `splits`: what a column says that divides the rows into train, valid and test.
+    """
 
     names: tuple[str, ...]
     values: Array
     dates: Dates | None = None
+    splits: Sequence[str] | None = None
+
+    def part(self, begin: int, end: int) -> "Table":
+        """Some of its rows."""
+        return Table(self.names, self.values[begin:end], None if self.dates is None else self.dates[begin:end])
 
 
 def read_table(
@@ -44,12 +52,13 @@ def read_table(
     """
     read = _read_array if path.suffix in (".npy", ".npz") else _read_text_table
     found = read(path, columns, known)
-    values, dates = _without_gaps(found, missing, path), found.dates
-    if dates is not None and len(dates) != len(values):
-        dates = dates[~np.isnan(found.values).any(axis=1)]
+    values, dates, splits = _without_gaps(found, missing, path), found.dates, found.splits
+    kept = ~np.isnan(found.values).any(axis=1) if len(values) < len(found.values) else np.ones(len(values), bool)
+    dates = None if dates is None else dates[kept]
+    splits = None if splits is None else np.array(splits)[kept].tolist()
     for note in found.notes:
         notice(one_line(f"{path}: {note}"))
-    return Table(found.names, values, dates)
+    return Table(found.names, values, dates, splits)
 
 
 class _Read(NamedTuple):
@@ -61,6 +70,7 @@ class _Read(NamedTuple):
     places: Sequence[int]
     notes: list[str]
     dates: Dates | None = None
+    splits: list[str] | None = None
 
 
 def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:
@@ -78,11 +88,13 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
     if not body:
         raise UserError(f"{path}: a header without rows; give a row per step")
     notes: list[str] = []
+    divided = {index: splits for index in range(width) if (splits := splits_of([row[index] for _, row in body]))}
+    dividing = next(iter(divided), None)
     if columns is None:
         chosen = _numeric([row for _, row in body], width)
         if not chosen:
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
-        chosen = _without_numbering([row for _, row in body], names, chosen, known, notes)
+        chosen = _without_numbering([row for _, row in body], names, chosen, known, notes, dividing)
         if not chosen:
             raise UserError(
                 f"{path}: no column of values is left: {'; '.join(notes)}{_example(body[0][1], names)}; sentences in a"
@@ -102,7 +114,9 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         for name, mark, column in zip(found, marks, cells, strict=True)
     ]
     dates = _dates([row for _, row in body], [one for one in range(width) if one not in chosen])
-    return _Read(found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines, notes, dates)
+    return _Read(
+        found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines, notes, dates, divided.get(dividing)
+    )
 
 
 def _dates(rows: Sequence[Sequence[str]], left: Sequence[int]) -> Dates | None:
@@ -180,6 +194,7 @@ def _without_numbering(
     numeric: list[int],
     known: Sequence[str] | None,
     notes: list[str],
+    dividing: int | None,
 ) -> list[int]:
     """The numeric columns without a first one that numbers the rows; notes name it, and the others left out."""
     shown = [" ".join(name.split()) or f"number {index}" for index, name in enumerate(names)]
@@ -195,7 +210,7 @@ def _without_numbering(
         alike = all(cell[:4].isdecimal() and len(cell) == len(first[0]) for cell in first)
         if alike and first != sorted(first):
             notes.append("the dates do not rise; the rows are read in the order of the file: sort them by time")
-    if others := [shown[index] for index in range(dated, len(names)) if index not in numeric]:
+    if others := [shown[index] for index in range(dated, len(names)) if index not in (*numeric, dividing)]:
         notes.append(f"{counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
     return chosen
 

@@ -151,7 +151,7 @@ class SeriesTask(SplitTask):
 
     def summary(self) -> list[str]:
         """Steps of each split, how they were cut, and the columns."""
-        cut = "cut in order of time" if self.corpus.cut else "a file each"
+        cut = "cut in order of time" if self.corpus.cut else "divided as given"
         lines = [f"{name:5} {len(split.values):>11,} steps ({cut})" for name, split in self.corpus.splits.items()]
         units = "standardised by the training split" if self.data.standardise else "not standardised"
         lines.append(f"columns {', '.join(self.inputs.names)} ({units})")

@@ -1,7 +1,8 @@
 """Sentences with tags in columns: a word per line, a blank line after each sentence, as of the shared tasks of CoNLL.
 
 Columns are divided by tabs, or by any blanks where the first line has no tab, and all lines have as many. CoNLL-U has
-ten columns; its comments, multiword tokens (`3-4`) and empty nodes (`3.1`) are left out.
+ten columns; its comments, multiword tokens (`3-4`) and empty nodes (`3.1`) are left out. Other dependency columns are
+known by their numbers (`dependencies`).
 """
 
 import re
@@ -12,17 +13,14 @@ from typing import NamedTuple
 from elman.data.lines import fields, lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice
+from elman.kinds.tags.dependencies import DOCUMENT, RANGE_OR_EMPTY, cells_of, dependencies
 from elman.kinds.tags.record import TagOptions
 
 CONLLU_COLUMNS = 10
 FORM, UPOS = 1, 3
 """The columns of CoNLL-U that hold words and their universal parts of speech."""
 
-DOCUMENT = "-DOCSTART-"
-"""The word of a line that begins a document, which is no sentence."""
-
 _BLANKS = re.compile("[ \t]+")
-_RANGE_OR_EMPTY = re.compile(r"[0-9]+[-.][0-9]+")
 
 
 class TaggedSentence(NamedTuple):
@@ -38,12 +36,19 @@ class TaggedSentence(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How many columns there are, and which of them hold words and tags; `tabs`: they are divided by tabs alone."""
+    """How many columns there are, and which of them hold words and tags; `tabs`: they are divided by tabs alone.
+
+    `first`: the number of the first word of each sentence, where the first column counts them and blank lines do not
+    divide them. `header`: a line that is passed over.
+    """
 
     columns: int
     word: int
     tag: int
     tabs: bool
+    numbered: bool = False
+    first: str | None = None
+    header: str | None = None
 
     def cells(self, line: str) -> list[str]:
         return cells_of(line, tabs=self.tabs)
@@ -71,14 +76,17 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
         if options.form == "conllu" and line.startswith("#"):
             continue
         cells = layout.cells(line)
-        if cells[0] == DOCUMENT:
+        if cells[0] == DOCUMENT or (line == layout.header and not sentences and not words):
             continue
+        if words and cells[0] == layout.first:
+            sentences.append(TaggedSentence(words, tags))
+            words, tags = [], []
         if len(cells) != layout.columns:
             if line.startswith("#") and not words:
                 comments += 1
                 continue
             raise UserError(_other_number(f"{name}:{number}", cells, layout, options))
-        if options.form == "conllu" and _RANGE_OR_EMPTY.fullmatch(cells[0]):
+        if layout.numbered and RANGE_OR_EMPTY.fullmatch(cells[0]):
             continue
         word, tag = " ".join(fields(cells[layout.word])), cells[layout.tag].strip()
         if not word or not tag:
@@ -136,7 +144,10 @@ def _layout(lines: Sequence[str], name: str, options: TagOptions) -> _Layout:
         raise UserError(_no_sentence(name))
     tabs = "\t" in first or options.form == "conllu"
     columns = CONLLU_COLUMNS if options.form == "conllu" else len(cells_of(first, tabs=tabs))
+    found = None if options.form == "conllu" else dependencies(lines)
     usual = (FORM, UPOS) if options.form == "conllu" else (0, columns - 1)
+    if found is not None:
+        usual = found.word, columns - 1 if found.tag is None else found.tag
     word, tag = (
         own if given is None else given
         for given, own in zip((options.word_column, options.tag_column), usual, strict=True)
@@ -154,13 +165,12 @@ def _layout(lines: Sequence[str], name: str, options: TagOptions) -> _Layout:
         )
     if word == tag:
         raise UserError(f"{name}: words and tags are both in column {word}; set data.word_column or data.tag_column")
-    return _Layout(columns, word, tag, tabs)
-
-
-def cells_of(line: str, *, tabs: bool) -> list[str]:
-    """The cells of a line, divided by tabs or by any blanks."""
-    line = line.rstrip("\r")
-    return line.split("\t") if tabs else _BLANKS.split(line.strip(" \t"))
+    if found is None:
+        return _Layout(columns, word, tag, tabs, numbered=options.form == "conllu")
+    if options.word_column is None and options.tag_column is None:
+        notice(f"{name}: dependency columns; words are read of column {word}, tags of column {tag} (the first is 0)")
+    start = None if found.divided else found.first
+    return _Layout(columns, word, tag, tabs, found.first is not None, start, found.header)
 
 
 def _other_number(where: str, cells: list[str], layout: _Layout, options: TagOptions) -> str:

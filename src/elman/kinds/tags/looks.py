@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
 from elman.data.lines import fields
-from elman.kinds.tags.columns import CONLLU_COLUMNS, DOCUMENT, cells_of, joined_tag
+from elman.kinds.tags.columns import CONLLU_COLUMNS, joined_tag
+from elman.kinds.tags.dependencies import DOCUMENT, cells_of, dependencies, other_form
 
 ORDER = 0
 
 
 def claim(seen: Seen) -> Look | None:
     """Words and tags in columns, sentences divided by blank lines."""
+    if unread := other_form(seen.lines):
+        return Look(None, unread, frozenset(("text",)))
     form = recognised(seen.lines) or ("joined" if _is_joined(seen.rows) else None)
     what = {
         "columns": "words and tags in columns",
@@ -31,12 +34,14 @@ def reads(seen: Seen, found: Look) -> bool:  # noqa: ARG001 - whatever else it i
 def recognised(lines: Sequence[str]) -> str | None:
     """The form of data that lines look like, with those that are blank: `columns`, `conllu` or None.
 
-    Besides being in columns, tags are no numbers and by far fewer than words, and blank lines divide the lines into
-    blocks of two on average at least.
+    Dependency columns are `columns`. Of others tags are no numbers and by far fewer than words, and blank lines divide
+    the lines into blocks of two on average at least.
     """
     rows = _rows(lines)
     if rows and all(_is_conllu(row) for row in rows):
         return "conllu"
+    if dependencies(lines):
+        return "columns"
     table = _in_columns(rows)
     if not table:
         return None
@@ -78,22 +83,6 @@ def _table(rows: Sequence[str]) -> list[list[str]]:
 def _is_conllu(row: str) -> bool:
     cells = row.split("\t")
     return len(cells) == CONLLU_COLUMNS and re.fullmatch(r"[0-9]+([-.][0-9]+)?", cells[0]) is not None
-
-
-def numbered_columns(lines: Sequence[str]) -> tuple[int, int] | None:
-    """The columns of words and tags of dependency columns, whose first one counts the words of each sentence.
-
-    The tags are the first column after the words with few values that are no numbers; None: there are no such columns.
-    """
-    table = _in_columns(_rows(lines))
-    columns = list(zip(*table, strict=True))
-    if len(columns) < 3 or not all(cell.isdigit() for cell in columns[0]) or columns[0][:2] != ("1", "2"):
-        return None
-    for place, column in enumerate(columns[2:], start=2):
-        values = set(column)
-        if 1 < len(values) <= max(2, len(set(columns[1])) // 2) and not any(cell.isdigit() for cell in values):
-            return 1, place
-    return None
 
 
 def _is_joined(rows: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
 from elman.kinds.pairs.files import find_files
 from elman.kinds.tags.corpus import read_sentences
-from elman.kinds.tags.looks import numbered_columns
+from elman.kinds.tags.dependencies import dependencies
 from elman.kinds.tags.record import TagOptions
 from elman.tasks.proposal.proposal import Proposal, changed, held_out
 
@@ -21,7 +21,8 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
     options = TagOptions(form=form)  # type: ignore[arg-type]
     files = find_files(path, options.files)
     paths = files.get("all") or files["train"]
-    columns = numbered_columns(lines_of(read_text(paths[0]))) if form == "columns" else None
+    layout = dependencies(lines_of(read_text(paths[0]))) if form == "columns" else None
+    columns = (layout.word, layout.tag) if layout and layout.tag is not None else None
     if columns:
         options = TagOptions(form="columns", word_column=columns[0], tag_column=columns[1])
     sentences = sum(len(read_sentences(path, options)) for path in paths)

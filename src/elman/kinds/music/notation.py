@@ -1,0 +1,84 @@
+"""Music in ABC notation, read through music21: each tune of a file is a piece, and repeats are not played twice."""
+
+import functools
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from elman.data.archives import Archive
+from elman.data.lines import lines_of
+from elman.errors import UserError
+from elman.kinds.music.pianoroll import TICKS
+from elman.kinds.music.pitches import Note
+from elman.kinds.music.tune import Metre, Tune
+
+SUFFIX = ".abc"
+_BEGINS = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:%[^\r\n]*[\r\n]+|\s)*X:[ \t]*\d+[^\r\n]*[\r\n]+(?:[^\r\n]*[\r\n]+){0,40}?K:"
+)
+_NUMBER = re.compile(r"X:")
+
+
+def is_abc(path: Path, head: bytes) -> bool:
+    """Whether a file is in ABC notation: by the name, or by the fields at its beginning."""
+    return path.suffix.lower() == SUFFIX or _BEGINS.match(head) is not None
+
+
+def tunes_of(path: Path) -> dict[Path, str]:
+    """The tunes of a file, each with what stands before the first, by the file's name, or by names below it if several.
+
+    Notes are written in ASCII, so that the encoding of titles does not matter.
+    """
+    try:
+        lines = lines_of(path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("latin-1"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give another file of music") from None
+    begins = [number for number, line in enumerate(lines) if _NUMBER.match(line)]
+    if len(begins) < 2:
+        return {path: "\n".join(lines)}
+    before = lines[: begins[0]]
+    parts = zip(begins, [*begins[1:], len(lines)], strict=True)
+    return {path / f"{number:06}": "\n".join(before + lines[start:end]) for number, (start, end) in enumerate(parts, 1)}
+
+
+def require_music21() -> Any:
+    """The module of music21 that reads notation; raises UserError where it is not installed."""
+    try:
+        import music21.converter
+    except ImportError:
+        raise UserError(
+            "music in ABC notation is read through music21, which is not installed: pip install 'elman[abc]'; or train"
+            " on it as a text of characters, with --data and recipes/text/characters.toml"
+        ) from None
+    return music21.converter
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def read_abc(path: Path, text: str) -> Tune:
+    """A tune in ABC notation; raises UserError where it cannot be read."""
+    file = path if path.is_file() else path.parent
+    converter = require_music21()
+    tune = "" if file == path else f", tune {int(path.name)}"
+    with Archive(file, f"not readable as ABC notation{tune}", "mend it").reading():
+        score = converter.parseData(text, format="abc").stripTies().flatten()
+        found = [one for one in score.notes if "Harmony" not in one.classes]
+        notes = tuple(
+            Note(_time(one.offset), _time(one.offset + one.quarterLength), pitch.midi)
+            for one in found
+            if one.quarterLength  # grace notes have none
+            for pitch in one.pitches
+        )
+        marks = [(_time(start), float(mark.getQuarterBPM())) for start, _, mark in score.metronomeMarkBoundaries()]
+        metres = {_time(one.offset): _metre(one) for one in score.getElementsByClass("TimeSignature")}
+        end = _time(score.highestTime)
+    dropped = ("chord symbols",) * (len(found) < len(score.notes))
+    return Tune(notes, end, TICKS, tuple(marks), tuple(sorted(metres.items())), dropped=dropped)
+
+
+def _time(place: float | Fraction) -> float:
+    return float(place)
+
+
+def _metre(one: Any) -> Metre:
+    return one.numerator, one.denominator

@@ -1,0 +1,91 @@
+"""Tables of pairs: which columns hold sources and targets, which one divides the rows into splits.
+
+A column of text has words in most of its cells, which repeat little, and are no numbers, dates, addresses or names of
+items (`item-12`). The first two are source and target.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from elman.data.numbers import is_date, number
+from elman.data.tables import Row, in_one_form, splits_of
+
+MOST = 0.9
+"""The share of cells by which columns are recognised."""
+
+FEWEST, VARIED = 8, 5
+"""Rows of a table at least, and rows for each value of a column of text at most."""
+
+_HEADINGS = (
+    "source target src tgt trg input output question answer query response text translation original reference"
+    " sentence sentence1 sentence2 word words phrase english french german spanish italian japanese chinese"
+)
+"""What columns of pairs are called, whatever stands below."""
+
+_SENTENCE_MARKS = re.compile("[.!?\u3002\uff01\uff1f\u061f\u0964]")
+_NAME = re.compile(r"\S*[0-9/_]\S*")
+
+
+class PairColumns(NamedTuple):
+    """Which column is which; `others` are left out; `header`: the first row has names."""
+
+    source: int
+    target: int
+    split: int | None
+    others: tuple[int, ...]
+    header: bool
+
+
+def pairs_mark(suffix: str, lines: Sequence[str]) -> str | None:
+    """What divides the cells of lines that may be a table of pairs; None: they are lines of two columns, or no table.
+
+    Commas and semicolons divide those of .csv files alone.
+    """
+    rows = [line for line in lines if line.strip()]
+    if suffix.lower() == ".csv" and rows and "\t" not in rows[0]:
+        return next((mark for mark in ",;" if mark in rows[0]), None)
+    ((usual, _),) = Counter(line.count("\t") for line in rows).most_common(1) or [(0, 0)]
+    quoted = any('"' in line and "\t" not in line for line in rows)
+    return "\t" if usual > 1 or (usual == 1 and quoted) else None
+
+
+def columns_of(rows: Sequence[Row]) -> PairColumns | None:
+    """The columns of pairs; None where rows are few, or of other widths, or fewer than two columns are of text."""
+    width = Counter(len(cells) for _, cells in rows).most_common(1)[0][0] if rows else 0
+    even = [[cell.strip() for cell in cells] for _, cells in rows if len(cells) == width]
+    if width < 2 or len(even) < FEWEST or len(even) < MOST * len(rows):
+        return None
+    first, columns = even[0], list(zip(*even[1:], strict=True))
+    texts = [index for index, column in enumerate(columns) if _is_text(column)]
+    if len(texts) < 2:
+        return None
+    split = next((index for index, column in enumerate(columns) if splits_of(column)), None)
+    others = tuple(index for index in range(width) if index not in (*texts[:2], split))
+    return PairColumns(texts[0], texts[1], split, others, _is_header(first, columns, texts, split))
+
+
+def _is_text(column: Sequence[str]) -> bool:
+    words = sum(_is_words(cell) for cell in column)
+    return words >= MOST * len(column) and len(set(column)) * VARIED >= len(column)
+
+
+def _is_words(cell: str) -> bool:
+    return any(map(str.isalpha, cell)) and number(cell) is None and not is_date(cell) and not _NAME.fullmatch(cell)
+
+
+def _is_header(first: Sequence[str], columns: Sequence[Sequence[str]], texts: Sequence[int], split: int | None) -> bool:
+    """Whether a row has names: known ones, one above numbers or splits, or shorter ones than all sentences below."""
+    numbers = [index for index, column in enumerate(columns) if all(number(cell) is not None for cell in column)]
+    if any(number(first[index]) is None for index in numbers):
+        return True
+    if split is not None:
+        return splits_of([first[split], *columns[split]]) is None
+    names = [first[index] for index in texts[:2]]
+    if all(in_one_form(name) in _HEADINGS.split() for name in names):
+        return True
+    sizes = [min(len(cell.split()) for cell in columns[index]) for index in texts[:2]]
+    return not any(map(_SENTENCE_MARKS.search, names)) and all(
+        len(name.split()) < size for name, size in zip(names, sizes, strict=True)
+    )

@@ -1,0 +1,59 @@
+"""Tables whose rows are pairs: other columns, quoted cells, splits."""
+
+import pytest
+
+from elman.data.kinds import look
+from elman.errors import UserError
+from elman.kinds.pairs.corpus import open_pairs
+from elman.kinds.pairs.files import read_pairs
+from elman.kinds.pairs.record import PairOptions
+
+ROWS = [(f"The cat sees lamp {at}.", f"Le chat voit la lampe {at}.") for at in range(40)]
+
+
+def splits_of_row(at):
+    return "train" if at < 30 else "dev" if at < 35 else "test"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("p.tsv", "".join(f"{one}\t{two}\tCC-BY #{at}\n" for at, (one, two) in enumerate(ROWS))),
+        ("p.tsv", "".join(f"{at}\t{one}\t{two}\n" for at, (one, two) in enumerate(ROWS))),
+        ("p.tsv", "".join(f"id-{at}\t{one}\tid-{at}\t{two}\n" for at, (one, two) in enumerate(ROWS))),
+        ("p.tsv", "score\ten\tfr\n" + "".join(f"0.{at}\t{one}\t{two}\n" for at, (one, two) in enumerate(ROWS))),
+        ("p.csv", "English,French\n" + "".join(f'"{one}","{two}"\n' for one, two in ROWS)),
+        ("p.csv", "".join(f"{one};{two}\n" for one, two in ROWS)),
+    ],
+)
+def test_tables_with_other_columns_are_pairs(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    assert (look(path).kind, look(path).form) == ("pairs", "tsv")
+    assert read_pairs((path,), PairOptions())[0] == ROWS
+
+
+def test_a_column_of_splits_is_believed(tmp_path, capsys):
+    path = tmp_path / "p.tsv"
+    rows = "".join(f"{one}\t{two}\t{splits_of_row(at)}\n" for at, (one, two) in enumerate(ROWS))
+    path.write_text("en\tfr\tsplit\n" + rows)
+    corpus = open_pairs(path, PairOptions(tokenisation="raw"))
+    assert {name: len(pairs) for name, pairs in corpus.splits.items()} == {"train": 30, "valid": 5, "test": 5}
+    assert corpus.splits["test"].target_text == [two for _, two in ROWS[35:]]
+    assert "sources are in column en, targets in fr, splits in split" in capsys.readouterr().err
+    path.write_text("en\tfr\tsplit\n" + rows + "only one cell\n")
+    with pytest.raises(UserError, match=r"p\.tsv:42: 1 cells, but the first row has 3"):
+        open_pairs(path, PairOptions(tokenisation="raw"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item\tcondition\tsentence\n" + "".join(f"{at}\t{'ab'[at % 2]}\tThe cat {at}.\n" for at in range(40)),
+        "".join(f"the\tcat\t{at}\n" for at in range(40)),
+    ],
+)
+def test_tables_with_one_column_of_text_are_no_pairs(tmp_path, text):
+    path = tmp_path / "t.tsv"
+    path.write_text(text)
+    assert look(path).kind != "pairs"
