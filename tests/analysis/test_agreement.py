@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from elman.analysis.agreement import Distance, Judged, judge, known_only, line, principal_components, table
+from elman.analysis.agreement import Distance, Judged, judge, of_known_words, line, principal_components, table
 from elman.analysis.grammar import as_facts, cells
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar
@@ -70,14 +70,14 @@ def test_unknown_words_are_named_and_left_out_in_both_forms(capsys):
     drawn = list(islice(sentences(GRAMMAR, Wish(), "0"), 200))
     few = Vocabulary.from_counts(Counter(["boy", "x"]))
     with pytest.raises(UserError, match=r"does not know 22 of the 23 words of elman-1991 \(girl, cat, dog, boys"):
-        known_only(GRAMMAR, few, drawn, leave_out=False)
+        of_known_words(GRAMMAR, few, drawn, leave_out=False)
     with pytest.raises(UserError, match=r"200 of 200 sentences"):
-        known_only(GRAMMAR, few, drawn, leave_out=True)
+        of_known_words(GRAMMAR, few, drawn, leave_out=True)
     some = Vocabulary.from_counts(Counter(set(GRAMMAR.vocabulary) - {"walks", "dogs"}))
-    found = known_only(GRAMMAR, some, drawn, leave_out=True)
+    found = of_known_words(GRAMMAR, some, drawn, leave_out=True)
     left = [one for one in drawn if {"walks", "dogs"} & set(one.words)]
-    assert found.unknown == ("dogs", "walks")
-    assert found.without == len(left) > 0
+    assert found.unknown.words == ("dogs", "walks")
+    assert found.unknown.strange == len(left) > 0
     links = [link for one in found.sentences for link in one.dependencies]
     assert "walk" in {word for one in found.sentences for word in one.words}
     assert not {"walk", "walks"} & {word for link in links for word in (link.right, link.wrong)}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from elman.data.minimal_pairs import Pair
-from elman.data.stimuli import Stimulus, Unknown, of_known_items, regions_of, unknown_by
+from elman.data.stimuli import Stimulus, UnknownWords, of_known_items, regions_of, unknown_by
 from elman.data.suites import METRICS, Suite
 from elman.data.text.reading import Sentence
 from elman.data.text.vocabulary import EOS
@@ -88,7 +88,7 @@ class JudgedSuite(NamedTuple):
             "unknown": [one.facts() for one in self.unknown(kept)],
         }
 
-    def unknown(self, kept: np.ndarray) -> list[Unknown]:
+    def unknown(self, kept: np.ndarray) -> list[UnknownWords]:
         """What is unknown in the sentences of each condition of the kept items."""
         inside = {item for item, stays in zip(self.suite.items, kept, strict=True) if stays}
         both = zip(self.suite.sentences, self.lacking, strict=True)
