@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from elman.analysis.agreement import Distance, Judged, judge, of_known_words, line, principal_components, table
+from elman.analysis.agreement import Distance, Judged, judge, line, of_known_words, principal_components, table
 from elman.analysis.grammar import as_facts, cells
 from elman.data.grammar.exact import Oracle
 from elman.data.grammar.reading import read_grammar

@@ -229,4 +229,4 @@ def test_sentences_that_end_for_one_run_alone_are_said_to():
         for end in (True, False)
     )
     with pytest.raises(UserError, match=r"such as 'a b': A reads 'ab' and its end, B 'ab';"):
-        _read_alike(ends, continues, ["a b"])
+        _read_alike([ends, continues], ["a b"])

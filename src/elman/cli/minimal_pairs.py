@@ -1,8 +1,7 @@
 """elman minimal-pairs, and elman compare --pairs: which sentence of a minimal pair is more probable, to which run."""
 
-import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from elman.cli import progress, show
 from elman.cli.groups import Common, UnknownOptions
 from elman.cli.options import AsUnk, RunFolders, file_to_write, refuse
+from elman.cli.score_rows import write_tsv
 from elman.cli.stimuli import LETTERS, print_compared
 from elman.errors import counted, notice
 from elman.files import write_atomic
@@ -305,14 +305,10 @@ def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) 
     return judged
 
 
-def _tsv(rows: Iterable[dict[str, Any]]) -> str:
+def _tsv(rows: Sequence[dict[str, Any]]) -> str:
     """A table of rows, of which some may lack columns."""
-    rows = list(rows)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, delimiter="\t", lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(rows)
+    columns, text = dict.fromkeys((key for row in rows for key in row), ""), io.StringIO()
+    write_tsv(({**columns, **row} for row in rows), out=text)
     return text.getvalue()
 
 

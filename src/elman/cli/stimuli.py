@@ -202,13 +202,11 @@ def _read_alike(found: "Sequence[Words]", sentences: Sequence[str]) -> list[int]
     alike = [index for index, way in enumerate(ways) if way[0][0] and all(one == way[0] for one in way)]
     if len(alike) < len(sentences):
         other = next(index for index in range(len(sentences)) if index not in set(alike))
-        read = (
-            f"{letter} reads {text!r}{' and its end' if ends else ''}"
-            for letter, (text, ends) in zip(LETTERS, ways[other], strict=False)
-        )
+        read = [f"{text!r}{' and its end' if ends else ''}" for text, ends in ways[other]]
+        named = ", ".join(f"{letter} {text}" for letter, text in zip(LETTERS[1:], read[1:], strict=False))
         line = (
             f"{len(sentences) - len(alike):,} of {len(sentences):,} sentences are other symbols to each run and are"
-            f" left out, such as {sentences[other]!r}: {', '.join(read)}"
+            f" left out, such as {sentences[other]!r}: A reads {read[0]}, {named}"
         )
         if len(alike) < 2:
             raise UserError(f"{line}; give sentences that all read in the same way")
