@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,8 @@ from elman.jobs import Advance
 from elman.tasks.text.model import Scored, TextModel
 
 
-class JudgedSuite(NamedTuple):
+@dataclass(frozen=True)
+class JudgedSuite:
     """A suite under a model.
 
     Attributes:
@@ -32,14 +35,14 @@ class JudgedSuite(NamedTuple):
     surprisals: dict[tuple[str, int], Floats]
     lacking: list[list[str]]
 
-    @property
+    @cached_property
     def known(self) -> np.ndarray:
         """Whether the model knows all words of all conditions of each item, [items]."""
         of_items = [sentence.item for sentence in self.suite.sentences]
         kept = {of_items[number] for number in of_known_items(of_items, self.lacking)}
         return np.array([item in kept for item in self.suite.items])
 
-    @property
+    @cached_property
     def holds(self) -> np.ndarray:
         """Whether each prediction holds for each item, and at the end all of them, [predictions + 1, items]."""
         each = [formula.value(self.surprisals).astype(bool) for _, formula in self.suite.predictions]
