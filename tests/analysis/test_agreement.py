@@ -10,7 +10,7 @@ import pytest
 from elman.analysis.agreement import Distance, Judged, judge, line, of_known_words, principal_components, table
 from elman.analysis.grammar import as_facts, cells
 from elman.data.grammar.exact import Oracle
-from elman.data.grammar.reading import read_grammar
+from elman.data.grammar.reading import parse_grammar, read_grammar
 from elman.data.grammar.sample import Wish, sentences
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
@@ -46,6 +46,25 @@ def test_a_coin_is_right_half_the_time():
     (sentence,) = islice(sentences(GRAMMAR, Wish(), "0"), 1)
     even = np.log(np.full((len(sentence.words) + 1, len(WORDS)), 1 / len(WORDS)))
     assert all(one.share == pytest.approx(0.5) and not one.correct for one in judge(GRAMMAR, WORDS, sentence, even))
+
+
+def test_a_form_of_several_values_counts_for_the_right_one_of_them():
+    """After the verb a determiner in the case that it asks for: den and dem are dative, den also accusative."""
+    grammar = parse_grammar(
+        "start S\nfeature case nom acc dat\ncontrollers V\ntargets D\nS -> V[c] D[c]\nV[nom] : ist\nV[acc] : sieht\n"
+        "V[dat] : hilft\nD[nom] : der die das\nD[acc] : den die das\nD[dat] : dem den das\n"
+    )
+    words = Vocabulary.from_counts(Counter(dict.fromkeys(grammar.vocabulary, 1)))
+    chances = {"der": 0.1, "die": 0.2, "das": 0.3, "den": 0.05, "dem": 0.15}
+    row = np.log([chances.get(word, 0.2 / (len(words) - len(chances))) for word in words.words])
+    found = {
+        one.dependency.value: (one.right_mass, one.wrong_mass)
+        for sentence in islice(sentences(grammar, Wish(), "0"), 60)
+        for one in judge(grammar, words, sentence, np.tile(row, (3, 1)))
+    }
+    assert set(found) == {"nom", "acc", "dat"}
+    for value, (right, wrong) in {"nom": (0.3, 0.2), "acc": (0.25, 0.25), "dat": (0.2, 0.3)}.items():
+        assert found[value] == pytest.approx((right, wrong)), value
 
 
 def test_the_margin_of_the_share_is_students_over_the_sample_deviation():

@@ -137,7 +137,8 @@ def judge(
 ) -> list[Judged]:
     """Every dependency of a sentence; `log_probs` [N+1, V] before each word.
 
-    A target after its controller is judged by the probabilities of its forms there. For one before it `altered` has
+    A target after its controller is judged by the probabilities of its forms there; a form of several values counts for
+    the right one where it is among them. For one before it `altered` has
     the log-probability (nats) of the words from the target to the controller with the wrong form.
     """
     found, ids = [], vocabulary.ids
@@ -148,14 +149,13 @@ def judge(
             share = 1 / (1 + math.exp(min(altered[one] - right, 700.0)))
             found.append(Judged(one, right > altered[one], share, 1 - share))
             continue
-        before = log_probs[one.target]
-        masses = {
-            value: float(np.exp(before[[ids[word] for word in words]]).sum())
-            for value, words in grammar.forms(one.feature, ids).items()
-        }
+        before, forms = log_probs[one.target], grammar.forms(one.feature, ids)
+        masses, seen = list[float](), set[str]()
+        for words in (forms.pop(one.value), *forms.values()):
+            masses.append(float(np.exp(before[[ids[word] for word in words if word not in seen]]).sum()))
+            seen.update(words)
         correct = bool(before[ids[one.right]] > before[ids[one.wrong]])
-        mass = masses.pop(one.value)
-        found.append(Judged(one, correct, mass, sum(masses.values())))
+        found.append(Judged(one, correct, masses[0], sum(masses[1:])))
     return found
 
 

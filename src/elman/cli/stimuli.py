@@ -1,4 +1,4 @@
-"""Runs on the sentences of a table, by item and condition: elman compare --stimuli, and the items of elman score."""
+"""Runs on the sentences of a table, by item and condition: comparisons of runs, and the items of `score`."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
@@ -208,9 +208,11 @@ def _read_alike(found: "Sequence[Words]", sentences: Sequence[str]) -> list[int]
             f"{len(sentences) - len(alike):,} of {len(sentences):,} sentences are other symbols to each run and are"
             f" left out, such as {sentences[other]!r}: A reads {read[0]}, {named}"
         )
+        folded = len({(text.lower(), ends) for text, ends in ways[other]}) == 1
+        advice = "give them in small letters" if folded else "give sentences that all read in the same way"
         if len(alike) < 2:
-            raise UserError(f"{line}; give sentences that all read in the same way")
-        notice(line)
+            raise UserError(f"{line}; {advice}")
+        notice(line + (f"; {advice}" if folded else ""))
     return alike
 
 
