@@ -7,10 +7,10 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from elman.analysis.agreement import Distance, Judged, judge, known_only, line, principal_components, table
+from elman.analysis.agreement import Distance, Judged, judge, line, of_known_words, principal_components, table
 from elman.analysis.grammar import as_facts, cells
 from elman.data.grammar.exact import Oracle
-from elman.data.grammar.reading import read_grammar
+from elman.data.grammar.reading import parse_grammar, read_grammar
 from elman.data.grammar.sample import Wish, sentences
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
@@ -48,6 +48,25 @@ def test_a_coin_is_right_half_the_time():
     assert all(one.share == pytest.approx(0.5) and not one.correct for one in judge(GRAMMAR, WORDS, sentence, even))
 
 
+def test_a_form_of_several_values_counts_for_the_right_one_of_them():
+    """After the verb a determiner in the case that it asks for: den and dem are dative, den also accusative."""
+    grammar = parse_grammar(
+        "start S\nfeature case nom acc dat\ncontrollers V\ntargets D\nS -> V[c] D[c]\nV[nom] : ist\nV[acc] : sieht\n"
+        "V[dat] : hilft\nD[nom] : der die das\nD[acc] : den die das\nD[dat] : dem den das\n"
+    )
+    words = Vocabulary.from_counts(Counter(dict.fromkeys(grammar.vocabulary, 1)))
+    chances = {"der": 0.1, "die": 0.2, "das": 0.3, "den": 0.05, "dem": 0.15}
+    row = np.log([chances.get(word, 0.2 / (len(words) - len(chances))) for word in words.words])
+    found = {
+        one.dependency.value: (one.right_mass, one.wrong_mass)
+        for sentence in islice(sentences(grammar, Wish(), "0"), 60)
+        for one in judge(grammar, words, sentence, np.tile(row, (3, 1)))
+    }
+    assert set(found) == {"nom", "acc", "dat"}
+    for value, (right, wrong) in {"nom": (0.3, 0.2), "acc": (0.25, 0.25), "dat": (0.2, 0.3)}.items():
+        assert found[value] == pytest.approx((right, wrong)), value
+
+
 def test_the_margin_of_the_share_is_students_over_the_sample_deviation():
     """Shares .2, .4 and .9: deviation .3606 (n - 1), quantile 4.3027 of two degrees of freedom."""
     found = line("all", [Judged(None, share > 0.5, share, 1 - share) for share in (0.2, 0.4, 0.9)])
@@ -70,14 +89,14 @@ def test_unknown_words_are_named_and_left_out_in_both_forms(capsys):
     drawn = list(islice(sentences(GRAMMAR, Wish(), "0"), 200))
     few = Vocabulary.from_counts(Counter(["boy", "x"]))
     with pytest.raises(UserError, match=r"does not know 22 of the 23 words of elman-1991 \(girl, cat, dog, boys"):
-        known_only(GRAMMAR, few, drawn, leave_out=False)
+        of_known_words(GRAMMAR, few, drawn, leave_out=False)
     with pytest.raises(UserError, match=r"200 of 200 sentences"):
-        known_only(GRAMMAR, few, drawn, leave_out=True)
+        of_known_words(GRAMMAR, few, drawn, leave_out=True)
     some = Vocabulary.from_counts(Counter(set(GRAMMAR.vocabulary) - {"walks", "dogs"}))
-    found = known_only(GRAMMAR, some, drawn, leave_out=True)
+    found = of_known_words(GRAMMAR, some, drawn, leave_out=True)
     left = [one for one in drawn if {"walks", "dogs"} & set(one.words)]
-    assert found.unknown == ("dogs", "walks")
-    assert found.without == len(left) > 0
+    assert found.unknown.words == ("dogs", "walks")
+    assert found.unknown.strange == len(left) > 0
     links = [link for one in found.sentences for link in one.dependencies]
     assert "walk" in {word for one in found.sentences for word in one.words}
     assert not {"walk", "walks"} & {word for link in links for word in (link.right, link.wrong)}

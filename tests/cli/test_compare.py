@@ -165,7 +165,8 @@ def test_the_column_of_items_is_found_and_named(capsys, runs, tmp_path, heading,
         (("--column", "x"), "--column belongs to --stimuli; add it"),
         (("--pairs", "p.tsv", "--stimuli", "s.tsv"), "--pairs and --stimuli are two comparisons"),
         (("--pairs", "p.tsv", "--split", "valid"), "--split does not belong to --pairs and --stimuli"),
-        (("--pairs", "p.tsv", "--unknown", "exclude"), "--unknown does not belong to --pairs"),
+        (("--pairs", "p.tsv", "--unknown", "spread"), "--unknown spread belongs to sums over words"),
+        (("--unknown", "exclude-items"), "--unknown exclude-items belongs to items: tables, pairs and suites"),
         (("--unknown", "score"), "--unknown score: <unk> stands for other words in each of two vocabularies"),
         (("--unknown-types", "3"), "--unknown-types belongs to --unknown spread; add it"),
     ],
@@ -228,4 +229,4 @@ def test_sentences_that_end_for_one_run_alone_are_said_to():
         for end in (True, False)
     )
     with pytest.raises(UserError, match=r"such as 'a b': A reads 'ab' and its end, B 'ab';"):
-        _read_alike(ends, continues, ["a b"])
+        _read_alike([ends, continues], ["a b"])

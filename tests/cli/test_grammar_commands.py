@@ -1,12 +1,16 @@
 """elman grammar and elman evaluate --pairs, from rules to a page."""
 
 import json
+import re
+from itertools import islice
 
 import msgspec
 import pytest
 
-from elman.analysis.grammar import examine, write_findings
+from elman.analysis.grammar import SEED, examine, options_of, write_findings
 from elman.cli import main
+from elman.data.grammar.reading import read_grammar
+from elman.data.grammar.sample import sentences, wish_of
 from elman.tasks.text.run import TextRun
 
 RECIPE = """
@@ -109,7 +113,29 @@ def test_the_text_of_a_run_is_made_again(run):
 
 def test_another_grammar_has_other_words(run, capsys):
     assert main(["grammar", "test", str(run), "--grammar", "prepositions"]) == 2
-    assert "does not know" in capsys.readouterr().err
+    assert "or leave these out with --unknown exclude" in capsys.readouterr().err
+
+
+def test_unknown_words_of_a_grammar_are_left_out(run, tmp_path, capsys):
+    """The counts of the notice, of the JSON and of the page are those of the sentences drawn, counted here."""
+    rules = tmp_path / "strange.grammar"
+    text = read_grammar("elman-1991").text
+    rules.write_text(re.sub(r"\bdog\b", "hound", text).replace("walks", "trots"))
+    command = ["grammar", "test", str(run), "--grammar", str(rules), "--sentences", "80"]
+    assert main(command) == 2
+    assert "or leave these out with --unknown exclude" in capsys.readouterr().err
+    page = tmp_path / "page.html"
+    assert main([*command, "--unknown", "exclude", "--out", str(page), "--json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)["unknown"]
+    wish = wish_of(options_of(TextRun(run), str(rules)))
+    drawn = list(islice(sentences(read_grammar(str(rules)), wish, f"0 {SEED}"), 80))
+    strange = [one for one in drawn if {"hound", "trots"} & set(one.words)]
+    assert found["words"] == ["hound", "trots"]
+    assert 0 < found["sentences"] < 80
+    assert found["sentences"] == len(strange)
+    assert f"(hound, trots): {len(strange)} of 80 sentences and {found['pairs']} of" in told.err
+    assert f"{len(strange)} of 80 sentences" in page.read_text()
 
 
 def test_pairs_are_judged(run, tmp_path, capsys):

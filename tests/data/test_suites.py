@@ -137,7 +137,7 @@ def test_regions_and_predictions_are_sums_of_tokens(capsys, tmp_path):
         ("mismatch", 1, ["plughs"]),
     ]
     known = json.loads(
-        output(capsys, "minimal-pairs", "shakespeare", "--pairs", file, "--json", "--exclude", "unknown")
+        output(capsys, "minimal-pairs", "shakespeare", "--pairs", file, "--json", "--unknown", "exclude-items")
     )
     assert (known["items"], known["left_out"]) == (2, 1)
     assert known["predictions"][0]["accuracy"] == pytest.approx(np.mean(right[:2]))
@@ -171,8 +171,8 @@ def test_two_models_are_compared_on_suites(capsys, tmp_path):
         assert [row["a"], row["b"]] == [one["predictions"][number]["accuracy"] for one in alone]
     verbs = {(row["condition"], row["region"]): row["surprisal"] for row in alone[1]["regions"]}
     assert verbs["match", 4] == pytest.approx(2 * math.log2(10))
-    assert "--exclude unknown leaves out all 3 items" in refusal(
-        capsys, "compare", "shakespeare", model, "--pairs", file, "--exclude", "unknown"
+    assert "--unknown exclude-items leaves out all 3 items" in refusal(
+        capsys, "compare", "shakespeare", model, "--pairs", file, "--unknown", "exclude-items"
     )
 
 

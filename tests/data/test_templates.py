@@ -114,7 +114,7 @@ def test_items_with_unknown_words_are_left_out_in_all_conditions(capsys, tmp_pat
     rows = {row["phenomenon"]: row for row in whole["columns"]}
     assert (rows["far"]["with_unknown_words"], rows["far"]["unknown_words"]) == (1, ["xyzzy"])
     assert rows["near"]["with_unknown_words"] == 0
-    command = ("minimal-pairs", "shakespeare", "--pairs", *files, "--json", "--exclude", "unknown")
+    command = ("minimal-pairs", "shakespeare", "--pairs", *files, "--json", "--unknown", "exclude-items")
     known = json.loads(output(capsys, *command))
     assert known["left_out"] == 2, "item 1 of the first file, and not that of the second"
     assert {row["phenomenon"]: row["pairs"] for row in known["columns"]} == {"near": 3, "far": 3}

@@ -17,15 +17,13 @@ from elman.data.batches import stack_sequences
 from elman.data.grammar.exact import Oracle, Parses
 from elman.data.grammar.rules import Grammar
 from elman.data.grammar.sample import Dependency, Sentence
+from elman.data.stimuli import UnknownWords
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError, counted, notice
 from elman.evaluation.statistics import Proportion, spread
 from elman.network.model import LanguageModel
 
 Array = npt.NDArray[np.float64]
-
-_NAMED = 20
-"""Unknown words that a message names; the findings have all."""
 
 
 class Judged(NamedTuple):
@@ -68,25 +66,23 @@ class SentenceOutput(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The sentences and dependencies whose words a model knows, and what is left out for the `unknown` words.
+    """The sentences and dependencies whose words a model knows, and the unknown words that others are left out for.
 
-    `without` counts the sentences that are left out, `pairs` the pairs, among them all of these sentences;
-    `sentence` is the notice of it.
+    `pairs` counts the pairs that are left out, among them all of these sentences; `sentence` is the notice of it.
     """
 
     sentences: list[Sentence]
-    unknown: tuple[str, ...] = ()
-    without: int = 0
+    unknown: UnknownWords
     pairs: int = 0
     sentence: tuple[str, ...] = ()
 
     @property
     def summary(self) -> dict[str, Any]:
         """Return what is left out as JSON writes it."""
-        return {"words": list(self.unknown), "sentences": self.without, "pairs": self.pairs}
+        return {"words": list(self.unknown.words), "sentences": self.unknown.strange, "pairs": self.pairs}
 
 
-def known_only(grammar: Grammar, vocabulary: Vocabulary, drawn: Sequence[Sentence], *, leave_out: bool) -> Known:
+def of_known_words(grammar: Grammar, vocabulary: Vocabulary, drawn: Sequence[Sentence], *, leave_out: bool) -> Known:
     """The sentences without words that the model does not know, and their pairs whose two forms it knows.
 
     A pair goes with both of its forms, so that each value keeps forms of the same words. A notice names the words and
@@ -94,18 +90,19 @@ def known_only(grammar: Grammar, vocabulary: Vocabulary, drawn: Sequence[Sentenc
     """
     unknown = tuple(word for word in grammar.vocabulary if word not in vocabulary.ids)
     if not unknown:
-        return Known(list(drawn))
+        return Known(list(drawn), UnknownWords(grammar.name, len(drawn), 0, ()))
     missing, kept = frozenset(unknown), []
     for sentence in drawn:
         if missing.isdisjoint(sentence.words):
             links = tuple(one for one in sentence.dependencies if one.wrong not in missing)
             kept.append(sentence._replace(dependencies=links))
     pairs, rest = (sum(len(one.dependencies) for one in part) for part in (drawn, kept))
-    named = ", ".join(unknown[:_NAMED]) + (f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else "")
+    strange = UnknownWords(grammar.name, len(drawn), len(drawn) - len(kept), unknown)
     what = (
-        f"the model does not know {len(unknown):,} of the {len(grammar.vocabulary):,} words of {grammar.name} ({named})"
+        f"the model does not know {len(unknown):,} of the {len(grammar.vocabulary):,} words of {grammar.name}"
+        f" ({strange.named})"
     )
-    without = f"{len(drawn) - len(kept):,} of {counted(len(drawn), 'sentence')}"
+    without = f"{strange.strange:,} of {counted(len(drawn), 'sentence')}"
     many = f"{without} and {pairs - rest:,} of {counted(pairs, 'pair')}"
     if not leave_out or not kept:
         advice = "" if leave_out else ", or leave these out with --unknown exclude"
@@ -114,7 +111,7 @@ def known_only(grammar: Grammar, vocabulary: Vocabulary, drawn: Sequence[Sentenc
         )
     line = f"{what}: {many} are left out; the grammar's distribution is over the words that the model knows"
     notice(line)
-    return Known(kept, unknown, len(drawn) - len(kept), pairs - rest, (f"{line[0].upper()}{line[1:]}.",))
+    return Known(kept, strange, pairs - rest, (f"{line[0].upper()}{line[1:]}.",))
 
 
 @torch.inference_mode()
@@ -140,7 +137,8 @@ def judge(
 ) -> list[Judged]:
     """Every dependency of a sentence; `log_probs` [N+1, V] before each word.
 
-    A target after its controller is judged by the probabilities of its forms there. For one before it `altered` has
+    A target after its controller is judged by the probabilities of its forms there; a form of several values counts for
+    the right one where it is among them. For one before it `altered` has
     the log-probability (nats) of the words from the target to the controller with the wrong form.
     """
     found, ids = [], vocabulary.ids
@@ -151,14 +149,13 @@ def judge(
             share = 1 / (1 + math.exp(min(altered[one] - right, 700.0)))
             found.append(Judged(one, right > altered[one], share, 1 - share))
             continue
-        before = log_probs[one.target]
-        masses = {
-            value: float(np.exp(before[[ids[word] for word in words]]).sum())
-            for value, words in grammar.forms(one.feature, ids).items()
-        }
+        before, forms = log_probs[one.target], grammar.forms(one.feature, ids)
+        masses, seen = list[float](), set[str]()
+        for words in (forms.pop(one.value), *forms.values()):
+            masses.append(float(np.exp(before[[ids[word] for word in words if word not in seen]]).sum()))
+            seen.update(words)
         correct = bool(before[ids[one.right]] > before[ids[one.wrong]])
-        mass = masses.pop(one.value)
-        found.append(Judged(one, correct, mass, sum(masses.values())))
+        found.append(Judged(one, correct, masses[0], sum(masses[1:])))
     return found
 
 

@@ -19,8 +19,8 @@ from elman.analysis.agreement import (
     Known,
     altered_log_probs,
     judge,
-    known_only,
     line,
+    of_known_words,
     predictions,
     principal_components,
     table,
@@ -170,7 +170,7 @@ def examine(
     if wish.max_length is not None:
         notice(_about_length(wish.max_length))
     drawn = list(islice(sentences(grammar, wish, f"{seed} {SEED}"), count))
-    known = known_only(grammar, run.vocabulary, drawn, leave_out=leave_out)
+    known = of_known_words(grammar, run.vocabulary, drawn, leave_out=leave_out)
     drawn = known.sentences
     altered = altered_log_probs(run.model, run.vocabulary, drawn, run.first)
     distance, judged, states = Distance(Oracle(grammar, wish, run.vocabulary.words), run.vocabulary), [], []

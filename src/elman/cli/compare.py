@@ -1,17 +1,17 @@
 """elman compare: which of two runs is better on a text, on minimal pairs, on the sentences of a table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
 
 from elman.cli import progress, show
-from elman.cli.groups import Common, SplitOptions
+from elman.cli.groups import Common, SplitOptions, UnknownOptions
 from elman.cli.minimal_pairs import PairFiles, compare_on_pairs
-from elman.cli.options import Exclude, Positive, given, group, refuse
-from elman.cli.stimuli import compare_on_stimuli
-from elman.errors import UserError, notice
+from elman.cli.options import RunFolders, given, group, refuse
+from elman.cli.stimuli import LETTERS, compare_on_stimuli
+from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @group("What is compared", 3)
 class MaterialOptions:
-    """What both runs are compared on; without any, the words of a split.
+    """What the runs are compared on; without any, the words of a split.
 
     Attributes:
         stimuli: a table (.tsv, .csv) with a header and a sentence per row, independent of each other.
@@ -32,59 +32,41 @@ class MaterialOptions:
     pairs: PairFiles = ()
     stimuli: Annotated[Path | None, Parameter(metavar="TABLE")] = None
     column: str | None = None
-    exclude: Exclude = None
-
-
-@group("Unknown words", 3)
-class SharedUnknownOptions:
-    """How words that are not in a vocabulary are compared.
-
-    Attributes:
-        unknown: score: as <unk>, of runs with one vocabulary; exclude: left out for both runs; spread: the probability
-            of <unk> is divided evenly among the unknown types (default: score, with different vocabularies exclude).
-        unknown_types: number of unknown types, for --unknown spread (default: those of the text).
-    """
-
-    unknown: Literal["score", "exclude", "spread"] | None = None
-    unknown_types: Positive | None = None
-
-    def treatment(self, *, one_vocabulary: bool) -> "Treatment":
-        """How unknown words are compared; raises UserError where the options do not fit together or the runs."""
-        if self.unknown_types is not None and self.unknown != "spread":
-            raise UserError("--unknown-types belongs to --unknown spread; add it")
-        if self.unknown == "score" and not one_vocabulary:
-            raise UserError(
-                "--unknown score: <unk> stands for other words in each of two vocabularies; use exclude or spread"
-            )
-        return self.unknown or ("score" if one_vocabulary else "exclude")
 
 
 def compare(
-    a: Path,
-    b: Path,
+    runs: RunFolders,
     /,
     *,
     split: SplitOptions = SplitOptions(),
     material: MaterialOptions = MaterialOptions(),
-    unknown: SharedUnknownOptions = SharedUnknownOptions(),
+    unknown: UnknownOptions = UnknownOptions(),
     common: Common = Common(),
 ) -> None:
-    """Test whether run B is better than run A, on a text, on minimal pairs or on the sentences of a table.
+    """Test which of two runs is better on a text, or of several on minimal pairs or the sentences of a table.
 
     Of a split: a paired comparison of NLL with its 95 % interval and a two-sided p-value from the means of blocks of
     100 tokens; where vocabularies or tokens differ, of white-space words. With --pairs McNemar's test by phenomenon;
-    with --stimuli a paired t test by item, also for each condition.
+    with --stimuli a paired t test by item, also for each condition. Of more than two runs each is compared with each,
+    and Holm's adjustment is for all comparisons.
 
     Args:
-        a: a run folder, an n-gram model (.arpa, .arpa.gz), or a model of transformers: hf://NAME or its folder
-        b: another of these
+        runs: two run folders, n-gram models (.arpa, .arpa.gz) or models of transformers (hf://NAME or their folders);
+            more of them with --pairs and --stimuli
     """
     from elman.tasks.text.ensemble import have_one_vocabulary
     from elman.tasks.text.run import TextRun
 
-    models = [common.open_model(path) for path in (a, b)]
+    if not 2 <= len(runs) <= len(LETTERS):
+        raise UserError(f"{counted(len(runs), 'run')} cannot be compared; name 2 to {len(LETTERS)}")
+    models = [common.open_model(path) for path in runs]
     one_vocabulary = have_one_vocabulary(*models)
-    treatment = unknown.treatment(one_vocabulary=one_vocabulary)
+    unknown.check()
+    if unknown.unknown == "score" and not one_vocabulary and not material.pairs:
+        raise UserError(
+            "--unknown score: <unk> stands for other words in each of two vocabularies; use exclude or spread"
+        )
+    treatment = unknown.treatment if one_vocabulary or unknown.unknown else "exclude"
     if material.column is not None and material.stimuli is None:
         raise UserError("--column belongs to --stimuli; add it")
     if material.pairs or material.stimuli is not None:
@@ -93,22 +75,25 @@ def compare(
         own = [name for name in given(split) if getattr(split, name[2:]) != getattr(SplitOptions(), name[2:])]
         refuse(own, "does not belong to --pairs and --stimuli; leave it out")
     if material.pairs:
-        refuse(given(unknown), "does not belong to --pairs, which leaves out what a run cannot distinguish")
-        compare_on_pairs(models, material.pairs, material.exclude, as_json=common.as_json)
+        unknown.check("spread")
+        compare_on_pairs(models, material.pairs, unknown.left_out, as_json=common.as_json)
         return
     if material.stimuli is not None:
         column = material.column or "text"
-        types, exclude = unknown.unknown_types, material.exclude
-        compare_on_stimuli(models, material.stimuli, column, treatment, types, exclude, as_json=common.as_json)
+        whole = unknown.unknown == "exclude-items"
+        types = unknown.unknown_types
+        compare_on_stimuli(models, material.stimuli, column, treatment, types, whole=whole, as_json=common.as_json)
         return
-    refuse(["--exclude"] if material.exclude else [], "belongs to --pairs and --stimuli; add one of them")
-    runs = [model for model in models if isinstance(model, TextRun)]
-    if len(runs) < len(models):
+    unknown.check("exclude-items")
+    own_runs = [model for model in models if isinstance(model, TextRun)]
+    if len(own_runs) < len(models):
         raise UserError("other models than runs of elman are compared on --pairs or --stimuli; add one of them")
+    if len(models) > 2:
+        raise UserError(f"{len(models)} runs are compared on --pairs or --stimuli; add one of them, or name two runs")
     if one_vocabulary and unknown.unknown is None:
-        _by_token(runs, split, common)
+        _by_token(own_runs, split, common)
     else:
-        _by_word(runs, split, treatment, unknown.unknown_types, common)
+        _by_word(own_runs, split, treatment, unknown.unknown_types, common)
 
 
 def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> None:
@@ -152,9 +137,9 @@ def _by_word(
     a_ends, b_ends = (int(one.line_ends.sum()) for one in (first, second))
     if a_ends != b_ends:
         notice(f"A predicts {a_ends:,} line ends and B {b_ends:,}: blank lines count for one of them")
-    both = shared(first, second, treatment, types)
+    both = shared((first, second), treatment, types)
     facts = {"unknown": treatment, "left_out": both.left_out, "unknown_types": [types or one.types for one in found]}
-    _print(runs, split, both.a, both.b, "word", facts, common)
+    _print(runs, split, *both.log_probs, "word", facts, common)
 
 
 def _print(

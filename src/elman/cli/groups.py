@@ -13,6 +13,7 @@ from elman.errors import UserError, command, notice
 if TYPE_CHECKING:
     import torch
 
+    from elman.evaluation.scoring import Treatment
     from elman.tasks.run import Run
     from elman.tasks.text.model import Foreign
     from elman.tasks.text.run import TextRun
@@ -136,20 +137,35 @@ def sources_of(data: Iterable[object], what: str) -> list[str]:
 
 @group("Unknown words", 3)
 class UnknownOptions:
-    """How words that are not in the vocabulary are scored.
+    """How words that a model does not know are counted.
 
     Attributes:
-        unknown: score: as <unk>; exclude: left out of sums, and not read where the vocabulary has no <unk>; spread: the
-            probability of <unk> is divided evenly among the unknown types.
+        unknown: score: as <unk>; exclude: left out, words of sums, sentences and pairs of comparisons; exclude-items:
+            whole items of a table or of pairs are left out, with all their conditions; spread: the probability of <unk>
+            is divided evenly among the unknown types (default: score, of two vocabularies exclude).
         unknown_types: number of unknown types, for --unknown spread (default: those of the text).
     """
 
-    unknown: Literal["score", "exclude", "spread"] = "score"
+    unknown: Literal["score", "exclude", "exclude-items", "spread"] | None = None
     unknown_types: Positive | None = None
 
-    def check(self) -> None:
+    @property
+    def treatment(self) -> "Treatment":
+        """How the words are scored that are not left out with their items."""
+        return "exclude" if self.unknown == "exclude-items" else self.unknown or "score"
+
+    @property
+    def left_out(self) -> str | None:
+        """The value of --unknown where it leaves out sentences, pairs or items."""
+        return self.unknown if self.unknown in ("exclude", "exclude-items") else None
+
+    def check(self, *refused: str) -> None:
+        """Raises UserError where the options do not fit together, or for one of the `refused` values."""
         if self.unknown_types is not None and self.unknown != "spread":
             raise UserError("--unknown-types belongs to --unknown spread; add it")
+        if self.unknown in refused:
+            where = "items: tables, pairs and suites" if self.unknown == "exclude-items" else "sums over words"
+            raise UserError(f"--unknown {self.unknown} belongs to {where}; leave it out")
 
 
 def _part_of(file: Path, split: str, run: "Run | Foreign") -> str:

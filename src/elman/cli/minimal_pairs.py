@@ -1,17 +1,19 @@
 """elman minimal-pairs, and elman compare --pairs: which sentence of a minimal pair is more probable, to which run."""
 
-import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import msgspec
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from elman.cli import progress, show
-from elman.cli.groups import Common
-from elman.cli.options import AsUnk, Exclude, ExcludeValue, RunFolders, file_to_write, refuse
+from elman.cli.groups import Common, UnknownOptions
+from elman.cli.options import AsUnk, RunFolders, file_to_write, refuse
+from elman.cli.score_rows import write_tsv
+from elman.cli.stimuli import LETTERS, print_compared
 from elman.errors import counted, notice
 from elman.files import write_atomic
 from elman.tasks.hub import shown
@@ -39,6 +41,10 @@ PairFiles = Annotated[
 ]
 
 _HEADER = ["phenomenon", "pairs", "not distinguished", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
+_WAYS = {
+    "sentence": ["sentence, %", *_HEADER[4:]],
+    "word": ["first difference, %", *_HEADER[4:]],
+}
 _PREDICTIONS = ["prediction", "items", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
 _COMPARED = ["phenomenon", "pairs", "A, %", "B, %", "B - A", "95 % interval", "only A", "only B", "p", "p, Holm"]
 
@@ -51,7 +57,7 @@ def minimal_pairs(
     by: Annotated[tuple[Literal["sentence", "word"], ...], Parameter(consume_multiple=1)] = ("sentence",),
     items: Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)] = None,
     unknown_as_unk: AsUnk = False,
-    exclude: Exclude = None,
+    unknown: UnknownOptions = UnknownOptions(),
     common: Common = Common(),
 ) -> None:
     """Judge which sentence of a minimal pair is more probable.
@@ -71,10 +77,12 @@ def minimal_pairs(
     from elman.tasks.text.minimal_pairs import Judged, item_rows
     from elman.tasks.text.suites import is_suite
 
+    unknown.check("spread")
+    left_out = unknown.left_out
     if any(map(is_suite, pairs)):
         refuse(["--by word"] if "word" in by else [], "belongs to pairs; the formulas of a suite name its regions")
         refuse(["--unknown-as-unk"] if unknown_as_unk else [], "belongs to pairs; leave it out")
-        _suites(runs, pairs, items, common, exclude)
+        _suites(runs, pairs, items, common, left_out)
         return
     located = list(pairs_by_file(pairs))
     read = [pair for _, pair in located]
@@ -85,7 +93,7 @@ def minimal_pairs(
         for model in [common.open_model(folder)]
         for how in by
     ]
-    kept = _kept(located, [judged.coded for _, _, judged in every], exclude)
+    kept = _kept(located, [judged.coded for _, _, judged in every], left_out)
     found: list[dict[str, Any]] = []
     tables: list[show.Table] = []
     single: list[dict[str, Any]] = []
@@ -96,13 +104,22 @@ def minimal_pairs(
         rows = accuracies(*judged)
         parts = {"phenomena": rows, "fields": by_field(rows), "columns": by_column(cut, *judged)}
         said = {} if by == ("sentence",) else {"by": how}
-        left = {} if exclude is None else {"left_out": len(read) - len(kept)}
+        left = {} if left_out is None else {"left_out": len(read) - len(kept)}
         facts = {part: [row.facts() for row in own] for part, own in parts.items()}
         found.append({"run": name, **said, **left, **facts})
-        title = f"{name}: minimal pairs" + ("" if how == "sentence" else " until their first difference")
-        for part, own in (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns")):
-            if parts[part]:
-                tables.append((title + own, _HEADER, [_cells(row) for row in parts[part]]))
+        if how == by[0]:
+            first: dict[str, list[list[str]]] = {part: [_cells(row) for row in own] for part, own in parts.items()}
+        else:
+            for part, own in parts.items():
+                first[part] = [[*cells, *_cells(row)[3:]] for cells, row in zip(first[part], own, strict=True)]
+        if how == by[-1]:
+            title, header = f"{name}: minimal pairs", [*_HEADER[:3], *(head for one in by for head in _WAYS[one])]
+            if by == ("word",):
+                title += " until their first difference"
+            named = (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns"))
+            tables += [
+                (title + of, header if len(by) > 1 else _HEADER, first[part]) for part, of in named if first[part]
+            ]
         if (strange := rows[-1].strange).strange and how == by[0]:
             notes.append(strange._replace(condition=f"{name}: unknown words in pairs").line())
         if items is not None:
@@ -114,7 +131,7 @@ def minimal_pairs(
 
 
 def _kept(
-    pairs: "Sequence[tuple[Path, Pair]]", coded: "Sequence[Sequence[CodedPair]]", exclude: ExcludeValue
+    pairs: "Sequence[tuple[Path, Pair]]", coded: "Sequence[Sequence[CodedPair]]", exclude: str | None
 ) -> list[int]:
     """The numbers of the pairs that are judged, under several models; raises UserError where none is left."""
     from elman.data.stimuli import of_known_items
@@ -122,8 +139,9 @@ def _kept(
     if exclude is None:
         return list(range(len(pairs)))
     lacking = [[word for one in ways for word in one.unknown] for ways in zip(*coded, strict=True)]
-    kept = of_known_items([(file, pair.item) for file, pair in pairs], lacking)
-    show.say_excluded(len(pairs) - len(kept), len(pairs), "pair")
+    items = enumerate(pairs) if exclude == "exclude" else [(file, pair.item) for file, pair in pairs]
+    kept = of_known_items(list(items), lacking)
+    show.say_excluded(exclude, len(pairs) - len(kept), len(pairs), "pair")
     return kept
 
 
@@ -132,7 +150,7 @@ def _suites(
     names: tuple[str, ...],
     items: Path | None,
     common: Common,
-    exclude: ExcludeValue,
+    exclude: str | None,
 ) -> None:
     """Print the accuracy of the predictions of suites, and the surprisals of their regions by condition."""
     found: list[dict[str, Any]] = []
@@ -192,14 +210,14 @@ def _judged_suites(models: "Sequence[TextModel]", names: tuple[str, ...]) -> "li
     return found
 
 
-def _kept_items(judged: "Sequence[JudgedSuite]", exclude: ExcludeValue) -> "np.ndarray":
+def _kept_items(judged: "Sequence[JudgedSuite]", exclude: str | None) -> "np.ndarray":
     """Which items of a suite are judged, under several models, [items]."""
     import numpy as np
 
     kept: np.ndarray = np.all([one.known for one in judged], axis=0)
     if exclude is None:
         return np.ones_like(kept)
-    show.say_excluded(int((~kept).sum()), len(kept), "item")
+    show.say_excluded(exclude, int((~kept).sum()), len(kept), "item")
     return kept
 
 
@@ -208,39 +226,45 @@ def _bits(value: float | None) -> str:
 
 
 def compare_on_pairs(
-    runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: ExcludeValue = None, *, as_json: bool
+    runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None = None, *, as_json: bool
 ) -> None:
-    """Print McNemar's test of two runs on the minimal pairs of files, or on the predictions of suites."""
-    from elman.evaluation.paired import compare_accuracies
+    """Print McNemar's tests of runs on the minimal pairs of files, or on the predictions of suites, each with each."""
+    from elman.evaluation.paired import compare_accuracies, holm
     from elman.tasks.text.suites import is_suite
 
     way = _suites_as_pairs if any(map(is_suite, names)) else _kept_pairs
-    read, left_out, (first, second) = way(runs, names, exclude)
-    rows = compare_accuracies(read, first, second)
-    whole, a, b = rows[-1], runs[0].path, runs[1].path
-    left = {} if exclude is None else {"left_out": left_out}
-    facts = {"a": str(a), "b": str(b), "pairs": list(names), **left, "phenomena": msgspec.to_builtins(rows)}
-    table = rows if len(rows) > 2 else rows[-1:]
-    clear = whole.p_mid < 0.05
-    which = "no clear difference" if not clear else "B is better" if whole.only_b > whole.only_a else "A is better"
-    notes = [
-        "p: McNemar's test, mid-p, two-sided; Holm: adjusted for the number of phenomena. Exact p of all pairs:"
-        f" {whole.p_exact:.2g}"
-    ]
-    if same := whole.pairs - whole.judged:
-        notes.append(
-            f"left out for both runs: {same:,} of {whole.pairs:,} pairs, whose sentences a run reads as the same"
-            f" (A {whole.unjudged_a:,}, B {whole.unjudged_b:,})"
-        )
-    title = f"A = {a}, B = {b}, minimal pairs: {which}"
-    show.print_result(as_json, facts, (title, _COMPARED, [_compared(row) for row in table]), notes=notes)
+    read, left_out, scores = way(runs, names, exclude)
+    pairs = list(combinations(range(len(runs)), 2))
+    compared = [compare_accuracies(read, scores[a], scores[b]) for a, b in pairs]
+    if len(pairs) > 1:
+        adjusted = iter(holm([row.p_mid for rows in compared for row in rows[:-1]]))
+        compared = [[*(replace(row, p_holm=next(adjusted)) for row in rows[:-1]), rows[-1]] for rows in compared]
+    verdicts, notes = list[str](), list[str]()
+    for (a, b), rows in zip(pairs, compared, strict=True):
+        whole, first, second = rows[-1], LETTERS[a], LETTERS[b]
+        better = second if whole.only_b > whole.only_a else first
+        verdicts.append(f"{better} is better" if whole.p_mid < 0.05 else "no clear difference")
+        of = "" if len(pairs) == 1 else f" {first} and {second}"
+        notes.append(f"Exact p of all pairs{of}: {whole.p_exact:.2g}")
+        if same := whole.pairs - whole.judged:
+            notes.append(
+                f"left out for {of.strip() or 'both runs'}: {same:,} of {whole.pairs:,} pairs, whose sentences a run"
+                f" reads as the same ({first} {whole.unjudged_a:,}, {second} {whole.unjudged_b:,})"
+            )
+    many = " of all comparisons" if len(pairs) > 1 else ""
+    notes[0] = f"p: McNemar's test, mid-p, two-sided; Holm: adjusted for the number of phenomena{many}. {notes[0]}"
+    facts = {"pairs": list(names), **({} if exclude is None else {"left_out": left_out})}
+    cells = [[_compared(row) for row in (rows if len(rows) > 2 else rows[-1:])] for rows in compared]
+    print_compared(
+        runs, "minimal pairs", _COMPARED, facts, "phenomena", compared, cells, verdicts, notes, as_json=as_json
+    )
 
 
 Compared: TypeAlias = "tuple[list[Pair], int, list[Floats]]"
 """Pairs, how many are left out, and their log-probabilities [n, 2] under each model."""
 
 
-def _kept_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: ExcludeValue) -> "Compared":
+def _kept_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None) -> "Compared":
     from elman.data.minimal_pairs import pairs_by_file
 
     located = list(pairs_by_file(names))
@@ -250,7 +274,7 @@ def _kept_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: Ex
     return [read[index] for index in kept], len(read) - len(kept), [one.log_probs[kept] for one in judged]
 
 
-def _suites_as_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: ExcludeValue) -> "Compared":
+def _suites_as_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None) -> "Compared":
     """Each prediction of each item as a pair."""
     import numpy as np
 
@@ -281,14 +305,10 @@ def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) 
     return judged
 
 
-def _tsv(rows: Iterable[dict[str, Any]]) -> str:
+def _tsv(rows: Sequence[dict[str, Any]]) -> str:
     """A table of rows, of which some may lack columns."""
-    rows = list(rows)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, delimiter="\t", lineterminator="\n", restval="")
-    writer.writeheader()
-    writer.writerows(rows)
+    columns, text = dict.fromkeys((key for row in rows for key in row), ""), io.StringIO()
+    write_tsv(({**columns, **row} for row in rows), out=text)
     return text.getvalue()
 
 

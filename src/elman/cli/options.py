@@ -8,7 +8,7 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 
 import msgspec
 from cyclopts import Group, Parameter
@@ -88,15 +88,6 @@ def _file_name(_: Any, value: str | Path | None) -> None:
 TextRunFolder = Annotated[Path, Parameter(help="a run on text")]
 PairRunFolder = Annotated[Path, Parameter(help="a run on pairs of a source and a target")]
 RunFolders = Annotated[tuple[Path, ...], Parameter(help="run folders")]
-
-ExcludeValue: TypeAlias = Literal["unknown"] | None
-Exclude = Annotated[
-    ExcludeValue,
-    Parameter(
-        help="unknown: leave out every item of which a sentence has a word that one of the models does not know, with"
-        " all its conditions"
-    ),
-]
 
 TextFile = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_file_name, metavar="FILE")]
 """A file to read; - is standard input."""

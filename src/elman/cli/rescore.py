@@ -162,7 +162,7 @@ def rescore(
     from elman.evaluation.scoring import Unknown
     from elman.tasks.text import rescoring
 
-    unknown.check()
+    unknown.check("exclude-items")
     if scores.tune and form.references is None:
         raise UserError("--tune needs --references to tune on")
     if scores.tune and carry:
@@ -180,7 +180,7 @@ def rescore(
     read = rescoring.read_hypotheses(loaded, hypotheses, reader)
     texts.report(reader)
     types = unknown.unknown_types or rescoring.unknown_types(read)
-    treatment = Unknown(treatment=unknown.unknown, types=types)
+    treatment = Unknown(treatment=unknown.treatment, types=types)
     if treatment.treatment == "exclude" and (strange := sum(any(one.unknown) for one, _ in read.items)):
         print(
             f"--unknown exclude: log p leaves out the unknown words of {counted(strange, 'hypothesis', 'hypotheses')},"

@@ -15,6 +15,7 @@ from elman.cli.groups import Machine, UnknownOptions
 from elman.cli.mixing import MixtureOptions, read_ngram
 from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_to_write, given, group, refuse
 from elman.cli.scoring import By, Scoring
+from elman.cli.stimuli import kept_items, say_unknown
 from elman.cli.temperature import TemperatureOptions
 from elman.data.text.lacking import Tally
 from elman.data.text.shards import WHOLE_TEXT
@@ -191,13 +192,16 @@ def score(
     name = texts.shown_name(file)
     reader = reading.reader(loaded, name, unknown)
     items = stimuli.read(file, loaded)
+    if unknown.unknown == "exclude-items":
+        items = _of_known_items(items, reading.as_is, loaded, name)
+    lacking = list[list[str]]()
     with streaming.reading(f"scoring {name}", out) as advance, streaming.output(out) as target:
         source = None if items is not None else texts.Text(file, loaded.options, advance)
         part = WHOLE_TEXT if source is None else shards.part(source, loaded, reading.reader(loaded, name, unknown))
 
         def read(by: "Reader") -> "Iterator[Sentence]":
             if source is None:
-                return texts.whole_sentences(items or [], by, name)
+                return _noted(texts.whole_sentences(items or [], by, name), lacking)
             return streaming.sentences(source, part, by)
 
         text, treatment = _treatment(unknown, file, read, loaded, reader)
@@ -213,6 +217,7 @@ def score(
         else:
             score_rows.write_tsv(rows, flush=file == "-", out=target, header=part.first == 1)
     texts.report(reader)
+    say_unknown(items or [], lacking)
     if ngram_column is not None:
         print(f"{ngram_column}: {scoring.unseen:,} of {scoring.words:,} words are not in it", file=sys.stderr)
     if html is not None:
@@ -222,6 +227,24 @@ def score(
         print(html, file=sys.stderr)
     if stream is not None and save_state is not None and own is not None:
         states.save(save_state, own, stream.state, stream.unread, stream, adaptation.statistics_tokens)
+
+
+def _of_known_items(items: "list[Stimulus] | None", as_is: bool, loaded: "TextModel", name: str) -> "list[Stimulus]":
+    """The sentences of a table whose items have no unknown word, and a notice of the unknown words by condition."""
+    if items is None:
+        raise UserError("--unknown exclude-items belongs to tables and regions; add --column or --regions")
+    reader = loaded.reader(name, as_is=as_is, leave_out=True)
+    lacking = [reader.complete(one.text, one.line).lacking for one in items]
+    say_unknown(items, lacking)
+    return [items[index] for index in kept_items(items, lacking)]
+
+
+def _noted(sentences: "Iterable[Sentence]", lacking: list[list[str]]) -> "Iterator[Sentence]":
+    """The sentences, and to a list what is unknown of each."""
+    lacking.clear()
+    for sentence in sentences:
+        lacking.append(sentence.lacking)
+        yield sentence
 
 
 def _own(loaded: "TextModel") -> "TextRun | None":
@@ -252,4 +275,4 @@ def _treatment(
             reader.tally = Tally()
             sentences = read(reader)
         print(f"unknown types in the text: {types}", file=sys.stderr)
-    return loaded.as_read(sentences), Unknown(treatment=options.unknown, types=types or 1)
+    return loaded.as_read(sentences), Unknown(treatment=options.treatment, types=types or 1)

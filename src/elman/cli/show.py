@@ -48,11 +48,11 @@ def say_left_out(paths: Sequence[Path]) -> None:
         notice(f"left out, no run with metrics: {', '.join(map(str, paths[:5]))}{more}")
 
 
-def say_excluded(left_out: int, whole: int, what: str) -> None:
-    """Say on standard error what --exclude unknown leaves out; raises UserError where that is all."""
+def say_excluded(option: str, left_out: int, whole: int, what: str) -> None:
+    """Say on standard error what --unknown leaves out; raises UserError where that is all."""
     if left_out == whole:
-        raise UserError(f"--exclude unknown leaves out all {counted(whole, what)}; give others, or leave it out")
-    notice(f"--exclude unknown leaves out {left_out:,} of {counted(whole, what)}")
+        raise UserError(f"--unknown {option} leaves out all {counted(whole, what)}; give others, or leave it out")
+    notice(f"--unknown {option} leaves out {left_out:,} of {counted(whole, what)}")
 
 
 def better(low: float | None, high: float | None) -> str:

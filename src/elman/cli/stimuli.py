@@ -1,13 +1,13 @@
-"""elman compare --stimuli: two runs on the sentences of a table, by item and condition."""
+"""Runs on the sentences of a table, by item and condition: comparisons of runs, and the items of `score`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from elman.cli import progress, show, texts
-from elman.cli.options import ExcludeValue
 from elman.data.minimal_pairs import NAMES
 from elman.data.tables import in_one_form
 from elman.errors import UserError, counted, notice
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _HEADER = ["condition", "items", "sentences", "bits, A", "bits, B", "A - B", "95 % interval", "p", "p, Holm"]
 
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""The names of runs that are compared."""
+
 
 def compare_on_stimuli(
     runs: "Sequence[TextModel]",
@@ -28,35 +31,35 @@ def compare_on_stimuli(
     column: str,
     treatment: "Treatment",
     types: int | None,
-    exclude: ExcludeValue = None,
     *,
+    whole: bool,
     as_json: bool,
 ) -> None:
-    """Print the paired test of two runs on the surprisal of the sentences in a column of a table."""
-    from elman.data.stimuli import of_known_items, read_table
-    from elman.evaluation.paired import compare_items
+    """Print paired tests of runs on the surprisal of the sentences in a column of a table, each run with each.
+
+    Where `whole`, items are left out of which a sentence has an unknown word.
+    """
+    from elman.data.stimuli import read_table
+    from elman.evaluation.paired import compare_items, holm
     from elman.tasks.text.comparison import shared
 
     table = read_table(texts.read_text(str(stimuli)), str(stimuli), column)
     sentences = [one.text for one in table]
     ends = all(run.options.eos != "none" for run in runs)
     if not ends and any(run.options.eos != "none" for run in runs):
-        notice("only one of A and B predicts the end of a sentence, so that ends are not compared")
-    first, second = (_read(run, sentences, ends) for run in runs)
-    alike = _read_alike(first, second, sentences)
-    by_item = _column(table[0], NAMES["item"])
-    by_condition = _column(table[0], ("condition",))
-    excluded = 0
-    if exclude is not None:
-        names = [str(row) if by_item is None else table[row].carried[by_item] for row in alike]
-        strange = [["unknown"] * int(first.unknown[row] + second.unknown[row]) for row in alike]
-        known = [alike[index] for index in of_known_items(names, strange)]
-        excluded = len(alike) - len(known)
-        show.say_excluded(excluded, len(alike), "sentence")
-        alike = known
-    both = shared(first.at(alike), second.at(alike), treatment, types)
+        notice(
+            f"only some of {', '.join(LETTERS[: len(runs)])} predict the end of a sentence, so that it is not compared"
+        )
+    found = [_read(run, sentences, ends) for run in runs]
+    read_alike = alike = _read_alike(found, sentences)
+    strange = sum(one.unknown for one in found)
+    if whole:
+        lacking = [["unknown"] * int(strange[row]) for row in alike]
+        alike = [alike[index] for index in kept_items([table[row] for row in alike], lacking)]
+    both = shared([one.at(alike) for one in found], treatment, types)
     rows = [index for index, ok in zip(alike, both.kept, strict=True) if ok]
 
+    by_item, by_condition = item_column(table[0]), condition_column(table[0])
     items = [str(row) if by_item is None else table[row].carried[by_item] for row in rows]
     conditions = ["all" if by_condition is None else table[row].carried[by_condition] for row in rows]
     if len(set(items)) < 2:
@@ -64,39 +67,120 @@ def compare_on_stimuli(
             f"{stimuli}: {len(set(items))} items can be compared, and a paired test needs 2 or more; of"
             f" {len(sentences):,} sentences {both.left_out:,} have words unknown to a run, which --unknown spread keeps"
         )
-    compared = compare_items(both.a, both.b, items, conditions)
-    whole, (a, b) = compared[-1], (run.path for run in runs)
-    facts = {
-        "a": str(a),
-        "b": str(b),
-        "stimuli": str(stimuli),
-        "sentences": len(sentences),
-        "read_differently": len(sentences) - len(alike),
-        "unknown": treatment,
-        "left_out": both.left_out,
-        **({} if exclude is None else {"excluded": excluded}),
-        "item_column": by_item,
-        "condition_column": by_condition,
-        "conditions": msgspec.to_builtins(compared),
-    }
-    which = show.better(whole.low, whole.high)
-    title = f"A = {a}, B = {b}, {stimuli}: {which}"
-    some = int(((first.unknown + second.unknown)[alike] > 0).sum())
+    pairs = list(combinations(range(len(runs)), 2))
+    compared = [compare_items(both.log_probs[a], both.log_probs[b], items, conditions) for a, b in pairs]
+    if len(pairs) > 1:
+        tested = [row for lines in compared for row in lines[:-1] if row.p_value is not None]
+        adjusted = dict(zip(map(id, tested), holm([row.p_value or 0.0 for row in tested]), strict=True))
+        compared = [[msgspec.structs.replace(row, p_holm=adjusted.get(id(row))) for row in lines] for lines in compared]
+    some = int((strange[alike] > 0).sum())
     have = f"{some:,} of {counted(len(alike), 'sentence')} have some"
     how = {
-        "score": f"{have}, scored as <unk>, which is the same event for both",
-        "exclude": f"{both.left_out:,} sentences with words unknown to a run are left out for both",
+        "score": f"{have}, scored as <unk>, which is the same event for all",
+        "exclude": f"{both.left_out:,} sentences with words unknown to a run are left out for all",
         "spread": f"{have}, and the probability of <unk> is shared by the unknown types",
     }
+    if len(runs) == 2:
+        how = {name: text.replace("for all", "for both") for name, text in how.items()}
     notes = [
         "Items: every sentence is one, since no column is called item."
         if by_item is None
         else f"Items: those of the column {by_item}; the sentences of one are averaged.",
-        "Surprisal of a sentence in bits; paired t test by item, two-sided; Holm: adjusted for the conditions.",
+        "Surprisal of a sentence in bits; paired t test by item, two-sided; Holm: adjusted for the conditions"
+        f"{' of all comparisons' if len(pairs) > 1 else ''}.",
         f"Unknown words: {how[treatment]}.",
     ]
-    shown = compared if len(compared) > 2 else compared[-1:]
-    show.print_result(as_json, facts, (title, _HEADER, [_cells(row) for row in shown]), notes=notes)
+    facts = {
+        "stimuli": str(stimuli),
+        "sentences": len(sentences),
+        "read_differently": len(sentences) - len(read_alike),
+        "unknown": treatment,
+        "left_out": both.left_out,
+        **({"excluded": len(read_alike) - len(alike)} if whole else {}),
+        "item_column": by_item,
+        "condition_column": by_condition,
+    }
+    lines = [one if len(one) > 2 else one[-1:] for one in compared]
+    print_compared(
+        runs,
+        f"{stimuli}",
+        _HEADER,
+        facts,
+        "conditions",
+        compared,
+        [list(map(_cells, one)) for one in lines],
+        [show.better(one[-1].low, one[-1].high) for one in compared],
+        notes,
+        as_json=as_json,
+    )
+
+
+def print_compared(
+    runs: "Sequence[TextModel]",
+    what: str,
+    header: list[str],
+    facts: dict[str, Any],
+    part: str,
+    compared: Sequence[Sequence[msgspec.Struct]],
+    cells: Sequence[Sequence[list[str]]],
+    verdicts: Sequence[str],
+    notes: list[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Print what `compared` says of each two runs, in the order of `combinations`: of two a table, of more one, too."""
+    pairs = list(combinations(range(len(runs)), 2))
+    names = [str(run.path) for run in runs]
+    named = ", ".join(f"{letter} = {name}" for letter, name in zip(LETTERS, names, strict=False))
+    if len(pairs) == 1:
+        found = {"a": names[0], "b": names[1], **facts, part: msgspec.to_builtins(compared[0])}
+        show.print_result(as_json, found, (f"{named}, {what}: {verdicts[0]}", header, cells[0]), notes=notes)
+        return
+    found = {
+        "runs": names,
+        **facts,
+        "comparisons": [
+            {"a": names[a], "b": names[b], part: msgspec.to_builtins(lines)}
+            for (a, b), lines in zip(pairs, compared, strict=True)
+        ],
+    }
+    heads = [one.replace("A - B", "first - second").replace("B - A", "second - first") for one in header]
+    places = {"bits, A": "bits, first", "bits, B": "bits, second", "A, %": "first, %", "B, %": "second, %"}
+    places |= {"only A": "only first", "only B": "only second"}
+    rows = [[f"{LETTERS[a]}, {LETTERS[b]}", *row] for (a, b), lines in zip(pairs, cells, strict=True) for row in lines]
+    table = (f"{named}, {what}", ["runs", *(places.get(one, one) for one in heads)], rows)
+    show.print_result(as_json, found, table, notes=notes)
+
+
+def item_column(row: "Stimulus") -> str | None:
+    """The column of a table that names its items."""
+    return _column(row, NAMES["item"])
+
+
+def condition_column(row: "Stimulus") -> str | None:
+    """The column of a table that names its conditions."""
+    return _column(row, ("condition",))
+
+
+def kept_items(table: "Sequence[Stimulus]", lacking: Sequence[Collection[str]]) -> list[int]:
+    """The numbers of the sentences whose items have no unknown word; without a column of items each is one."""
+    from elman.data.stimuli import of_known_items
+
+    column = item_column(table[0])
+    items = [str(at) if column is None else row.carried[column] for at, row in enumerate(table)]
+    kept = of_known_items(items, lacking)
+    show.say_excluded("exclude-items", len(table) - len(kept), len(table), "sentence")
+    return kept
+
+
+def say_unknown(table: "Sequence[Stimulus]", lacking: Sequence[Collection[str]]) -> None:
+    """Say on standard error which words are unknown in each condition of a table that has a column of conditions."""
+    from elman.data.stimuli import unknown_by
+
+    if table and (column := condition_column(table[0])) is not None:
+        for one in unknown_by([row.carried[column] for row in table], lacking):
+            if one.strange:
+                notice(f"condition {one.line()}")
 
 
 def _column(row: "Stimulus", names: Sequence[str]) -> str | None:
@@ -112,20 +196,23 @@ def _read(run: "TextModel", sentences: Sequence[str], ends: bool) -> "Words":
         return read_sentences(run, sentences, advance, ends=ends)
 
 
-def _read_alike(first: "Words", second: "Words", sentences: Sequence[str]) -> list[int]:
-    """The numbers of the sentences that both runs read as the same; raises UserError where these are too few."""
-    a, b = first.words, second.words
-    alike = [index for index in range(len(sentences)) if a[index].text and a[index][:2] == b[index][:2]]
+def _read_alike(found: "Sequence[Words]", sentences: Sequence[str]) -> list[int]:
+    """The numbers of the sentences that all runs read as the same; raises UserError where these are too few."""
+    ways = [[one.words[index][:2] for one in found] for index in range(len(sentences))]
+    alike = [index for index, way in enumerate(ways) if way[0][0] and all(one == way[0] for one in way)]
     if len(alike) < len(sentences):
         other = next(index for index in range(len(sentences)) if index not in set(alike))
-        read = (f"{one[other].text!r}{' and its end' if one[other].ends else ''}" for one in (a, b))
+        read = [f"{text!r}{' and its end' if ends else ''}" for text, ends in ways[other]]
+        named = ", ".join(f"{letter} {text}" for letter, text in zip(LETTERS[1:], read[1:], strict=False))
         line = (
             f"{len(sentences) - len(alike):,} of {len(sentences):,} sentences are other symbols to each run and are"
-            f" left out, such as {sentences[other]!r}: A reads {', B '.join(read)}"
+            f" left out, such as {sentences[other]!r}: A reads {read[0]}, {named}"
         )
+        folded = len({(text.lower(), ends) for text, ends in ways[other]}) == 1
+        advice = "give them in small letters" if folded else "give sentences that all read in the same way"
         if len(alike) < 2:
-            raise UserError(f"{line}; give sentences that both read in the same way")
-        notice(line)
+            raise UserError(f"{line}; {advice}")
+        notice(line + (f"; {advice}" if folded else ""))
     return alike
 
 

@@ -14,7 +14,7 @@ from elman.data.text.utf8 import to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
-SHOWN = 10
+SHOWN = 20
 """Unknown words that a line names."""
 
 _WHITE = bytes(range(9, 14)) + b" "
@@ -114,7 +114,7 @@ def regions_of(sentence: Sentence, stimulus: Stimulus, tokeniser: Tokeniser, pla
     return found
 
 
-class Unknown(NamedTuple):
+class UnknownWords(NamedTuple):
     """The unknown words of a condition: how many of its sentences have some, and the words, the most frequent first."""
 
     condition: str
@@ -127,27 +127,32 @@ class Unknown(NamedTuple):
         """Of the sentences that have some."""
         return self.strange / self.sentences
 
+    @property
+    def named(self) -> str:
+        """The words, or the first of many."""
+        more = f" and {len(self.words) - SHOWN:,} more" if len(self.words) > SHOWN else ""
+        return ", ".join(self.words[:SHOWN]) + more
+
     def facts(self) -> dict[str, Any]:
         """As JSON writes them."""
         return {**self._asdict(), "share": self.share}
 
     def line(self) -> str:
         """As a line for people."""
-        more = ", ..." if len(self.words) > SHOWN else ""
         return (
             f"{self.condition}: {self.strange:,} of {self.sentences:,} ({100 * self.share:.1f} %) have unknown words:"
-            f" {', '.join(self.words[:SHOWN])}{more}"
+            f" {self.named}"
         )
 
 
-def unknown_by(conditions: Sequence[str], lacking: Sequence[Collection[str]]) -> list[Unknown]:
+def unknown_by(conditions: Sequence[str], lacking: Sequence[Collection[str]]) -> list[UnknownWords]:
     """What is unknown in the sentences of each condition, given the words that a model lacks of each sentence."""
-    found = list[Unknown]()
+    found = list[UnknownWords]()
     for condition in dict.fromkeys(conditions):
         members = [words for name, words in zip(conditions, lacking, strict=True) if name == condition]
         counts = Counter(word for words in members for word in words)
         words = tuple(word for word, _ in counts.most_common())
-        found.append(Unknown(condition, len(members), sum(map(bool, members)), words))
+        found.append(UnknownWords(condition, len(members), sum(map(bool, members)), words))
     return found
 
 

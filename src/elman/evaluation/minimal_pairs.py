@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from elman.data.minimal_pairs import Pair
-from elman.data.stimuli import Unknown, unknown_by
+from elman.data.stimuli import UnknownWords, unknown_by
 from elman.data.text.lacking import refusal
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
@@ -74,7 +74,7 @@ class PairAccuracy(NamedTuple):
     same: int
     accuracy: Proportion
     known: Proportion
-    strange: Unknown
+    strange: UnknownWords
 
     def facts(self) -> dict[str, Any]:
         """Return the figures as JSON writes them."""
@@ -206,7 +206,7 @@ def by_field(found: Sequence[PairAccuracy]) -> list[PairAccuracy]:
             sum(one.same for one in members),
             _sum([one.accuracy for one in members]),
             _sum([one.known for one in members]),
-            Unknown(
+            UnknownWords(
                 field,
                 sum(one.pairs for one in members),
                 sum(one.strange.strange for one in members),

@@ -14,6 +14,7 @@ from elman.data.catalog.prepare import locate_minimal_pairs
 from elman.jobs.launching import Tell
 from elman.learning.progress import phases_of
 from elman.network.build import build_model
+from elman.network.cores.layer import Layer
 from elman.network.device import choose_device
 from elman.network.output.contexts import Mixture
 from elman.network.seq2seq import SequenceToSequence
@@ -27,6 +28,7 @@ from elman.study.store import Plan, Planned, Store, trial_recipes, untrained
 from elman.tasks.open import task_of
 
 RATE = 60e9  # floating-point operations per second of one thread of a processor of 2024, in training these models
+STEP = 5e-4  # seconds that each layer takes for a time step of a batch beside its products: the median of 50 claims
 
 RUNS_PER_JOB = 8
 """So many runs for every job are trained together: jobs that wait for the last ones then lose little time."""
@@ -69,21 +71,23 @@ def nominal_minutes(claim: Claim, scale: Scale) -> float:
 
 
 def training_minutes(recipe: Recipe) -> float:
-    """Minutes on one thread: six operations per weight and token, those of the choice for every component.
+    """Minutes on one thread: six operations per weight and token, those of the choice for every component, and steps.
 
     This overestimates a choice that leaves out most words, such as adaptive softmax.
     """
     size = task_of(recipe).nominal_size(recipe)
-    weights, reader = _weights(recipe.model, size.words)
+    weights, reader, layers = _weights(recipe.model, size.words)
     epochs = sum(phase.epochs for phase in phases_of(recipe.training))
-    return 6 * (weights * size.tokens + reader * size.source_tokens) * epochs / RATE / 60
+    steps = layers * (size.tokens + size.source_tokens) / recipe.training.batch_size
+    return (6 * (weights * size.tokens + reader * size.source_tokens) / RATE + STEP * steps) * epochs / 60
 
 
-_WEIGHTS: dict[tuple[str, int], tuple[int, int]] = {}
+_WEIGHTS: dict[tuple[str, int], tuple[int, int, int]] = {}
 """Those of networks that were built already: most runs of a claim differ in other keys."""
 
 
-def _weights(record: Model, words: int) -> tuple[int, int]:
+def _weights(record: Model, words: int) -> tuple[int, int, int]:
+    """The weights for each token of a text and of its source, and the number of layers, of both on average."""
     if (key := (repr(record), words)) in _WEIGHTS:
         return _WEIGHTS[key]
 
@@ -95,7 +99,9 @@ def _weights(record: Model, words: int) -> tuple[int, int]:
     mixed = record.output.contexts
     components = sum(mixed.heads.values()) if isinstance(mixed, Mixture) else 1
     weights = count(model.core) + count(model.output.contexts) + components * count(model.output.choice)
-    _WEIGHTS[key] = weights, count(model.reader) if isinstance(model, SequenceToSequence) else 0
+    layers = sum(isinstance(module, Layer) for module in model.modules())
+    pair = isinstance(model, SequenceToSequence)
+    _WEIGHTS[key] = weights, count(model.reader) if pair else 0, max(1, layers // (1 + pair))
     return _WEIGHTS[key]
 
 

@@ -62,7 +62,7 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """The approximate size of the recipe's own data, without reading it."""
+        """The approximate size of the recipe's own data, without reading it; raises UserError where it names none."""
 
     @classmethod
     def elsewhere(cls, recipe: Recipe, source: str) -> Recipe:

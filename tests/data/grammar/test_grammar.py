@@ -49,6 +49,25 @@ def all_sentences(grammar, symbol, depth, max_depth):
     return list(found.items())
 
 
+@pytest.mark.parametrize("name", ["elman-1991", "prepositions"])
+def test_every_verb_has_the_number_of_its_noun(name):
+    """In the grammars of number alone every verb has one dependency, up to two levels from its noun."""
+    grammar = read_grammar(name)
+    nouns, verbs = (
+        {word: grammar.values[symbol]["number"] for symbol in symbols for word in grammar.words[symbol]}
+        for symbols in (grammar.controllers, grammar.targets)
+    )
+    found = draw(grammar, 300)
+    links = [(sentence, one) for sentence in found for one in sentence.dependencies]
+    for sentence, one in links:
+        assert sentence.words[one.target] == one.right
+        assert nouns[sentence.words[one.controller]] == verbs[one.right] == one.value != verbs[one.wrong]
+        between = sentence.words[one.controller + 1 : one.target]
+        assert one.attractors == sum(word in nouns and nouns[word] != one.value for word in between)
+    assert len(links) == sum(word in verbs for sentence in found for word in sentence.words)
+    assert {one.levels for _, one in links} >= {0, 1, 2}
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_every_target_has_the_value_of_its_controller(name):
     """A right form agrees in its feature, and no sentence of the grammar begins with the wrong one."""

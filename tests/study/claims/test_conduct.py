@@ -111,6 +111,8 @@ def test_planned_minutes_of_the_list_are_those_of_the_sizes():
     claims = registry.CLAIMS
     assert 5 < conduct.nominal_minutes(claims["mixture-activations"], "small") < 200
     assert conduct.nominal_minutes(claims["doc-components"], "paper") > 1000
+    for name, measured in (("music-by-delta", 75), ("music-success-rate", 111), ("recurrences-on-music", 328)):
+        assert measured / 2 < conduct.nominal_minutes(claims[name], "small") < 2 * measured, name
 
 
 @pytest.mark.slow

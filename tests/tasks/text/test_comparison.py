@@ -65,13 +65,15 @@ def test_a_last_word_that_ends_for_one_run_alone_is_left_out():
 
 def test_unknown_words_are_left_out_for_both_or_share_the_probability():
     a, b = words("abc", [-1, -2, -3], [0, 2, 0], types=4), words("abc", [-4, -5, -6], [1, 0, 0], types=3)
-    found = shared(a, b, "exclude")
-    assert (found.a.tolist(), found.b.tolist(), found.left_out) == ([-3], [-6], 2)
-    found = shared(a, b, "spread")
-    np.testing.assert_allclose(found.a, [-1, -2 - 2 * np.log(4), -3])
-    np.testing.assert_allclose(found.b, [-4 - np.log(3), -5, -6])
-    np.testing.assert_allclose(shared(a, b, "spread", types=10).b, [-4 - np.log(10), -5, -6])
-    assert shared(a, b, "score").a.tolist() == [-1, -2, -3]
+    found = shared((a, b), "exclude")
+    assert ([one.tolist() for one in found.log_probs], found.left_out) == ([[-3], [-6]], 2)
+    found = shared((a, b), "spread").log_probs
+    np.testing.assert_allclose(found[0], [-1, -2 - 2 * np.log(4), -3])
+    np.testing.assert_allclose(found[1], [-4 - np.log(3), -5, -6])
+    np.testing.assert_allclose(shared((a, b), "spread", types=10).log_probs[1], [-4 - np.log(10), -5, -6])
+    assert shared((a, b), "score").log_probs[0].tolist() == [-1, -2, -3]
+    c = words("abc", [-7, -8, -9], [0, 0, 1])
+    assert shared((a, b, c), "exclude").left_out == 3
 
 
 def test_the_word_eos_in_a_text_is_an_end_of_the_word_before_it():

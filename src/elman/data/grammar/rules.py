@@ -68,17 +68,17 @@ class Grammar:
         return tuple(dict.fromkeys(word for words in self.words.values() for word in words))
 
     def forms(self, feature: str, known: Container[str]) -> dict[str, tuple[str, ...]]:
-        """The words of targets by their value of a feature, without those that are forms of another value too.
+        """The words of targets by their value of a feature: of several values under each, without those of all values.
 
         A word is left out where itself or a form that differs from it in this feature alone is not `known`.
         """
-        found: dict[str, set[str]] = {}
+        found, every = dict[str, set[str]](), self.features[feature]
         for (symbol, word, own), others in self.partners.items():
             if own == feature and word in known and all(form in known for _, form in others):
                 found.setdefault(word, set()).add(self.values[symbol][feature])
         return {
-            value: tuple(word for word, values in found.items() if values == {value})
-            for value in self.features[feature]
+            value: tuple(word for word, values in found.items() if value in values and len(values) < len(every))
+            for value in every
         }
 
     def embeds(self, alternative: Alternative) -> bool:

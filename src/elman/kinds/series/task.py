@@ -60,7 +60,8 @@ class SeriesTask(SplitTask):
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
         """Training steps of the recipe's own corpus, and one number per step."""
-        assert recipe.data.corpus is not None, "a recipe whose cost is asked for names its corpus"
+        if recipe.data.corpus is None:
+            raise UserError("a recipe without a corpus has no size of its own")
         return Size(info(recipe.data.corpus).published["train"], 1)
 
     @property

@@ -197,10 +197,9 @@ def without_open_end(a: Words, b: Words) -> tuple[Words, Words]:
 
 
 class Shared(NamedTuple):
-    """Log-probabilities (nats) of what is compared, [n] each, and what was: `kept` [N], n of which are true."""
+    """Log-probabilities (nats) of what is compared, [n] by run, and what was: `kept` [N], n of which are true."""
 
-    a: Floats
-    b: Floats
+    log_probs: list[Floats]
     kept: npt.NDArray[np.bool_]
 
     @property
@@ -208,16 +207,16 @@ class Shared(NamedTuple):
         return int((~self.kept).sum())
 
 
-def shared(a: Words, b: Words, treatment: Treatment, types: int | None = None) -> Shared:
+def shared(runs: Sequence[Words], treatment: Treatment, types: int | None = None) -> Shared:
     """The log-probabilities to compare; `types` is the number of unknown types (None: those of the text, by run)."""
     if treatment == "exclude":
-        kept = (a.unknown + b.unknown) == 0
-        return Shared(a.log_probs[kept], b.log_probs[kept], kept)
-    first, second = (
+        kept = sum(one.unknown for one in runs) == np.zeros(len(runs[0].words))
+        return Shared([one.log_probs[kept] for one in runs], kept)
+    found = [
         one.log_probs - (one.unknown * math.log(max(1, types or one.types)) if treatment == "spread" else 0.0)
-        for one in (a, b)
-    )
-    return Shared(first, second, np.ones(len(first), dtype=bool))
+        for one in runs
+    ]
+    return Shared(found, np.ones(len(found[0]), dtype=bool))
 
 
 def read_sentences(run: TextModel, texts: Sequence[str], advance: Advance = None, *, ends: bool = True) -> Words:

@@ -111,5 +111,5 @@ def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
             )
 
 
-def have_one_vocabulary(one: TextModel, other: TextModel) -> bool:
-    return one.vocabulary.words == other.vocabulary.words
+def have_one_vocabulary(one: TextModel, *others: TextModel) -> bool:
+    return all(one.vocabulary.words == other.vocabulary.words for other in others)

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from elman.data.minimal_pairs import Pair
-from elman.data.stimuli import Stimulus, Unknown, of_known_items, regions_of, unknown_by
+from elman.data.stimuli import Stimulus, UnknownWords, of_known_items, regions_of, unknown_by
 from elman.data.suites import METRICS, Suite
 from elman.data.text.reading import Sentence
 from elman.data.text.vocabulary import EOS
@@ -19,7 +21,8 @@ from elman.jobs import Advance
 from elman.tasks.text.model import Scored, TextModel
 
 
-class JudgedSuite(NamedTuple):
+@dataclass(frozen=True)
+class JudgedSuite:
     """A suite under a model.
 
     Attributes:
@@ -32,14 +35,14 @@ class JudgedSuite(NamedTuple):
     surprisals: dict[tuple[str, int], Floats]
     lacking: list[list[str]]
 
-    @property
+    @cached_property
     def known(self) -> np.ndarray:
         """Whether the model knows all words of all conditions of each item, [items]."""
         of_items = [sentence.item for sentence in self.suite.sentences]
         kept = {of_items[number] for number in of_known_items(of_items, self.lacking)}
         return np.array([item in kept for item in self.suite.items])
 
-    @property
+    @cached_property
     def holds(self) -> np.ndarray:
         """Whether each prediction holds for each item, and at the end all of them, [predictions + 1, items]."""
         each = [formula.value(self.surprisals).astype(bool) for _, formula in self.suite.predictions]
@@ -88,7 +91,7 @@ class JudgedSuite(NamedTuple):
             "unknown": [one.facts() for one in self.unknown(kept)],
         }
 
-    def unknown(self, kept: np.ndarray) -> list[Unknown]:
+    def unknown(self, kept: np.ndarray) -> list[UnknownWords]:
         """What is unknown in the sentences of each condition of the kept items."""
         inside = {item for item, stays in zip(self.suite.items, kept, strict=True) if stays}
         both = zip(self.suite.sentences, self.lacking, strict=True)

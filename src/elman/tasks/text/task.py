@@ -75,7 +75,8 @@ class TextTask(Task):
         assert isinstance(data, TextData)
         if data.grammar is not None:
             return Size(7 * data.grammar.sentences, 50)
-        assert data.corpus is not None, "a recipe whose cost is estimated names its corpus"
+        if data.corpus is None:
+            raise UserError("a recipe without a corpus has no size of its own")
         published = info(data.corpus).published
         if data.tokenisation == "characters":
             tokens, symbols = _CHARACTERS.get(data.corpus) or published["train"], 100
