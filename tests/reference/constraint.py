@@ -48,8 +48,15 @@ def singular_values_of_convolution(kernel, size):
     return np.linalg.svd(np.fft.fft2(kernel, size, axes=[0, 1]), compute_uv=False)
 
 
+def clipped_convolution(kernel, size, bound):
+    """Sedghi, Gupta & Long 2019, section 3, of K [a, b, I, O]: values cut at the bound, then what leaves the taps."""
+    u, values, vh = np.linalg.svd(np.fft.fft2(kernel, size, axes=[0, 1]), full_matrices=False)
+    clipped = np.fft.ifft2((u * np.minimum(values, bound)[..., None, :]) @ vh, axes=[0, 1]).real
+    return clipped[: kernel.shape[0], : kernel.shape[1]]
+
+
 def zhang(u, s, v, radius):
-    """W = H_n(u_n) ... H_1(u_1) S (H_n(v_n) ... H_1(v_1))^T (Zhang, Lei & Dhillon 2018); column j of u holds u_{n-j}."""
+    """W = H_n(u_n) ... H_1(u_1) S (H_n(v_n) ... H_1(v_1))^T (Zhang, Lei & Dhillon 2018); column j of u is u_{n-j}."""
 
     def side(vectors):
         n, product = len(vectors), np.eye(len(vectors))

@@ -15,7 +15,6 @@ from typing import Literal
 import msgspec
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.conv import _ConvNd
 from torch.nn.utils import parametrize
 
 from elman.config.parts import convert
@@ -30,6 +29,7 @@ from elman.network.spectrum import spectral_norm, spectral_radius
 from elman.nn.recurrent import Recurrent
 
 Method = Literal["subspace", "eigh", "svd"]
+Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
 class SpectralBound:
@@ -139,8 +139,8 @@ class ConvolutionBound:
     On a torus of N places a convolution is block diagonal in the Fourier basis, and its singular values are those of
     the matrices sum_a K[:, :, a] exp(-2 pi i w a / N) at all frequencies w (Sedghi, Gupta & Long 2019, The singular
     values of convolutional layers, ICLR, theorem 6; there on images): exact for circular padding. With zeros an image
-    is a part of a larger torus, of as many more places as the kernel spans beyond one: a bound from above. Strides leave
-    out rows of the map, and do not raise it.
+    is a part of a larger torus, of as many more places as the kernel spans beyond one: a bound from above. Strides
+    leave out rows of the map, and do not raise it.
 
     Singular values are cut at the bound and the kernel at its support, as there; as that is not yet inside, the kernel
     is then scaled down to the bound.
@@ -157,7 +157,7 @@ class ConvolutionBound:
         if not bound > 0:
             raise ValueError(f"bound is {bound}; it must be above 0")
         parts = {name or type(part).__name__: part for name, part in module.named_modules()}
-        self._layers = {name: part for name, part in parts.items() if isinstance(part, _ConvNd) and not part.transposed}
+        self._layers = {name: part for name, part in parts.items() if isinstance(part, Convolution)}
         if not self._layers:
             raise ValueError(f"{type(module).__name__} has no convolution")
         self._bound, self._waves = bound, {name: _waves(name, part, size) for name, part in self._layers.items()}
@@ -193,16 +193,18 @@ class ConvolutionBound:
         return found.flatten(3).permute(0, 3, 1, 2)
 
 
-def _waves(name: str, layer: _ConvNd, size: int | Sequence[int]) -> list[Tensor]:
+def _waves(name: str, layer: Convolution, size: int | Sequence[int]) -> list[Tensor]:
     """For each axis exp(-2 pi i w a / N), [N, taps]."""
-    found = []
-    sizes = (size,) * len(layer.kernel_size) if isinstance(size, int) else tuple(size)
-    paddings = layer._reversed_padding_repeated_twice[::-2]
-    for places, taps, apart, padding in zip(sizes, layer.kernel_size, layer.dilation, paddings, strict=True):
-        span = apart * (taps - 1)
-        circular = layer.padding_mode == "circular"
-        if layer.padding_mode not in ("zeros", "circular") or (circular and 2 * padding > span + 1):
-            raise ValueError(f"{name}: padding_mode {layer.padding_mode!r} with so much padding has no such bound")
+    found, axes = [], len(layer.kernel_size)
+    sizes = (size,) * axes if isinstance(size, int) else tuple(size)
+    if len(sizes) != axes:
+        raise ValueError(f"{name}: its images have {axes} axes, and size has {len(sizes)}")
+    circular = layer.padding_mode == "circular"
+    for axis, (places, taps, apart) in enumerate(zip(sizes, layer.kernel_size, layer.dilation, strict=True)):
+        span, padding = apart * (taps - 1), layer.padding
+        added = {"same": span, "valid": 0}[padding] if isinstance(padding, str) else 2 * padding[axis]
+        if layer.padding_mode not in ("zeros", "circular") or (circular and added > span):
+            raise ValueError(f"{name}: padding by {padding}, {layer.padding_mode}, has no such bound")
         if span >= places:
             raise ValueError(f"{name}: the kernel spans {span + 1} places, and the image has {places}")
         torus = places if circular else places + span
