@@ -8,7 +8,6 @@ In a loop of one's own:
         project()
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -160,7 +159,7 @@ class ConvolutionBound:
         self._layers = {name: part for name, part in parts.items() if isinstance(part, Convolution)}
         if not self._layers:
             raise ValueError(f"{type(module).__name__} has no convolution")
-        self._bound, self._waves = bound, {name: _waves(name, part, size) for name, part in self._layers.items()}
+        self._bound, self._torus = bound, {name: _torus(name, part, size) for name, part in self._layers.items()}
 
     @torch.no_grad()
     def __call__(self) -> None:
@@ -172,11 +171,9 @@ class ConvolutionBound:
             u, values, vh = torch.linalg.svd(matrices, full_matrices=False)
             if values.max() <= self._bound:
                 continue
-            found = ((u * values.clamp(max=self._bound).unsqueeze(-2)) @ vh).permute(0, 2, 3, 1)
-            found = found.unflatten(3, [len(wave) for wave in self._waves[name]])
-            for wave in self._waves[name]:
-                found = torch.tensordot(found, wave.to(found.device).conj() / len(wave), dims=([3], [0]))
-            layer.weight.copy_(found.real.flatten(0, 1))
+            torus, taps = self._torus[name]
+            found = ((u * values.clamp(max=self._bound).unsqueeze(-2)) @ vh).movedim((-2, -1), (1, 2))
+            layer.weight.copy_(torch.fft.irfftn(found, torus)[..., *taps].flatten(0, 1))
             layer.weight.mul_(min(1.0, self._bound / torch.linalg.svdvals(self._matrices(name)).max().item()))
 
     @torch.no_grad()
@@ -185,21 +182,22 @@ class ConvolutionBound:
         return {name: torch.linalg.svdvals(self._matrices(name)).max().item() for name in self._layers}
 
     def _matrices(self, name: str) -> Tensor:
-        """The matrices [groups, frequencies, O, I] of a kernel."""
-        layer = self._layers[name]
-        found = layer.weight.detach().unflatten(0, (layer.groups, -1)).to(torch.complex128)
-        for wave in self._waves[name]:
-            found = torch.tensordot(found, wave.to(found.device), dims=([3], [1]))
-        return found.flatten(3).permute(0, 3, 1, 2)
+        """The matrices [groups, frequencies, O, I] of a kernel; the others are their conjugates."""
+        layer, (torus, taps) = self._layers[name], self._torus[name]
+        kernel = layer.weight.unflatten(0, (layer.groups, -1))
+        spread = torch.zeros(*kernel.shape[:3], *torus, dtype=torch.float64, device=kernel.device)
+        spread[..., *taps] = kernel.double()
+        return torch.fft.rfftn(spread, torus).movedim((1, 2), (-2, -1))
 
 
-def _waves(name: str, layer: Convolution, size: int | Sequence[int]) -> list[Tensor]:
-    """For each axis exp(-2 pi i w a / N), [N, taps]."""
-    found, axes = [], len(layer.kernel_size)
+def _torus(name: str, layer: Convolution, size: int | Sequence[int]) -> tuple[list[int], list[slice]]:
+    """The places of each axis, and those of the kernel."""
+    axes = len(layer.kernel_size)
     sizes = (size,) * axes if isinstance(size, int) else tuple(size)
     if len(sizes) != axes:
         raise ValueError(f"{name}: its images have {axes} axes, and size has {len(sizes)}")
     circular = layer.padding_mode == "circular"
+    torus, kernel = [], []
     for axis, (places, taps, apart) in enumerate(zip(sizes, layer.kernel_size, layer.dilation, strict=True)):
         span, padding = apart * (taps - 1), layer.padding
         added = {"same": span, "valid": 0}[padding] if isinstance(padding, str) else 2 * padding[axis]
@@ -207,10 +205,9 @@ def _waves(name: str, layer: Convolution, size: int | Sequence[int]) -> list[Ten
             raise ValueError(f"{name}: padding by {padding}, {layer.padding_mode}, has no such bound")
         if span >= places:
             raise ValueError(f"{name}: the kernel spans {span + 1} places, and the image has {places}")
-        torus = places if circular else places + span
-        angles = torch.outer(torch.arange(torus), apart * torch.arange(taps)).double() * (-2 * math.pi / torus)
-        found.append(torch.polar(torch.ones_like(angles), angles))
-    return found
+        torus.append(places if circular else places + span)
+        kernel.append(slice(0, span + 1, apart))
+    return torus, kernel
 
 
 class _SVD(nn.Module):
