@@ -173,7 +173,7 @@ class ConvolutionBound:
                 continue
             torus, taps = self._torus[name]
             found = ((u * values.clamp(max=self._bound).unsqueeze(-2)) @ vh).movedim((-2, -1), (1, 2))
-            layer.weight.copy_(torch.fft.irfftn(found, torus)[..., *taps].flatten(0, 1))
+            layer.weight.copy_(torch.fft.irfftn(found, torus)[taps].flatten(0, 1))
             layer.weight.mul_(min(1.0, self._bound / torch.linalg.svdvals(self._matrices(name)).max().item()))
 
     @torch.no_grad()
@@ -186,18 +186,18 @@ class ConvolutionBound:
         layer, (torus, taps) = self._layers[name], self._torus[name]
         kernel = layer.weight.unflatten(0, (layer.groups, -1))
         spread = torch.zeros(*kernel.shape[:3], *torus, dtype=torch.float64, device=kernel.device)
-        spread[..., *taps] = kernel.double()
+        spread[taps] = kernel.double()
         return torch.fft.rfftn(spread, torus).movedim((1, 2), (-2, -1))
 
 
-def _torus(name: str, layer: Convolution, size: int | Sequence[int]) -> tuple[list[int], list[slice]]:
-    """The places of each axis, and those of the kernel."""
+def _torus(name: str, layer: Convolution, size: int | Sequence[int]) -> tuple[list[int], tuple[slice, ...]]:
+    """The places of each axis, and where a kernel [groups, O, I, taps] stands there."""
     axes = len(layer.kernel_size)
     sizes = (size,) * axes if isinstance(size, int) else tuple(size)
     if len(sizes) != axes:
         raise ValueError(f"{name}: its images have {axes} axes, and size has {len(sizes)}")
     circular = layer.padding_mode == "circular"
-    torus, kernel = [], []
+    torus, kernel = [], [slice(None)] * 3
     for axis, (places, taps, apart) in enumerate(zip(sizes, layer.kernel_size, layer.dilation, strict=True)):
         span, padding = apart * (taps - 1), layer.padding
         added = {"same": span, "valid": 0}[padding] if isinstance(padding, str) else 2 * padding[axis]
@@ -207,7 +207,7 @@ def _torus(name: str, layer: Convolution, size: int | Sequence[int]) -> tuple[li
             raise ValueError(f"{name}: the kernel spans {span + 1} places, and the image has {places}")
         torus.append(places if circular else places + span)
         kernel.append(slice(0, span + 1, apart))
-    return torus, kernel
+    return torus, tuple(kernel)
 
 
 class _SVD(nn.Module):
