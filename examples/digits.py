@@ -8,7 +8,7 @@ Kanai's thesis names both as further work: sigsoftmax for other classes than wor
 matrices for convolutions. Four losses train the same network: two layers of convolutions, features, ten scores. Softmax
 and sigsoftmax are likelihoods; sparsemax (Martins & Astudillo 2016) can give a class the probability 0, and one-vs-each
 (Titsias 2016) bounds the softmax from above. Every loss is also trained with sigma_1 of both convolutions at most 1, so
-that what is added to an image grows in neither (Sedghi, Gupta & Long 2019): noise tells what that is worth.
+that what is added to an image grows in neither (Sedghi, Gupta & Long 2019); accuracy under noise measures the effect.
 """
 
 import argparse
