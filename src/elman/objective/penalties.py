@@ -46,7 +46,7 @@ class TemporalActivation(Penalty, frozen=True, tag="tar"):
 
 
 class NormStabiliser(Penalty, frozen=True, tag="norm-stabiliser"):
-    """Norms of the state stay as they are: weight * mean((|h_{t+1}| - |h_t|)^2) (Krueger & Memisevic 2016, eq. 1).
+    """Norms of the state are kept steady: weight * mean((|h_{t+1}| - |h_t|)^2) (Krueger & Memisevic 2016, eq. 1).
 
     h is the last level before dropout, as for `tar`, and |h| its Euclidean norm. A pair of steps counts if both do; the
     paper also counts the pair of the first step and the state before it.
