@@ -16,7 +16,7 @@ from elman.network.output.bernoulli import BernoulliChoice
 from elman.network.output.contexts import SingleContexts
 from elman.network.output.flat import FlatChoice
 from elman.objective.criteria import Mean
-from elman.objective.penalties import Activation, Balance, Stability, TemporalActivation
+from elman.objective.penalties import Activation, Balance, NormStabiliser, Stability, TemporalActivation
 from elman.study import claims
 from support import networks
 
@@ -42,6 +42,7 @@ MIXED = config.Model(
 PENALTIES = {
     "ar": (Activation(weight=2.0), None),
     "tar": (TemporalActivation(weight=2.0), None),
+    "norm-stabiliser": (NormStabiliser(weight=2.0), None),
     "balance": (Balance(weight=0.5), MIXED),
     "balance-minibatch": (Balance(weight=0.5, form="minibatch"), MIXED),
     "stability": (Stability(weight=0.5), None),

@@ -45,10 +45,11 @@ def test_awd_lstm_learns_adapts_and_is_saved(run, tmp_path):
 
 def test_constrained_gru_stays_below_the_bound(run):
     out, names = run("constrained_gru", "--tiny", "--rate", 0.03)
-    free, bounded = out.splitlines()
+    free, bounded, reflected = out.splitlines()
     assert number(free, "sigma_1") > 2
     assert number(bounded, "; sigma_1") == pytest.approx(1.8, abs=1e-3)
     assert number(bounded, "Jacobian") < 1 < number(free, "Jacobian")
+    assert 1 < number(reflected, "; sigma_1") <= 1.1
     assert isinstance(names["model"].core, torch.nn.Module)
 
 
@@ -159,3 +160,19 @@ def test_captions_look_at_what_they_name(run, tmp_path):
     assert soft > max(once, 0.8)
     assert number(out, "right shape") > 0.6
     assert (tmp_path / "attention.png").is_file()
+
+
+def test_digits_are_told_apart_by_four_losses(run):
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
+    out, names = run("digits", "--tiny")
+    assert len(names["results"]) == 8
+    for (_, bounded), ((right,), _, (gain,)) in names["results"].items():
+        assert right > (0.7 if bounded else 0.9)
+        assert gain <= 1 + 1e-5 if bounded else gain > 2
+    assert number(out, "softmax, without a bound: right") > 90
+
+
+def test_digits_say_what_they_lack(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(SystemExit, match="come with scikit-learn, which is not installed"):
+        run("digits", "--tiny")

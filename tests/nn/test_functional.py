@@ -1,11 +1,13 @@
 """The equations as functions: beside torch's own, and beside their printed forms."""
 
+import numpy as np
 import pytest
 import torch
 
 from elman import nn as enn
 from elman.network.output.activation import ACTIVATIONS
 from elman.nn import functional as F
+from reference import outputs as reference
 
 
 def double(*shape):
@@ -53,6 +55,51 @@ def test_sigsoftmax_is_as_printed():
     torch.testing.assert_close(F.log_sigsoftmax(z).exp(), F.sigsoftmax(z))
     assert F.log_sigsoftmax(torch.tensor([-1e4, 0.0, 1e4])).isfinite().all()
     assert torch.autograd.gradcheck(F.sigsoftmax, z.requires_grad_())
+
+
+def test_sparsemax_is_the_nearest_point_of_the_simplex():
+    z = 2 * double(5, 4, 7)
+    expected = [[reference.sparsemax(row)[0] for row in block] for block in z.numpy()]
+    found = F.sparsemax(z)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+    assert (found == 0).any()
+    assert (found.sum(-1) - 1).abs().max() < 1e-12
+    others = torch.distributions.Dirichlet(torch.ones(7, dtype=torch.float64)).sample((500, 5, 4))
+    assert ((z - found).norm(dim=-1) <= (z - others).norm(dim=-1)).all()
+    assert torch.autograd.gradcheck(F.sparsemax, z.requires_grad_())
+    far = torch.tensor([3e7, 3e7, 0.0])
+    assert F.sparsemax(far).tolist() == [0.5, 0.5, 0]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_of_classes_are_as_printed(reduction):
+    z, target = 2 * double(6, 3, 5), torch.randint(5, (6, 3))
+    rows = list(zip(z.reshape(-1, 5).numpy(), target.flatten().tolist(), strict=True))
+    for loss, of in (
+        (F.sparsemax_loss, reference.sparsemax_loss),
+        (F.one_vs_each_loss, lambda z, y: -np.log(reference.one_vs_each(z, y))),
+    ):
+        each = np.reshape([of(*row) for row in rows], (6, 3))
+        expected = {"mean": each.mean(), "sum": each.sum(), "none": each}[reduction]
+        np.testing.assert_allclose(loss(z, target, reduction=reduction), expected, atol=1e-13)
+        assert torch.autograd.gradcheck(lambda z, loss=loss: loss(z, target, reduction=reduction), z.requires_grad_())
+        z = z.detach()
+        for wrong in ({"target": target - 5}, {"target": target.double()}, {"target": target, "reduction": "most"}):
+            with pytest.raises(ValueError, match=r"every target|type torch\.int64|choose"):
+                loss(z, **wrong)
+
+
+def test_what_the_papers_say_of_these_losses():
+    """One-vs-each bounds the softmax's nll; sparsemax's loss has the gradient p - e_y, and no more at a margin of 1."""
+    z, target = double(50, 6).requires_grad_(), torch.randint(6, (50,))
+    nll = torch.nn.functional.cross_entropy(z, target, reduction="none")
+    assert (F.one_vs_each_loss(z, target, reduction="none") > nll).all()
+    (gradient,) = torch.autograd.grad(F.sparsemax_loss(z, target, reduction="sum"), z)
+    torch.testing.assert_close(gradient, F.sparsemax(z) - torch.nn.functional.one_hot(target, 6))
+    apart = torch.tensor([[1e4 + 1, 1e4, -1e4]], requires_grad=True)
+    assert F.sparsemax_loss(apart, torch.tensor([0])) == 0
+    assert F.one_vs_each_loss(torch.tensor([[2e4, 0.0, -1e4]]), torch.tensor([0])) == 0
+    assert F.one_vs_each_loss(apart, torch.tensor([2])).isfinite()
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

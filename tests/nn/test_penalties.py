@@ -25,7 +25,13 @@ def window(mask=None):
 @pytest.mark.parametrize("columns", [True, False])
 def test_all_penalties_are_those_of_a_recipe(mask, columns):
     known, made = pair(components=3)
-    weights = {"ar": 0.7, "tar": 0.3, "balance": 0.2, "balance_form": "columns" if columns else "minibatch"}
+    weights = {
+        "ar": 0.7,
+        "tar": 0.3,
+        "norm_stabiliser": 0.4,
+        "balance": 0.2,
+        "balance_form": "columns" if columns else "minibatch",
+    }
     training = convert(
         {"penalties": weights, "epochs": 1, "batch_size": 3, "optimiser": {"kind": "sgd", "lr": 1.0}}, config.Training
     )
@@ -36,6 +42,7 @@ def test_all_penalties_are_those_of_a_recipe(mask, columns):
     added = [
         penalties.activation(levels, 0.7, mask),
         penalties.temporal(levels, 0.3, mask),
+        penalties.norm_stabiliser(levels, 0.4, mask),
         penalties.balance(made.output, levels, 0.2, mask, columns=columns),
     ]
     torch.testing.assert_close(sum(added).detach(), loss.penalty)

@@ -1,5 +1,6 @@
 """The bound on recurrent matrices: of elman's layers, torch's, and a recipe's."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -7,6 +8,8 @@ from elman import config
 from elman import nn as enn
 from elman.config.parts import convert
 from elman.learning.constraint import build_constraint, recurrent_spectrum
+from elman.nn.spectral import reflected, reflections_of
+from reference import constraint as reference
 from support.words import Words, pair
 
 
@@ -122,3 +125,132 @@ def test_what_has_no_bound_is_refused():
         enn.SpectralBound(enn.GRU(3, 4), delta=0)
     with pytest.raises(ValueError, match=r"SpectralBound: .*'power'"):
         enn.SpectralBound(enn.GRU(3, 4), method="power")
+
+
+def dense(layer, size):
+    """The matrix of a convolution without its bias, from images that are 1 at one place."""
+    ones = torch.eye(layer.in_channels * np.prod(size), dtype=torch.float64)
+    with torch.no_grad():
+        found = layer(ones.view(-1, layer.in_channels, *size)) - layer(
+            torch.zeros(1, layer.in_channels, *size).double()
+        )
+    return found.flatten(1).t()
+
+
+def test_circular_convolutions_are_bounded_as_printed():
+    layer = torch.nn.Conv2d(3, 4, (3, 5), padding=(1, 2), padding_mode="circular", dtype=torch.float64)
+    kernel = layer.weight.detach().numpy().copy()
+    project = enn.ConvolutionBound(layer, (6, 7), bound=0.6)
+    (norm,) = project.norms().values()
+    assert norm == pytest.approx(np.linalg.norm(reference.circular_map(kernel, (6, 7)), 2))
+    of_paper = kernel.transpose(2, 3, 1, 0)
+    assert norm == pytest.approx(reference.singular_values_of_convolution(of_paper, (6, 7)).max())
+    assert norm == pytest.approx(svals(dense(layer, (6, 7)))[0].item())
+    project()
+    clipped = reference.clipped_convolution(of_paper, (6, 7), 0.6)
+    clipped *= min(1, 0.6 / reference.singular_values_of_convolution(clipped, (6, 7)).max())
+    np.testing.assert_allclose(layer.weight.detach(), clipped.transpose(3, 2, 0, 1), atol=1e-12)
+
+
+@pytest.mark.parametrize("dilation", [1, 2, 3])
+def test_the_norm_of_a_circular_convolution_is_exact(dilation):
+    """Of a kernel whose largest gain is at a frequency of 5 / 24, which dilations 2 and 3 do not reach."""
+    keys = {"padding": "same", "padding_mode": "circular", "dtype": torch.float64}
+    layer = torch.nn.Conv1d(1, 1, 8, dilation=dilation, **keys)
+    with torch.no_grad():
+        layer.weight.copy_((torch.arange(8) * 2 * torch.pi * 5 / 24).cos())
+    (norm,) = enn.ConvolutionBound(layer, 24).norms().values()
+    assert norm == pytest.approx(svals(dense(layer, (24,)))[0].item())
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        (torch.nn.Conv1d, {"kernel_size": 3, "padding": 1}),
+        (torch.nn.Conv2d, {"kernel_size": 3, "padding": "same", "dilation": 2}),
+        (torch.nn.Conv2d, {"kernel_size": (2, 3), "padding": 4, "stride": 2, "groups": 2}),
+        (torch.nn.Conv2d, {"kernel_size": 3, "padding": 1, "padding_mode": "circular", "stride": 2}),
+        (torch.nn.Conv3d, {"kernel_size": 2}),
+    ],
+)
+def test_a_convolution_is_bounded_and_stays_close(kind, keys):
+    """By the matrix of the layer itself; what is inside stays to the bit."""
+    torch.manual_seed(0)
+    layer = kind(4, 4, dtype=torch.float64, **keys)
+    size = (6,) * len(layer.kernel_size)
+    project = enn.ConvolutionBound(layer, 6, bound=0.7)
+    norm = svals(dense(layer, size))[0].item()
+    assert norm <= project.norms()[kind.__name__] * (1 + 1e-9)
+    assert norm > 0.6 * project.norms()[kind.__name__]
+    with torch.no_grad():
+        layer.weight.mul_(2 / norm)
+    before, scale = layer.weight.detach().clone(), 0.7 / project.norms()[kind.__name__]
+    project()
+    assert svals(dense(layer, size))[0].item() <= project.norms()[kind.__name__] <= 0.7 * (1 + 1e-9)
+    assert (layer.weight - before).norm() < (scale * before - before).norm()
+    inside = layer.weight.detach().clone()
+    enn.ConvolutionBound(layer, 6, bound=0.8)()
+    assert torch.equal(layer.weight, inside)
+
+
+def test_convolutions_without_such_a_bound_are_refused():
+    for layer, size, message in (
+        (torch.nn.Linear(2, 2), 6, "Linear has no convolution"),
+        (torch.nn.Conv2d(1, 1, 3, padding=1, padding_mode="reflect"), 6, "has no such bound"),
+        (torch.nn.Conv1d(1, 1, 2, padding=1, padding_mode="circular"), 6, "has no such bound"),
+        (torch.nn.Conv2d(1, 1, 3), (6, 6, 6), "its images have 2 axes, and size has 3"),
+        (torch.nn.Conv1d(1, 1, 7), 6, "spans 7 places, and the image has 6"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            enn.ConvolutionBound(layer, size)
+    with pytest.raises(ValueError, match="bound is 0"):
+        enn.ConvolutionBound(torch.nn.Conv1d(1, 1, 3), 6, bound=0)
+
+
+@pytest.mark.parametrize("m", [5, 2])
+def test_reflections_and_singular_values_are_as_printed(m):
+    core = enn.svd_weight(torch.nn.RNNCell(3, 5, dtype=torch.float64), "weight_hh", 0.3, m)
+    parts = core.parametrizations.weight_hh
+    u, s, v = (torch.randn_like(one, requires_grad=True) for one in (parts.original0, parts.original1, parts.original2))
+    expected = reference.zhang(u.detach().numpy()[0], s.detach().numpy()[0], v.detach().numpy()[0], 0.3)
+    np.testing.assert_allclose(parts[0](u, s, v).detach(), expected, atol=1e-13)
+    assert torch.autograd.gradcheck(parts[0], (u, s, v))
+
+
+def test_every_orthogonal_matrix_is_a_product_of_reflections():
+    q = torch.linalg.qr(torch.randn(7, 6, 6, dtype=torch.float64)).Q
+    given = torch.cat([q, torch.eye(6).double()[None], -torch.eye(6).double()[None]])
+    torch.testing.assert_close(reflected(reflections_of(given)), given)
+
+
+@pytest.mark.parametrize("kind", [enn.Elman, enn.GRU, torch.nn.RNN, torch.nn.LSTM])
+def test_singular_values_stay_inside_while_it_learns(kind):
+    """Of every block; given weights keep their singular vectors, and it is the parametrised weights that are read."""
+    torch.manual_seed(0)
+    core = enn.svd_weight(kind(3, 8), radius=0.2)
+    given = torch.nn.init.orthogonal_(torch.empty(8, 8)).repeat(core.weight_hh_l0.shape[0] // 8, 1)
+    core.weight_hh_l0 = given
+    torch.testing.assert_close(core.weight_hh_l0, given, atol=1e-5, rtol=0)
+    core.weight_hh_l0 = 3 * given
+    torch.testing.assert_close(core.weight_hh_l0, 1.18 * given, atol=1e-5, rtol=0)
+    core.weight_hh_l0 = given
+    optimiser, x = torch.optim.Adam(core.parameters(), 0.3), torch.randn(6, 4, 3)
+    losses = []
+    for _ in range(30):
+        optimiser.zero_grad()
+        losses.append((core(x)[0] - 0.7).square().mean())
+        losses[-1].backward()
+        optimiser.step()
+    values = svals(core.weight_hh_l0.unflatten(0, (-1, 8)))
+    assert 0.8 - 1e-5 <= values.min() < values.max() <= 1.2 + 1e-5
+    assert (values - 1).abs().max() > 0.15
+    assert losses[-1] < losses[0] / 2
+    assert (core.weight_hh_l0 - given).abs().max() > 0.1
+
+
+def test_weights_that_cannot_be_parametrised_are_refused():
+    for keys in ({"radius": 0.0}, {"radius": 1.5}, {"reflections": 0}, {"reflections": 5}):
+        with pytest.raises(ValueError, match="the radius is above 0"):
+            enn.svd_weight(enn.Elman(3, 4), **keys)
+    with pytest.raises(ValueError, match="weight_ih_l0 is 4 x 3"):
+        enn.svd_weight(enn.Elman(3, 4), "weight_ih_l0")

@@ -12,7 +12,7 @@ from elman.network.build import build_model
 from elman.network.cores.core import Trace
 from elman.network.output.contexts import Contexts
 from elman.objective.criteria import Seen
-from elman.objective.penalties import Activation, Balance, TemporalActivation
+from elman.objective.penalties import Activation, Balance, NormStabiliser, TemporalActivation
 from reference import penalties as reference
 
 STEPS, ROWS = 5, 3
@@ -49,8 +49,24 @@ def test_temporal_penalty_reads_the_top_before_dropout(mask):
     )
 
 
-def test_temporal_penalty_of_one_step_is_nothing():
-    assert TemporalActivation(weight=1.0)(Seen(None, *given(steps=1), window(1))).item() == 0.0
+@pytest.mark.parametrize("mask", [None, MASK])
+def test_norm_stabiliser_reads_the_norms_of_the_top_before_dropout(mask):
+    trace, contexts = given()
+    expected = reference.norm_stabiliser(trace.raw[-1].detach().numpy(), 1.5, mask)
+    penalty = NormStabiliser(weight=1.5)
+    np.testing.assert_allclose(penalty(Seen(None, trace, contexts, window(mask=mask))).item(), expected)
+
+    def of(raw):
+        return penalty(Seen(None, Trace(trace.levels, (trace.raw[0], raw)), contexts, window(mask=mask)))
+
+    assert torch.autograd.gradcheck(of, trace.raw[-1])
+    (gradient,) = torch.autograd.grad(of(still := torch.zeros_like(trace.raw[-1], requires_grad=True)), still)
+    assert (gradient == 0).all(), "of states of zeros, whose norms have no derivative"
+
+
+@pytest.mark.parametrize("penalty", [TemporalActivation(weight=1.0), NormStabiliser(weight=1.0)])
+def test_penalties_on_changes_cost_nothing_in_one_step(penalty):
+    assert penalty(Seen(None, *given(steps=1), window(1))).item() == 0.0
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
@@ -82,6 +98,7 @@ def test_one_component_of_one_column_costs_nothing(form):
     [
         Activation(weight=1.0),
         TemporalActivation(weight=1.0),
+        NormStabiliser(weight=1.0),
         Balance(weight=1.0),
         Balance(weight=1.0, form="minibatch"),
     ],

@@ -32,3 +32,38 @@ def algorithm_3_2(w0, steps, delta, *, level=2.0):
                 bound[i] = min(sigma[i], 2 - delta)
             bound = np.sort(bound)[::-1]
         yield w, s
+
+
+def circular_map(kernel, size):
+    """The dense matrix of a circular convolution with K [O, I, a, b] on images [n, m]; y_o[p] = sum K x_i[p + a]."""
+    (outs, ins, *taps), (n, m) = kernel.shape, size
+    dense = np.zeros((outs, n, m, ins, n, m))
+    for o, i, a, b, p, q in np.ndindex(outs, ins, *taps, n, m):
+        dense[o, p, q, i, (p + a) % n, (q + b) % m] += kernel[o, i, a, b]
+    return dense.reshape(outs * n * m, ins * n * m)
+
+
+def singular_values_of_convolution(kernel, size):
+    """Sedghi, Gupta & Long 2019, section 2: SVDs of the transfer matrices of K [a, b, I, O]."""
+    return np.linalg.svd(np.fft.fft2(kernel, size, axes=[0, 1]), compute_uv=False)
+
+
+def clipped_convolution(kernel, size, bound):
+    """Sedghi, Gupta & Long 2019, section 3, of K [a, b, I, O]: values cut at the bound, then what leaves the taps."""
+    u, values, vh = np.linalg.svd(np.fft.fft2(kernel, size, axes=[0, 1]), full_matrices=False)
+    clipped = np.fft.ifft2((u * np.minimum(values, bound)[..., None, :]) @ vh, axes=[0, 1]).real
+    return clipped[: kernel.shape[0], : kernel.shape[1]]
+
+
+def zhang(u, s, v, radius):
+    """W = H_n(u_n) ... H_1(u_1) S (H_n(v_n) ... H_1(v_1))^T (Zhang, Lei & Dhillon 2018); column j of u is u_{n-j}."""
+
+    def side(vectors):
+        n, product = len(vectors), np.eye(len(vectors))
+        for j in range(vectors.shape[1]):
+            y = np.concatenate([np.zeros(j), vectors[j:, j]])
+            product = product @ (np.eye(n) - 2 * np.outer(y, y) / (y @ y))
+        return product
+
+    sigma = 2 * radius * (1 / (1 + np.exp(-s)) - 0.5) + 1
+    return side(u) @ np.diag(sigma) @ side(v).T

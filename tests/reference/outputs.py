@@ -27,6 +27,25 @@ def distribution(activation, z):
     return g / g.sum(-1, keepdims=True)
 
 
+def sparsemax(z):
+    """The simplex's point nearest to z [V] (Martins & Astudillo 2016, algorithm 1), and its tau."""
+    falling = sorted(z, reverse=True)
+    k = max(k for k in range(1, len(z) + 1) if 1 + k * falling[k - 1] > sum(falling[:k]))
+    tau = (sum(falling[:k]) - 1) / k
+    return np.array([max(value - tau, 0) for value in z]), tau
+
+
+def sparsemax_loss(z, y):
+    """-z_y + 1/2 sum_{j in S(z)} (z_j^2 - tau^2) + 1/2 (section 3.2), S(z) where p is above 0."""
+    p, tau = sparsemax(z)
+    return -z[y] + 0.5 * sum(z[j] ** 2 - tau**2 for j in range(len(z)) if p[j] > 0) + 0.5
+
+
+def one_vs_each(z, y):
+    """prod_{m != y} sigm(z_y - z_m), a lower bound of the softmax's p(y) (Titsias 2016, eq. 4)."""
+    return np.prod([sigm(z[y] - z[m]) for m in range(len(z)) if m != y])
+
+
 SLOPE = {
     "softmax": lambda z: np.ones_like(z),  # thesis 2.37
     "sigsoftmax": lambda z: 2 - sigm(z),  # thesis 4.41

@@ -21,6 +21,16 @@ def temporal_activation(h, beta, counts=None):
     return beta * np.mean(pairs)
 
 
+def norm_stabiliser(h, beta, counts=None):
+    """Krueger & Memisevic 2016, eq. 1, without the state before: beta / T sum_t (||h_t||_2 - ||h_{t-1}||_2)^2."""
+    squares = [
+        (np.sqrt(sum(x**2 for x in h[t, b])) - np.sqrt(sum(x**2 for x in h[t - 1, b]))) ** 2
+        for t, b in np.ndindex(h.shape[:2])
+        if t > 0 and (counts is None or (counts[t, b] and counts[t - 1, b]))
+    ]
+    return beta * sum(squares) / len(squares)
+
+
 def balance_minibatch(prior, weight, counts=None):
     """Takase et al. 2018, eqs 12-13: (std(B) / avg(B))^2, B [S] = sum of pi over the minibatch [T, B, S]."""
     B = sum(prior[t, b] for t, b in np.ndindex(prior.shape[:2]) if counts is None or counts[t, b])

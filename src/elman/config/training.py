@@ -196,6 +196,7 @@ class Penalties(Record, frozen=True):
 
     ar: NonNegative = 0.0
     tar: NonNegative = 0.0
+    norm_stabiliser: NonNegative = 0.0
     balance: NonNegative = 0.0
     balance_form: Literal["columns", "minibatch"] = "columns"
     stability: NonNegative = 0.0

@@ -65,7 +65,7 @@ from elman.nn.outputs import (
     Softmax,
 )
 from elman.nn.recurrent import Recurrent, State, detach
-from elman.nn.spectral import SpectralBound
+from elman.nn.spectral import ConvolutionBound, SpectralBound, svd_weight
 
 
 class ChaosFree(Recurrent, cell=ChaosFreeCell):
@@ -182,6 +182,7 @@ __all__ = [
     "ChaosFree",
     "Characters",
     "Continuous",
+    "ConvolutionBound",
     "DeltaNet",
     "DirectOutputConnection",
     "DynamicEvaluation",
@@ -233,6 +234,7 @@ __all__ = [
     "penalties",
     "perplexity",
     "products_in",
+    "svd_weight",
     "token_log_probs",
     "transducer_beam",
 ]

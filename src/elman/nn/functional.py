@@ -6,7 +6,7 @@ torch's order. Where there is a fast form it is used; it has first derivatives.
 """
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor
@@ -162,6 +162,76 @@ def softmax_nll(
     )
 
 
+def sparsemax(z: Tensor) -> Tensor:
+    """The point of the simplex that is nearest to z [..., V]: p = max(z - tau, 0), where tau gives p the sum 1.
+
+    Martins & Astudillo 2016, From softmax to sparsemax, ICML, algorithm 1. Of z_(1) >= z_(2) >= ... the k largest have
+    p above 0, k the greatest number with 1 + k z_(k) > z_(1) + ... + z_(k), and tau = (z_(1) + ... + z_(k) - 1) / k.
+    """
+    z = _below_zero(z)
+    return (z - _threshold(z)).relu()
+
+
+def sparsemax_loss(z: Tensor, target: Tensor, *, reduction: Reduction = "mean") -> Tensor:
+    """-z_y + sum_j (z_j^2 - tau^2) / 2 + 1 / 2, summed where p_j > 0 (Martins & Astudillo 2016, section 3.2).
+
+    With p and tau of `sparsemax`. Its gradient is p - e_y, as the nll of a softmax has it; it is 0 where z_y exceeds
+    the others by 1. It is no likelihood: p can be 0 at a target.
+
+    Args:
+        z: [..., V]
+        target: y [...], int64, from 0 to V - 1
+        reduction: "mean", "sum" or "none", [...]
+
+    Raises ValueError where a target is out of its range.
+    """
+    z = _below_zero(z)
+    tau = _threshold(z)
+    inside = torch.where(z > tau, z.square() - tau.square(), 0.0)
+    return _reduced(0.5 * inside.sum(-1) + 0.5 - _at(z, target), reduction)
+
+
+def one_vs_each_loss(z: Tensor, target: Tensor, *, reduction: Reduction = "mean") -> Tensor:
+    """-sum_{m != y} log sigm(z_y - z_m), at least the nll of the softmax.
+
+    Titsias 2016, One-vs-each approximation to softmax for scalable estimation of probabilities, NIPS, eq. 4.
+
+    Args:
+        z: [..., V]
+        target: y [...], int64, from 0 to V - 1
+        reduction: "mean", "sum" or "none", [...]
+
+    Raises ValueError where a target is out of its range.
+    """
+    above = z - _at(z, target).unsqueeze(-1)
+    others = above.scatter(-1, target.unsqueeze(-1), -torch.inf)
+    return _reduced(torch.nn.functional.softplus(others).sum(-1), reduction)
+
+
+def _below_zero(z: Tensor) -> Tensor:
+    """Scores less their largest, of which sparsemax and its loss are the same and sums lose no digits."""
+    return z - z.detach().amax(-1, keepdim=True)
+
+
+def _threshold(z: Tensor) -> Tensor:
+    """The tau [..., 1] of sparsemax."""
+    falling = z.sort(-1, descending=True).values
+    sums, places = falling.cumsum(-1), torch.arange(1, 1 + z.shape[-1], device=z.device)
+    k = (1 + places * falling > sums).sum(-1, keepdim=True)
+    return (sums.gather(-1, k - 1) - 1) / k
+
+
+def _at(z: Tensor, target: Tensor) -> Tensor:
+    """Scores [...] of the targets."""
+    return z.gather(-1, symbols_below(z.shape[-1], target).unsqueeze(-1)).squeeze(-1)
+
+
+def _reduced(each: Tensor, reduction: Reduction) -> Tensor:
+    if reduction not in get_args(Reduction):
+        raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
+    return each if reduction == "none" else each.sum() if reduction == "sum" else each.mean()
+
+
 def transducer_nll(
     log_probs: Tensor,
     targets: Tensor,
@@ -201,4 +271,4 @@ def transducer_nll(
         rows.append(entered.logcumsumexp(1) + before[..., u + 1])
     ends = torch.stack(rows, -1) + blanks
     each = -ends[torch.arange(len(ends)), frames - 1, lengths].to(log_probs.dtype)
-    return each if reduction == "none" else each.sum() if reduction == "sum" else each.mean()
+    return _reduced(each, reduction)

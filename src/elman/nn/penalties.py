@@ -37,6 +37,14 @@ def temporal(levels: Trace | Tensor, weight: float = 1.0, mask: Tensor | None = 
     return terms.TemporalActivation(weight=weight)(_seen(levels, mask))
 
 
+def norm_stabiliser(levels: Trace | Tensor, weight: float = 1.0, mask: Tensor | None = None) -> Tensor:
+    """Weight * mean((|h_{t+1}| - |h_t|)^2) of the last level before dropout (Krueger & Memisevic 2016).
+
+    0 of one step; |h| is the Euclidean norm.
+    """
+    return terms.NormStabiliser(weight=weight)(_seen(levels, mask))
+
+
 def balance(
     output: Output, levels: Trace | Tensor, weight: float = 0.001, mask: Tensor | None = None, *, columns: bool = True
 ) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from elman import config
 from elman.config.record import Rate
 from elman.config.training import Penalty
-from elman.data.batches import Whole, pairs_of
+from elman.data.batches import Batch, Whole, pairs_of
 from elman.errors import UserError
 from elman.network.cores.stack import layers_of, slope_of, stack_of
 from elman.network.encoders.lookup import LookupEncoder
@@ -42,13 +42,30 @@ class TemporalActivation(Penalty, frozen=True, tag="tar"):
 
     def __call__(self, seen: Seen) -> Tensor:
         """The penalty over a window."""
-        last, batch = seen.trace.raw[-1], seen.batch
-        if len(last) < 2:
-            return last.new_zeros(())
-        changes = (last[1:] - last[:-1]).square()
-        if batch.mask is None:
-            return self.weight * changes.mean() * batch.share
-        return self.weight * _mean(changes, pairs_of(batch.mask), (batch.whole or Whole.of(batch)).pairs)
+        return _change(self.weight, seen.trace.raw[-1], seen.batch)
+
+
+class NormStabiliser(Penalty, frozen=True, tag="norm-stabiliser"):
+    """Norms of the state are kept steady: weight * mean((|h_{t+1}| - |h_t|)^2) (Krueger & Memisevic 2016, eq. 1).
+
+    h is the last level before dropout, as for `tar`, and |h| its Euclidean norm. A pair of steps counts if both do; the
+    paper also counts the pair of the first step and the state before it.
+    """
+
+    def __call__(self, seen: Seen) -> Tensor:
+        """The penalty over a window."""
+        norms = torch.linalg.vector_norm(seen.trace.raw[-1], dim=-1, keepdim=True)
+        return _change(self.weight, norms, seen.batch)
+
+
+def _change(weight: float, values: Tensor, batch: Batch) -> Tensor:
+    """Weight * mean((v_{t+1} - v_t)^2) of values [T, B, D] where both steps count; zero for one step."""
+    if len(values) < 2:
+        return values.new_zeros(())
+    changes = (values[1:] - values[:-1]).square()
+    if batch.mask is None:
+        return weight * changes.mean() * batch.share
+    return weight * _mean(changes, pairs_of(batch.mask), (batch.whole or Whole.of(batch)).pairs)
 
 
 def _mean(values: Tensor, mask: Tensor, count: Tensor) -> Tensor:
@@ -182,6 +199,7 @@ def chosen(weights: config.Penalties) -> list[Penalty]:
     own: list[Penalty] = [
         Activation(weight=weights.ar),
         TemporalActivation(weight=weights.tar),
+        NormStabiliser(weight=weights.norm_stabiliser),
         Balance(weight=weights.balance, form=weights.balance_form),
         Stability(weight=weights.stability, tier=weights.stability_tier, margin=weights.stability_margin),
     ]
