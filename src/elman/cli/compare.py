@@ -139,7 +139,7 @@ def _by_word(
         notice(f"A predicts {a_ends:,} line ends and B {b_ends:,}: blank lines count for one of them")
     both = shared((first, second), treatment, types)
     facts = {"unknown": treatment, "left_out": both.left_out, "unknown_types": [types or one.types for one in found]}
-    _print(runs, split, *both.log_probs, "word", facts, common)
+    _print(runs, split, both.log_probs[0], both.log_probs[1], "word", facts, common)
 
 
 def _print(

@@ -39,6 +39,8 @@ def compare_on_stimuli(
 
     Where `whole`, items are left out of which a sentence has an unknown word.
     """
+    import numpy as np
+
     from elman.data.stimuli import read_table
     from elman.evaluation.paired import compare_items, holm
     from elman.tasks.text.comparison import shared
@@ -52,7 +54,7 @@ def compare_on_stimuli(
         )
     found = [_read(run, sentences, ends) for run in runs]
     read_alike = alike = _read_alike(found, sentences)
-    strange = sum(one.unknown for one in found)
+    strange = np.sum([one.unknown for one in found], axis=0)
     if whole:
         lacking = [["unknown"] * int(strange[row]) for row in alike]
         alike = [alike[index] for index in kept_items([table[row] for row in alike], lacking)]
@@ -134,7 +136,7 @@ def print_compared(
     named = ", ".join(f"{letter} = {name}" for letter, name in zip(LETTERS, names, strict=False))
     if len(pairs) == 1:
         found = {"a": names[0], "b": names[1], **facts, part: msgspec.to_builtins(compared[0])}
-        show.print_result(as_json, found, (f"{named}, {what}: {verdicts[0]}", header, cells[0]), notes=notes)
+        show.print_result(as_json, found, (f"{named}, {what}: {verdicts[0]}", header, list(cells[0])), notes=notes)
         return
     found = {
         "runs": names,

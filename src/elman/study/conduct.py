@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -91,7 +92,7 @@ def _weights(record: Model, words: int) -> tuple[int, int, int]:
     if (key := (repr(record), words)) in _WEIGHTS:
         return _WEIGHTS[key]
 
-    def count(module: torch.nn.Module) -> int:
+    def count(module: Any) -> int:
         return sum(parameter.numel() for parameter in module.parameters())
 
     with torch.device("meta"):

@@ -115,7 +115,13 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
     ]
     dates = _dates([row for _, row in body], [one for one in range(width) if one not in chosen])
     return _Read(
-        found, np.ascontiguousarray(np.array(values, np.float64).T), "line", lines, notes, dates, divided.get(dividing)
+        found,
+        np.ascontiguousarray(np.array(values, np.float64).T),
+        "line",
+        lines,
+        notes,
+        dates,
+        None if dividing is None else divided.get(dividing),
     )
 
 

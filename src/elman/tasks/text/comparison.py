@@ -210,7 +210,7 @@ class Shared(NamedTuple):
 def shared(runs: Sequence[Words], treatment: Treatment, types: int | None = None) -> Shared:
     """The log-probabilities to compare; `types` is the number of unknown types (None: those of the text, by run)."""
     if treatment == "exclude":
-        kept = sum(one.unknown for one in runs) == np.zeros(len(runs[0].words))
+        kept = np.sum([one.unknown for one in runs], axis=0) == 0
         return Shared([one.log_probs[kept] for one in runs], kept)
     found = [
         one.log_probs - (one.unknown * math.log(max(1, types or one.types)) if treatment == "spread" else 0.0)
