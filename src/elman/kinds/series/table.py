@@ -114,9 +114,9 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         for name, mark, column in zip(found, marks, cells, strict=True)
     ]
     dates = _dates([row for _, row in body], [one for one in range(width) if one not in chosen])
-    rows = np.ascontiguousarray(np.array(values, np.float64).T)
+    series = np.ascontiguousarray(np.array(values, np.float64).T)
     splits = None if dividing is None else divided.get(dividing)
-    return _Read(found, rows, "line", lines, notes, dates, splits)
+    return _Read(found, series, "line", lines, notes, dates, splits)
 
 
 def _dates(rows: Sequence[Sequence[str]], left: Sequence[int]) -> Dates | None:
