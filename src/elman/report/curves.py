@@ -65,7 +65,7 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
     wanted: list[tuple[str, str, Axis, Quantity, list[Curve], list[Mark]]] = [
         ("rate", "Learning rate", EPOCHS, "rate", rates, []),
         ("norm", "Gradient norm before clipping", EPOCHS, "norm", norms, levels),
-        ("speed", f"{runs[0].scale.unit.capitalize()}s per second", time, "speed", speeds, []),
+        ("speed", f"{runs[0].symbol.capitalize()}s per second", time, "speed", speeds, []),
     ]
     plots = [
         Plot(name, title, _range(drawn), axis.name, quantity, drawn, levels=lines, size="narrow")
