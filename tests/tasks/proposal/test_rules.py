@@ -451,10 +451,14 @@ def test_pairs():
     assert tags_proposal.of_tags("columns", 100, cut=False).settings == ("data.form=columns",)
 
 
-@pytest.mark.parametrize(("rows", "columns", "length"), [(100_000, 8, 50), (2000, 4, 50), (200, 2, 25), (10, 2, 1)])
-def test_series(rows, columns, length):
-    training = series_proposal.fitted(Proposal("series/table.toml"), {"tokens": rows}).load().training
-    assert (training.batch_size, training.window.length) == (columns, length)
+@pytest.mark.parametrize(
+    ("rows", "columns", "length", "units"),
+    [(100_000, 8, 50, 64), (2000, 4, 50, 64), (1000, 4, 50, 64), (999, 2, 50, 32), (200, 2, 25, 32), (10, 2, 1, 32)],
+)
+def test_series(rows, columns, length, units):
+    recipe = series_proposal.fitted(Proposal("series/table.toml"), {"tokens": rows}).load()
+    assert (recipe.training.batch_size, recipe.training.window.length) == (columns, length)
+    assert recipe.model.core.sizes == (units,)
 
 
 def test_music_that_is_lower_than_a_piano(tmp_path):
