@@ -1,3 +1,4 @@
+import itertools
 import math
 import xml.etree.ElementTree as ElementTree
 
@@ -180,4 +181,4 @@ def test_labels_of_close_levels_do_not_cover_each_other():
     labels = [one for one in root.iter() if one.tag.endswith("text") and (one.text or "").startswith("level")]
     heights = sorted(float(one.get("y")) for one in labels)
     assert len(heights) == 3
-    assert all(above + 10 < below for above, below in zip(heights, heights[1:], strict=False))
+    assert all(above + 10 < below for above, below in itertools.pairwise(heights))

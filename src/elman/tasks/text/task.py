@@ -162,6 +162,14 @@ class TextTask(Task):
                 rows.append(text_result(score_of(log_probs), split.counted(skip_first=bool(skip)), name=name))
         return rows
 
+    def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:
+        """What is said where a baseline is as good as the model; with n-grams a network is often better than alone."""
+        found = super().remark(results, baselines)
+        ngrams = next((one.name.split()[-1] for one in baselines if one.name and one.name.endswith("-gram")), None)
+        if found is None or ngrams is None:
+            return found
+        return f"{found}; or mix both: elman evaluate RUN --mix {ngrams}, and generate and score alike"
+
     def summary(self) -> list[str]:
         parts = self.corpus.splits.items()
         lines = [
