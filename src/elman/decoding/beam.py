@@ -68,7 +68,7 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The `nbest` hypotheses of every source, the best first.
 
-    The search of a source is over when K hypotheses have ended and none that goes on is more probable than they are, or
+    The search of a source is over when K hypotheses have ended and no unfinished one is more probable than they are, or
     at the limit, where all must end. It does not depend on the other sources of the batch. The model is in evaluation
     mode, the source [S, B] on its device; `end` precedes and ends a target. A constraint excludes other targets;
     probabilities remain those of the model.

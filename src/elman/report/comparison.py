@@ -88,7 +88,7 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
 
 
 def _settings(runs: Sequence[RunFolder]) -> list[str]:
-    """For each run the settings in which it differs from the others, if they are few and tell all runs apart."""
+    """For each run the settings in which it differs from the others, if they are few and distinguish all runs."""
     rows = _differing(runs)
     if not 0 < len(rows) <= MOST_SETTINGS:
         return []
