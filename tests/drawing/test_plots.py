@@ -1,3 +1,4 @@
+import itertools
 import math
 import xml.etree.ElementTree as ElementTree
 
@@ -172,3 +173,12 @@ def test_one_wrong_speed_does_not_set_the_axis():
     ticks = texts(draw(plot(Curve(range(51), [*speeds, 55_653.0]), quantity="speed")))
     numbers = [float(tick.replace(",", "")) for tick in ticks if tick.replace(",", "").isdigit()]
     assert 4000 <= max(numbers) <= 15_000
+
+
+def test_labels_of_close_levels_do_not_cover_each_other():
+    levels = [Mark(100.0 + one / 10, f"level {one}") for one in range(3)]
+    root = ElementTree.fromstring(draw(plot(CHECKS, levels=levels)).replace("xlink:href", "href"))
+    labels = [one for one in root.iter() if one.tag.endswith("text") and (one.text or "").startswith("level")]
+    heights = sorted(float(one.get("y")) for one in labels)
+    assert len(heights) == 3
+    assert all(above + 10 < below for above, below in itertools.pairwise(heights))

@@ -116,3 +116,9 @@ def test_rows_with_the_same_tokens_are_tested(capsys, tmp_path_factory):
     (other / "results.json").write_text(json.dumps(results))
     best, worse = json.loads(output(capsys, "table", run, other, "--paired", "--json"))
     assert (best["paired_p_value"], worse["paired_p_value"], worse["paired_difference"]) == (None, 1.0, 0.0)
+
+
+def test_runs_of_a_sweep_are_named_by_what_differs(make_run):
+    paths = [make_run(f"trial-{drop}", title="LSTM", weight_drop=drop, epochs=3, floor=80.0) for drop in (0.2, 0.5)]
+    names = [row.name for row in group_runs(read_folders(paths)[0])]
+    assert names == ["LSTM (weight_drop 0.2)", "LSTM (weight_drop 0.5)"]

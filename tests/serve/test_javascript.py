@@ -256,9 +256,14 @@ class Bigrams:
         return state[rows]
 
 
-@pytest.mark.parametrize("size", [1, 4])
-def test_the_search_finds_what_elman_s_finds(page, size):
-    table = torch.randn(8, 8, generator=torch.Generator().manual_seed(size)).log_softmax(-1)
+@pytest.mark.parametrize(("size", "sure"), [(1, False), (4, False), (2, True), (3, True)])
+def test_the_search_finds_what_elman_s_finds(page, size, sure):
+    """A sure model has improbable ends long before the probable one, which the search goes on to."""
+    table = torch.randn(8, 8, generator=torch.Generator().manual_seed(size))
+    if sure:
+        table[:, 3] += 16.0
+        table[:, 0] += 6.0
+    table = table.log_softmax(-1)
     beam = Beam(size=size, nbest=min(size, 3), max_length=7)
     mask = torch.ones(3, 1, dtype=torch.bool)
     (right,) = beam_search(Bigrams(table), Source(mask.long(), mask), beam, 0, (2,))

@@ -111,7 +111,8 @@ def test_the_rate_may_change_and_the_network_may_not(train, capsys):
 
 
 def test_a_run_that_ended_by_patience_wants_more_of_it(train):
-    train(epochs=3, patience=1, optimiser={"kind": "sgd", "lr": 1e-9})
+    out = train(epochs=3, patience=1, optimiser={"kind": "sgd", "lr": 1e-9})
+    assert "no better at 1 validation: training is over" in (out / "metrics.jsonl").read_text()
     changed = {"epochs": 9, "optimiser": {"kind": "sgd", "lr": 1e-9}}
     with pytest.raises(UserError, match=r"training\.patience = 1: the run has ended"):
         train(resume=True, patience=1, **changed)

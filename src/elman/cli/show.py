@@ -84,8 +84,9 @@ _NUMBER = re.compile(r"(-|inf|nan)?$|[-+<>~(]*[.]?[0-9]")
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     """Print a table; columns of numbers are aligned to the right.
 
-    A table that is wider than the terminal and has few rows is turned: its rows are columns. File names and others
-    without a space are not broken in the first column: lines are longer where there is no room.
+    A table that is wider than the terminal and has few rows is turned: its rows are columns; another one has headings
+    that are broken after a stroke, and narrow cells where that is not enough. File names and others without a space are
+    not broken in the first column: lines are longer where there is no room.
     """
     from rich.cells import cell_len
     from rich.console import Console
@@ -95,16 +96,19 @@ def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     natural = sum(max(map(cell_len, column)) + 3 for column in zip(header, *rows, strict=True)) + 1
     if turned := natural > console.width and len(rows) < min(4, len(header) - 1):
         header, *rows = map(list, zip(header, *rows, strict=True))
+    elif natural > console.width:
+        header = [name.replace("/", "/\n") for name in header]
     whole = not any(" " in row[0] for row in rows)
-    table = Table(header_style="bold")
     columns = [[name, *(row[index] for row in rows)] for index, name in enumerate(header)]
+    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    wide = natural > console.width and sum(words) + 3 * len(words) + 1 > console.width
+    table = Table(header_style="bold", padding=(0, 0) if wide else (0, 1))
     for index, (name, *cells) in enumerate(columns):
         numbers = index > 0 and (turned or all(map(_NUMBER.match, cells)))
         table.add_column(name, justify="right" if numbers else "left", overflow="fold", no_wrap=whole and not index)
     for row in rows:
         table.add_row(*row)
     if whole:
-        words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
         console.width = max(console.width, sum(words) + 3 * len(words) + 1)
     if title:
         console.print(title, style="bold")

@@ -68,9 +68,10 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The `nbest` hypotheses of every source, the best first.
 
-    The search of a source is over when K hypotheses have ended, or at the limit, where all must end. It does not depend
-    on the other sources of the batch. The model is in evaluation mode, the source [S, B] on its device; `end` precedes
-    and ends a target. A constraint excludes other targets; probabilities remain those of the model.
+    The search of a source is over when K hypotheses have ended and no unfinished one is more probable than they are, or
+    at the limit, where all must end. It does not depend on the other sources of the batch. The model is in evaluation
+    mode, the source [S, B] on its device; `end` precedes and ends a target. A constraint excludes other targets;
+    probabilities remain those of the model.
 
     Raises UserError where probabilities are not numbers, since the model has diverged.
     """
@@ -111,8 +112,9 @@ def beam_search(
         total, symbols = values.gather(1, order), symbols.gather(1, order)
         first = torch.arange(len(parents), device=device).unsqueeze(1) * beam.size
         rows = parents.gather(1, order) + first
-        over = total.isinf().all(1).tolist()
-        left = [block for block, of in enumerate(alive) if not over[block] and len(ended[of]) < beam.size]
+        likeliest = total.amax(1).tolist()
+        found = [-np.inf if len(ended[of]) < beam.size else max(one.log_prob for one in ended[of]) for of in alive]
+        left = [block for block in range(len(alive)) if likeliest[block] > found[block]]
         if len(left) == len(alive):
             rows, symbols = rows.flatten(), symbols.flatten()
             state = model.reorder(state, rows)

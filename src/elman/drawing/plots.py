@@ -22,6 +22,9 @@ _HIGHEST = 1e9
 
 _LOSSES = ("perplexity", "nll")
 
+LABEL_HEIGHT = 12.0
+"""Points from the label of a level to the one above it."""
+
 Quantity = Literal["perplexity", "nll", "rate", "norm", "speed"]
 
 
@@ -154,7 +157,10 @@ def _tick(value: float, _: int | None = None) -> str:
 
 
 def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
-    """Levels within the axis, or at most half its height below it, which then begins lower; others would flatten it."""
+    """Levels within the axis, or at most half its height below it, which then begins lower; others would flatten it.
+
+    The label of one that is close above another stands higher, so that none covers the other.
+    """
     low, high = axes.get_ylim()
     height = math.log(high / low) if axes.get_yscale() == "log" else high - low
     furthest = low * math.exp(-0.5 * height) if axes.get_yscale() == "log" else low - 0.5 * height
@@ -162,10 +168,14 @@ def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
     if (lowest := min((level.at for level in shown), default=low)) < low:
         margin = lowest / 1.12 if axes.get_yscale() == "log" else lowest - 0.06 * height
         axes.set_ylim(margin, high)
-    for level in shown:
+    free = 0.0
+    for level in sorted(shown, key=lambda level: level.at):
         axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+        place = float(axes.transData.transform((0, level.at))[1]) * 72 / axes.figure.dpi
+        free = max(free, place + 3)
         text = f"{level.label} {_tick(level.at)}"
-        _note(axes, text, (1, level.at), (-2, 3), ("axes fraction", "data"), "right")
+        _note(axes, text, (1, level.at), (-2, free - place), ("axes fraction", "data"), "right")
+        free += LABEL_HEIGHT
 
 
 def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
@@ -179,6 +189,7 @@ def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
 
 
 def _note(
-    axes: Axes, text: str, at: tuple[float, float], offset: tuple[int, int], within: tuple[str, str], side: str
+    axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float], within: tuple[str, str], side: str
 ) -> None:
-    axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5)
+    note = axes.annotate(text, at, offset, within, "offset points", ha=side, color=MUTED, fontsize=8.5)
+    note.set_gid(f"note-{len(axes.texts)}")  # the page draws a rim around it, above curves

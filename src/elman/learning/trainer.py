@@ -14,7 +14,7 @@ from torch import Tensor
 from elman import config
 from elman.data.parts import WHOLE, Part, Summed
 from elman.data.windows import Span, Windows
-from elman.errors import Diverged, UserError
+from elman.errors import Diverged, UserError, counted
 from elman.jobs import listening
 from elman.learning import checkpoint, prediction
 from elman.learning.folder import Folder
@@ -265,6 +265,8 @@ class Trainer:
         self._check()
         nll, averaged = self._nll(), self.update.average is not None
         self._write_valid(nll, best=record_validation(self.progress, self.phase, nll, self.now()))
+        if self.phase.patience and self.progress.waited >= self.phase.patience:
+            self._event("patience", f"no better at {counted(self.progress.waited, 'validation')}: training is over")
         if self.progress.averaging and not averaged:
             self.update.begin_averaging(self.phase)
             self._event("averaging", "the validation loss stopped falling")

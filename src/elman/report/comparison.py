@@ -12,6 +12,9 @@ from elman.errors import notice
 from elman.evaluation.statistics import Comparison, Spread, spread
 from elman.report.folder import RunFolder
 
+MOST_SETTINGS, MOST_LETTERS = 4, 80
+"""How many settings, and letters of them, tell runs of one title apart; where there are more, their folders do."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Group:
@@ -69,12 +72,33 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
             f"{', '.join(repeated)}: recipe, data and seed are those of another of these runs; runs with equal seeds"
             " are no replicates and are not averaged"
         )
-    names = dict(zip(map(id, runs), run_labels(runs), strict=True))
-    titles = Counter(members[0].title for members in groups.values())
-    return [
-        Group(first.title if titles[first.title] == 1 else f"{first.title} ({names[id(first)]})", (first, *others))
-        for first, *others in groups.values()
+    titled: dict[str, list[tuple[RunFolder, ...]]] = {}
+    for members in groups.values():
+        titled.setdefault(members[0].title, []).append(tuple(members))
+    folders = dict(zip(map(id, runs), run_labels(runs), strict=True))
+    names = {}
+    for title, alike in titled.items():
+        firsts = [members[0] for members in alike]
+        differing = _settings(firsts) or [folders[id(first)] for first in firsts]
+        names |= {
+            id(first): title if len(alike) == 1 else f"{title} ({one})"
+            for first, one in zip(firsts, differing, strict=True)
+        }
+    return [Group(names[id(members[0])], tuple(members)) for members in groups.values()]
+
+
+def _settings(runs: Sequence[RunFolder]) -> list[str]:
+    """For each run the settings in which it differs from the others, if they are few and distinguish all runs."""
+    rows = _differing(runs)
+    if not 0 < len(rows) <= MOST_SETTINGS:
+        return []
+    short = [key.rpartition(".")[2] for key, _ in rows]
+    keys = short if len(set(short)) == len(short) else [key for key, _ in rows]
+    named = [
+        ", ".join(f"{key} {values[place] or 'none'}" for key, (_, values) in zip(keys, rows, strict=True))
+        for place in range(len(runs))
     ]
+    return named if len(set(named)) == len(named) and max(map(len, named)) <= MOST_LETTERS else []
 
 
 def run_labels(runs: Sequence[RunFolder]) -> list[str]:
@@ -90,8 +114,12 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
 
 def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
     """The keys, other than the seed and prose, at which recipes differ, with the value of each group ("" for none)."""
+    return _differing([group.runs[0] for group in groups])
+
+
+def _differing(runs: Sequence[RunFolder]) -> list[tuple[str, list[str]]]:
     prose = ("seed", "title", "notes", "citation", "expected.source")
-    flat = [_leaves(group.runs[0]) for group in groups]
+    flat = list(map(_leaves, runs))
     keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in prose)
     rows = [(key, [_shown(leaves.get(key)) for leaves in flat]) for key in keys]
     return [(key, values) for key, values in rows if len(set(values)) > 1]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from elman.drawing.plots import Curve, Mark, Plot, Quantity, is_empty
 from elman.report.folder import RunFolder
 from elman.report.metrics import Metrics, Train, Valid
+from elman.report.tables import loss
 
 _EVENTS = {"averaging": "averaging begins", "fine-tune": "fine-tuning", "resume": "resumed", "stop": "stopped"}
 
@@ -64,7 +65,7 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
     wanted: list[tuple[str, str, Axis, Quantity, list[Curve], list[Mark]]] = [
         ("rate", "Learning rate", EPOCHS, "rate", rates, []),
         ("norm", "Gradient norm before clipping", EPOCHS, "norm", norms, levels),
-        ("speed", f"{runs[0].scale.unit.capitalize()}s per second", time, "speed", speeds, []),
+        ("speed", f"{runs[0].symbol.capitalize()}s per second", time, "speed", speeds, []),
     ]
     plots = [
         Plot(name, title, _range(drawn), axis.name, quantity, drawn, levels=lines, size="narrow")
@@ -100,10 +101,10 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
 
 
 def _described(run: RunFolder) -> str:
-    train, best, loss = run.metrics.train, run.metrics.best, run.scale.of
-    losses = [loss(line.loss) for line in train if math.isfinite(line.loss)]
-    text = f"training from {losses[0]:,.1f} to {losses[-1]:,.1f}" if losses else "no training lines"
-    return f"{text}, best validation {loss(best.nll):,.1f} at epoch {best.epoch:g}" if best else text
+    train, best, scaled = run.metrics.train, run.metrics.best, run.scale.of
+    losses = [scaled(line.loss) for line in train if math.isfinite(line.loss)]
+    text = f"training from {loss(losses[0])} to {loss(losses[-1])}" if losses else "no training lines"
+    return f"{text}, best validation {loss(scaled(best.nll))} at epoch {best.epoch:g}" if best else text
 
 
 def _range(curves: Sequence[Curve]) -> str:

@@ -25,6 +25,8 @@ from elman.tasks.samples import Passage, Sample
 T = TypeVar("T")
 
 _SYMBOLS = {"words": "word", "raw": "word", "characters": "character", "bytes": "byte", "subwords": "piece"}
+_FORMS = {"pronunciations": "sound", "trees": "symbol"}
+"""What the targets of pairs consist of, where that is no text."""
 
 
 class SplitFacts(msgspec.Struct, frozen=True):
@@ -102,7 +104,13 @@ class RunFolder:
 
     @property
     def symbol(self) -> str:
-        """What is predicted, in the singular: word, character, byte or piece of a text, else the unit of its losses."""
+        """What is predicted, in the singular: word, character, byte or piece of a text, sound, symbol of a tree.
+
+        Else the unit of its losses.
+        """
+        data = self.recipe_table.get("data")
+        if isinstance(data, dict) and (symbol := _FORMS.get(data.get("form"))):
+            return symbol
         tokenisation = None if self.data is None else self.data.tokenisation
         return _SYMBOLS.get(tokenisation or "", self.scale.unit)
 

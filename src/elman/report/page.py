@@ -1,7 +1,6 @@
 """The report: one self-contained HTML file about one run or several."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from elman.data.text.vocabulary import Vocabulary
@@ -48,7 +47,7 @@ def render(runs: Sequence[RunFolder]) -> str:
         title=runs[0].title if len(runs) == 1 else _title(groups),
         text=_about(runs[0]) if len(runs) == 1 else [],
         playable=any(getattr(sample.figure, "playable", False) for run in runs for sample in run.samples),
-        filters={each.__name__: each for each in FILTERS} | {"ppl": partial(tables.number, digits=2)},
+        filters={each.__name__: each for each in FILTERS} | {"ppl": tables.loss},
         runs=runs,
         labels=[labels[id(run)] for run in runs],
         legend=_legend(groups, labels, series),

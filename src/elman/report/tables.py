@@ -58,9 +58,9 @@ def ranking(groups: Sequence[Group]) -> str:
     if not known:
         return "No losses yet: the runs have not been validated."
     best, name = known[0]
-    deviation = "" if best.deviation is None else f" ± {best.deviation:.2f}"
+    deviation = "" if best.deviation is None else f" ± {loss(best.deviation)}"
     times = f" over {best.count} runs" if best.count > 1 else ""
-    lowest = f"{name}: {split} {scale.name} {best.mean:.2f}{deviation}{times}"
+    lowest = f"{name}: {split} {scale.name} {loss(best.mean)}{deviation}{times}"
     if len(known) == 1:
         return f"{lowest}."
     second, other = known[1]
@@ -107,6 +107,17 @@ def number(value: float | None, digits: int = 0) -> str:
     return f"{value:,.{digits}f}" if abs(value) < 1e15 else f"{value:.3g}"
 
 
+def loss(value: float | None) -> str:
+    """A loss with two decimals, or two digits where it is below a tenth.
+
+    Example:
+        >>> loss(73.045), loss(0.0123), loss(-0.00002), loss(0.0), loss(None)
+        ('73.05', '0.012', '-2e-05', '0.00', '–')
+    """
+    small = value is not None and 0 < abs(value) < 0.0995
+    return f"{value:.2g}" if small else number(value, 2)
+
+
 def brief(value: float | None) -> str:
     """A large number in a few characters.
 
@@ -150,8 +161,7 @@ def mean_and_deviation(value: Spread | None) -> str:
     """A mean and its standard deviation, or a dash."""
     if value is None:
         return MISSING
-    mean = number(value.mean, 2)
-    return mean if value.deviation is None else f"{mean} ± {number(value.deviation, 2)}"
+    return loss(value.mean) + ("" if value.deviation is None else f" ± {loss(value.deviation)}")
 
 
 def trim_zeros(text: str) -> str:

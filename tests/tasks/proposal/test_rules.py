@@ -146,10 +146,11 @@ def sized(tokens, minutes, per_second, words=True, symbols=4_000):
         (930_000, True, 6, 2),
         (4_000_000, True, 3, 1.5),
         (60_000_000, True, 1, 0.5),
-        (750_000, False, 12, 3),
+        (750_000, False, 12, 2),
+        (320_000, False, 18, 3),
     ],
 )
-def test_enough_epochs_are_a_quarter_of_the_needed_ones(tokens, words, needed, enough):
+def test_enough_epochs_are_a_quarter_of_the_needed_ones_of_characters_a_sixth(tokens, words, needed, enough):
     extent = Extent(tokens, 4_000, words)
     assert text_model.needed_epochs(extent.in_words) == needed
     assert [extent.enough_epochs(size) for size in text_model.SIZES] == [enough] * 3 + [needed / 2] * 3
@@ -279,7 +280,19 @@ def test_longer_texts_are_cut_into_more_columns(tokens, columns):
 def test_the_rate_of_many_epochs_grows_with_the_columns():
     rates = [proposed(tokens=tokens, per_epoch=2.5).load().training.optimiser.lr for tokens in (499_999, 500_000)]
     assert rates == [5e-3, 8e-3]
-    assert proposed(tokens=3_000_000, words=False, per_epoch=2.5).load().training.optimiser.lr == 5e-3
+    assert proposed(tokens=3_000_000, words=False, per_epoch=1.9).load().training.optimiser.lr == 5e-3
+
+
+@pytest.mark.parametrize(("per_epoch", "epochs", "few"), [(1.3, 6, True), (1.1, 7, False)])
+def test_characters_of_few_epochs_have_a_higher_rate_and_dropout_of_the_output_alone(per_epoch, epochs, few):
+    """Half of the 12 epochs that are needed are few."""
+    found = proposed(tokens=750_000, words=False, per_epoch=per_epoch)
+    core, encoder, training = found.load().model.core, found.load().model.encoder, found.load().training
+    assert training.epochs == epochs
+    assert core.output_dropout == round(0.4 * epochs / 12, 2)
+    assert [core.weight_drop == 0, core.between_dropout == 0, encoder.dropout == 0] == [few] * 3
+    assert (training.optimiser.lr, training.optimiser.betas) == ((8.5e-3, (0, 0.99)) if few else (5e-3, (0.9, 0.999)))
+    assert ("so few epochs: dropout of the output alone, a higher rate" in found.reasons) == few
 
 
 def test_a_mixture_needs_many_words():
@@ -369,10 +382,6 @@ def test_few_epochs_that_are_enough_are_no_reason_to_change_anything():
     )
 
 
-def test_characters_keep_their_rate_however_few_the_epochs():
-    assert proposed(per_epoch=9.0, words=False).load().training.optimiser.lr == text_model.SIZES[0].rate
-
-
 def test_three_characters_count_as_a_word():
     assert sized(750_000, 10, 3e11, words=False) == sized(250_000, 10, 1e11)
 
@@ -451,10 +460,14 @@ def test_pairs():
     assert tags_proposal.of_tags("columns", 100, cut=False).settings == ("data.form=columns",)
 
 
-@pytest.mark.parametrize(("rows", "columns", "length"), [(100_000, 8, 50), (2000, 4, 50), (200, 2, 25), (10, 2, 1)])
-def test_series(rows, columns, length):
-    training = series_proposal.fitted(Proposal("series/table.toml"), {"tokens": rows}).load().training
-    assert (training.batch_size, training.window.length) == (columns, length)
+@pytest.mark.parametrize(
+    ("rows", "columns", "length", "units"),
+    [(100_000, 8, 50, 64), (2000, 4, 50, 64), (1000, 4, 50, 64), (999, 2, 50, 32), (200, 2, 25, 32), (10, 2, 1, 32)],
+)
+def test_series(rows, columns, length, units):
+    recipe = series_proposal.fitted(Proposal("series/table.toml"), {"tokens": rows}).load()
+    assert (recipe.training.batch_size, recipe.training.window.length) == (columns, length)
+    assert recipe.model.core.sizes == (units,)
 
 
 def test_music_that_is_lower_than_a_piano(tmp_path):

@@ -10,6 +10,12 @@ from elman.tasks.proposal.proposal import Proposal, changed
 USUAL = 10_000, 60
 """Steps of the series that the recipe is for, and epochs that are enough for it."""
 
+SHORT = 1000
+"""Rows below which the network is small: the recipe's own learns a short series by heart, and is too sure of itself."""
+
+SMALL = {"model.core.sizes": [32], "model.core.output_dropout": 0.3, "model.encoder.size": 16}
+"""By 13 series of 150 to 690 rows: test NLL .1 nats lower per step, one-step errors as before."""
+
 
 def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - all numeric columns
     """One for all numeric columns; where values are missing, with their rows read as the value predicted for them."""
@@ -19,10 +25,14 @@ def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - all 
 
 
 def fitted(proposal: Proposal, facts: Mapping[str, Any]) -> Proposal:
-    """The proposal with columns and windows that suit the number of training rows."""
+    """The proposal with columns, windows and, for a short series, a network that suit the number of training rows."""
     rows = int(facts["tokens"])
     columns = 8 if rows >= 4000 else 4 if rows >= 1000 else 2
     length = max(1, min(50, rows // (4 * columns)))
     values = {"training.batch_size": columns, "training.window.length": length}
     reason = f"{rows:,} training rows: {columns} columns, windows of {length} steps"
-    return proposal.adding(changed(proposal.recipe, values)).because(reason, *values)
+    proposal = proposal.adding(changed(proposal.recipe, values)).because(reason, *values)
+    if rows >= SHORT:
+        return proposal
+    reason = "a short series: half as many units, more dropout"
+    return proposal.adding(changed(proposal.recipe, SMALL)).because(reason, *SMALL)

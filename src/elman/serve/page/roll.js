@@ -242,6 +242,7 @@ export class Roll {
       pen.fillStyle = colour("--series-4");
       pen.globalAlpha = Math.min(0.85, 0.08 + this.next.shares[at]);
       pen.fillRect(x(end) + 1, y(pitch), STEP - 2, ROW - 1);
+      pen.globalAlpha = 1;
     });
     for (const [from, to, pitch] of held(this.steps.map((notes) => notes ?? []))) {
       const cut = Math.max(from, Math.min(to, this.drawn));

@@ -45,7 +45,8 @@ export class WordRow {
 
   word(item, place) {
     const scored = item.bits !== null && item.bits !== undefined;
-    const shown = item.ends ? "↵" : item.text;
+    const lead = item.ends ? "" : (/^\s+(?=\S)/.exec(item.text)?.[0] ?? "");  // uncoloured: a line may end after it
+    const shown = item.ends ? "↵" : item.text.slice(lead.length);
     const said = `${item.ends ? "end of line" : item.text}: `
       + (scored ? `${number(item.bits)} bits, ${odds(item.bits)}` : "not read")
       + (item.unknown ? ", not in the vocabulary" : "") + (item.label ? `, ${item.label}` : "");
@@ -55,7 +56,7 @@ export class WordRow {
       "data-place": place, "data-bits": scored && (this.spaced || shown.length > 1) ? number(item.bits, 1) : null,
       style: scored ? { "--heat": heat(item.bits).toFixed(3) } : {},
     }, shown);
-    const space = this.spaced && item.begins && place ? " " : "";
+    const space = this.spaced && item.begins && place ? " " : lead;
     const group = el("span", { role: "presentation" }, space, word);
     if (item.ends || item.text.includes("\n")) group.append(el("br"));
     return group;

@@ -9,7 +9,8 @@
 export async function search(step, { size, nbest, limit, end, forbidden, factors, tie }) {
   let alive = [{ symbols: [], total: 0, attention: [], row: 0 }];
   const ended = [];
-  while (alive.length && ended.length < size) {
+  const beaten = () => ended.length >= size && alive[0].total <= Math.max(...ended.map((one) => one.logProb));
+  while (alive.length && !beaten()) {
     const last = alive.map((one) => one.symbols.at(-1) ?? end);
     const { logProbs, attention } = await step(last, alive.map((one) => one.row));
     const mustEnd = alive[0].symbols.length >= limit;

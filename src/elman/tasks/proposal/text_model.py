@@ -36,10 +36,13 @@ SIZES = (
 )
 
 QUARTERED = SIZES[:3]
-"""Sizes of which a quarter of the needed epochs is enough, by trials; of wider ones half."""
+"""Sizes of which a quarter of the needed epochs is enough, of characters a sixth, by trials; of wider ones half."""
 
 BRIEF = 2
 """Epochs of words up to which a model is trained without dropout and penalties, and at a higher rate."""
+
+FEW = 0.5
+"""Share of the needed epochs up to which characters are read with dropout of the output alone, and at a higher rate."""
 
 ADAPTIVE = 5_000
 """Words from which on the softmax is adaptive, with the word vectors and biases."""
@@ -85,9 +88,10 @@ class Extent(NamedTuple):
         return self.words and self.symbols >= ADAPTIVE
 
     def enough_epochs(self, size: Size) -> float:
-        """Epochs that make a size worth it: half of the needed ones; of `QUARTERED` a quarter, but at least `BRIEF`."""
+        """Epochs that make a size worth it: half of the needed ones; of `QUARTERED` fewer, but at least `BRIEF`."""
         needed = needed_epochs(self.in_words)
-        return min(needed / 2, max(BRIEF, needed / 4)) if size in QUARTERED else needed / 2
+        share = 1 / 4 if self.words else 1 / 6
+        return min(needed / 2, max(BRIEF, share * needed)) if size in QUARTERED else needed / 2
 
     @property
     def columns(self) -> int:
@@ -142,6 +146,8 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     found = found.adding((), epochs_reason(plan.epochs, plan.epoch, minutes, needed_epochs(extent.in_words)))
     if _brief(extent, plan.epochs):
         found = found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS)
+    if _few(extent, plan.epochs):
+        found = found.because("so few epochs: dropout of the output alone, a higher rate", _RATE, *_DROPOUTS)
     return found.because("after an eighth and a quarter of the steps the loss at the end is predicted", _PREDICTS)
 
 
@@ -216,6 +222,10 @@ def _brief(extent: Extent, epochs: int) -> bool:
     return extent.words and epochs <= BRIEF and epochs < needed_epochs(extent.in_words)
 
 
+def _few(extent: Extent, epochs: int) -> bool:
+    return not extent.words and epochs <= FEW * needed_epochs(extent.in_words)
+
+
 def most_epochs(extent: Extent, planned: int) -> int:
     """Epochs that are trained at most where `planned` were: the needed ones, few without dropout."""
     needed = needed_epochs(extent.in_words)
@@ -244,6 +254,9 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None 
             "training.penalties.ar": 0.0,
             "training.penalties.tar": 0.0,
         }
+    if _few(extent, epochs):
+        values |= dict.fromkeys(_DROPOUTS[:-1], 0.0)
+        values |= {_RATE: round((size.rate + size.brief_rate) / 2, 4), "training.optimiser.betas": [0.0, 0.99]}
     if extent.adaptive:
         values["model.output.choice"] = '{kind="adaptive", bias=true, tied=true}'
     if mixes:

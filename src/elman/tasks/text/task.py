@@ -20,7 +20,7 @@ from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.drawing.heat_map import Word
-from elman.errors import UserError, counted
+from elman.errors import UserError, command, counted
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
@@ -162,6 +162,15 @@ class TextTask(Task):
                 log_probs = model.log_prob(split.tokens, [self.first])[skip:]
                 rows.append(text_result(score_of(log_probs), split.counted(skip_first=bool(skip)), name=name))
         return rows
+
+    def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:
+        """What is said where a baseline is as good as the model; with n-grams a network is often better than alone."""
+        found = super().remark(results, baselines)
+        ngrams = next((one.name.split()[-1] for one in baselines if one.name and one.name.endswith("-gram")), None)
+        if found is None or ngrams is None:
+            return found
+        mixed = command("evaluate", "RUN", "--mix", ngrams)
+        return f"{found}; or mix both: {mixed}, and generate and score alike"
 
     def summary(self) -> list[str]:
         parts = self.corpus.splits.items()
