@@ -1,4 +1,4 @@
-"""Every causal cell and core on Shakespeare through one recipe, one key changed: the commands of results/cells-commands.md.
+"""Every causal cell and core on Shakespeare, one key changed: the commands of results/cells-commands.md.
 
 `python benchmarks/shakespeare.py --minutes 2 --out runs/cells` trains each for so long, or to the end of the recipe,
 prints a JSON line for each, and at the end the table. A network whose line is there already is not trained again.
