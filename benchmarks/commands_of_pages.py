@@ -24,7 +24,7 @@ import test_project  # noqa: E402
 from elman.cli import main  # noqa: E402
 
 REASONS = (
-    (r"^(pip|uvx|jupyter|\.|make)\b", "installs, or starts another program"),
+    (r"^(pip|uvx|jupyter|make)\b|^\. ", "installs, or starts another program"),
     (r"hf://|HF_TOKEN|--push|models (fetch|publish)|lm_eval|\blarge\b|models\.toml", "needs the Hub or a registry"),
     (r"^(curl|python -m http)|elman serve|--interactive", "needs a server or a person: tests/serve, tests/cli"),
     (r"^(python|torchrun|ELMAN_)|--launcher", "a benchmark, several processes or a cluster"),
@@ -39,7 +39,7 @@ REASONS = (
     (r"metrics|data trees|given\.ptb|reading-times|nbest/|news|suite\.json", "files of other programs: tests/cli"),
 )
 LINES = "my lord , the king is dead .\nthe sea was high and the night was long .\nwho are you , sir ?\n" * 12
-ROWS = ("item", "condition", "sentence", "text"), ("1", "a", "the king is", "the king"), ("1", "b", "he was", "he was")
+ROWS = ("item", "condition", "sentence"), ("1", "a", "the king | is dead"), ("1", "b", "the king | was dead")
 PAIR = '{"sentence_good": "the king is .", "sentence_bad": "the king are .", "UID": "one"}\n'
 SIZES = ("model.core.sizes=[16]", "model.encoder.size=16", "data.eos=line")
 FILES = ["play", "sonnet", "chapter", "lines", "first", "rest", "other-text", "letter", "sentences"]
@@ -83,7 +83,7 @@ def prepare(lines):
     Path("my-pairs.tsv").write_text("good\tbad\n" + "the king is dead .\tthe king are dead .\n" * 4)
     Path("blimp").mkdir()
     Path("blimp/one.jsonl").write_text(PAIR * 4)
-    Path("nbest.tsv").write_text("1\tthe king is dead .\t-1\n1\tthe king was dead .\t-2\n")
+    Path("nbest.tsv").write_text("1\t-1\t-2\tthe king is dead\n1\t-2\t-1\tthe king was dead\n")
     print(run(["ngram", "train", "novel.txt", "--out", "novel.arpa.gz"], 60))
     for name in ("demo", "5gram", "model", "ptb"):
         shutil.copy("novel.arpa.gz", f"{name}.arpa.gz")
@@ -104,7 +104,13 @@ def run(words, limit):
         return 1, f"{type(error).__name__}: {error}"
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    return status or 0, (said.getvalue().strip().splitlines() or [""])[-1]
+    last = (said.getvalue().strip().splitlines() or [""])[-1]
+    return status or 0, last.replace(f"{Path.cwd()}/", "").replace(str(Path.home()), "~")
+
+
+def expanded(words):
+    """Words, with the names that a pattern such as runs/* stands for, as a shell does."""
+    return [name for word in words for name in (sorted(map(str, Path().glob(word))) if "*" in word else []) or [word]]
 
 
 def stop(*_):
@@ -121,8 +127,12 @@ def listed(lines, limit, minutes):
             why = "not executed in this call: its minutes were over"
         elif why is None:
             began = time.process_time()
-            status, last = run(words[1:], limit)
-            why = f"executed, {time.process_time() - began:.1f} s" if status == 0 else f"status {status}: {last[:150]}"
+            status, last = run(expanded(words[1:]), limit)
+            why = (
+                f"executed, {time.process_time() - began:.1f} s"
+                if status == 0
+                else f"status {status}: {last[:150]}".replace("`", "'")
+            )
         yield f"`{line}`", page.removeprefix("docs/"), why
 
 
