@@ -1,4 +1,4 @@
-"""Every causal cell and core on Shakespeare through one recipe, one key changed: the commands of docs/cells.md.
+"""Every causal cell and core on Shakespeare, one key changed: the commands of results/cells-commands.md.
 
 `python benchmarks/shakespeare.py --minutes 2 --out runs/cells` trains each for so long, or to the end of the recipe,
 prints a JSON line for each, and at the end the table. A network whose line is there already is not trained again.
@@ -20,7 +20,7 @@ from elman.learning.trainer import StopReason
 from elman.network.device import use_large_pages
 from elman.tasks.experiment import Experiment
 
-PAGE = Path(__file__).parents[1] / "docs" / "cells.md"
+PAGE = Path(__file__).parents[1] / "results" / "cells-commands.md"
 RECIPE = Path(__file__).parents[1] / "recipes" / "shakespeare" / "cells.toml"
 HEADER = ("network", "parameters", "tokens", "tokens per second", "tokens per second of processor time", "perplexity")
 

@@ -60,7 +60,7 @@ def test_bins_by_frequency():
 
 
 def test_bins_of_frequency_begin_where_it_is_said():
-    """By default at 1, 5, 25, 100 and 1000 (docs/analysis.md), each word in the bin of its count."""
+    """By default at 1, 5, 25, 100 and 1000 (docs/grammar.md), each word in the bin of its count."""
     counts = (0, 1, 4, 5, 24, 25, 99, 100, 999, 1000, 2000)
     train = np.repeat(np.arange(len(counts)), counts)
     tokens = np.arange(len(counts))

@@ -15,7 +15,7 @@ def test_the_list_has_every_page_and_its_title(capsys):
     found = json.loads(output(capsys, "docs", "--json"))
     assert sorted(found) == sorted(path.stem for path in PAGES.glob("*.md"))
     assert found["training"] == "Training"
-    assert "generation-and-scoring" in output(capsys, "docs")
+    assert "trees-and-tags" in output(capsys, "docs")
 
 
 def test_a_page_is_shown_under_both_names(capsys):

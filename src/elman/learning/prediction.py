@@ -3,7 +3,7 @@
 After an eighth and after a quarter of its steps training branches off: within a quarter as many steps more the rate
 falls linearly to 0, the loss is validated, and training continues from where it branched off, to the bit. What the
 second branch gained over the first tells what is still gained from there to the end (`still_gained`;
-docs/automatic.md).
+docs/data.md).
 """
 
 import math

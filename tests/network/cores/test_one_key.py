@@ -21,7 +21,7 @@ WORDS = 12
 
 def documented():
     """Settings by the name of the run."""
-    page = (ROOT / "docs" / "cells.md").read_text(encoding="utf-8")
+    page = (ROOT / "results" / "cells-commands.md").read_text(encoding="utf-8")
     lines = re.findall(
         r"^elman train recipes/shakespeare/cells\.toml (.*)--out runs/cells/(\S+)(.*)$", page, re.MULTILINE
     )

@@ -46,7 +46,7 @@ COLUMNS_READ = 20
 class MusicRun(SplitRun):
     """A trained model of music with its recipe; raises UserError where the folder is not a run on music.
 
-    Example (see docs/music.md)::
+    Example (see docs/music-and-series.md)::
 
         run = elman.load("runs/nottingham-gru")
         roll = run.compose(steps=64, seed=1)

@@ -46,7 +46,7 @@ class Translation(NamedTuple):
 class PairRun(SymbolRun):
     """A trained model of pairs with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
-    Example (see docs/seq2seq.md)::
+    Example (see docs/pairs.md)::
 
         run = elman.load("runs/headlines")
         run.translate(["police arrest two after bank robbery in osaka"])[0][0].text

@@ -47,7 +47,7 @@ class SeriesRun(SplitRun):
 
     `inputs` are the columns, and how they were standardised.
 
-    Example (see docs/series.md)::
+    Example (see docs/music-and-series.md)::
 
         run = elman.load("runs/mackey-glass")
         samples = run.forecast(steps=100, samples=50, seed=1)  # [50, 100, P]

@@ -31,7 +31,7 @@ class Tagged(NamedTuple):
 class TagRun(SymbolRun):
     """A trained tagger with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
-    Example (see docs/tags.md)::
+    Example (see docs/trees-and-tags.md)::
 
         run = elman.load("runs/tagger")
         run.tag([["we", "sleep"]])[0].tags

@@ -38,7 +38,7 @@ class Parse(NamedTuple):
 class TreeRun(SymbolRun):
     """A trained model of trees with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
-    Example (see docs/trees.md)::
+    Example (see docs/trees-and-tags.md)::
 
         run = elman.load("runs/treebank")
         bracketed(run.parse([["we", "sleep"]])[0].tree)

@@ -168,8 +168,8 @@ def proved(squared: Tensor, likely: float, at_most: float) -> float:
 
     c^2 I - W'W has a Cholesky factor only where it is positive definite, that is where sigma_1 < c. The guess need not
     be trusted: if it is too low the factorisation fails, and a value in the middle is tried, then `at_most`, the
-    largest useful c. `ROUNDING` allows for the rounding of W'W and of the factor (docs/stability.md). W'W [m, m] is
-    overwritten.
+    largest useful c. `ROUNDING` allows for the rounding of W'W and of the factor
+    (results/spectral-projection.md). W'W [m, m] is overwritten.
     """
     gap, shift = squared.neg_(), 0.0
     for c in (likely, (likely * at_most) ** 0.5, at_most):
