@@ -13,13 +13,13 @@ from elman.drawing.style import svg, svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.study.claim import Scale, at_scale
-from elman.study.figures import by_seed, comparisons, drawings, table
+from elman.study.figures import by_seed, comparisons, drawings, planning, table
 from elman.study.record import ClaimRecord
 from elman.study.summary import HEADER, Row, Summary
 
 
 def remarks(made: ClaimRecord) -> list[str]:
-    facts = [made.planned]
+    facts = planning(made)
     if made.minutes is not None:
         by = f", by {', '.join(made.processors)}" if made.processors else ""
         facts.append(f"Training: {made.minutes:.1f} minutes{by}.")
@@ -147,7 +147,9 @@ def _glance(made: ClaimRecord) -> list[str]:
     if more := len(made.arms) - len(ours):
         ours.append(f"{more} between")
     claim = f"[{made.name}](#{made.name}): {made.claim} ({made.source})"
-    return [claim, "; ".join(published), f"{'; '.join(ours)} ({made.metrics[made.headline]})", made.verdict]
+    reported = f"{'; '.join(published)} ({made.published_text})" if published and made.published_text else ""
+    measured = made.metrics[made.headline] + (f"; {made.text}" if made.text else "")
+    return [claim, reported or "; ".join(published), f"{'; '.join(ours)} ({measured})", made.verdict]
 
 
 def _markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:

@@ -201,7 +201,7 @@ _VOCABULARY = Source(
 _CUT = 'model.output.choice={kind = "adaptive", cutoffs = [1000, 4000]}'
 
 HIERARCHICAL_SOFTMAX = Claim(
-    name="hierarchical-softmax",
+    name="hierarchical-softmax", published_text="Penn Treebank (Mikolov), Text8 (Grave)",
     sentence="hierarchical and adaptive softmax keep the quality of a flat softmax at less than a fifth of its cost",
     source="Mikolov et al. 2011, Table 3; Grave et al. 2017, Table 1",
     arms=(
