@@ -126,8 +126,7 @@ def _written_section(made: ClaimRecord, folder: Path) -> str:
     seeds = f"{made.metrics[made.headline]} by arm, a dot per seed"
     shown = [(made.name, by_seed(made, "narrow"), made.claim, ONE_DOT)]
     others = [(one.name, one.figure, made.claim, one.marks) for one in drawings(made)]
-    for name, *drawn in (*shown, *others):
-        figure, text, marks = drawn
+    for name, figure, text, marks in (*shown, *others):
         write_atomic(folder / IMAGES / f"{name}.svg", svg_file(figure, name, text, marks))
     kinds = [*(["cost"] if made.cost else []), *(["course"] if made.course else [])]
     names = [f"{made.name}-{kind}" for kind in kinds]

@@ -143,7 +143,7 @@ def test_a_steadier_arm_is_told_by_its_variance_alone():
 
 def test_one_comparison_refutes_a_claim_only_if_its_p_value_bears_their_number():
     """p = .03 of one of two is no refutation; verdict and p-value agree."""
-    fails = lower("ppl", "b", "a").verdict(figures(a=[1.0, 1.0, 1.0], b=[1.05, 1.02, 1.035]))
+    fails = lower("ppl", "b", "a").verdict(figures(a=[1.0, 1.0, 1.0], b=[1.045, 1.026, 1.035]))
     assert fails.answer == "does not hold"
     assert 0.0125 < fails.p_value < 0.05
     holds = lower("ppl", "a", "b").verdict(figures(a=seeds(1.0), b=seeds(2.0)))

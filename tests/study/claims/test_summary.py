@@ -160,7 +160,7 @@ def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_p
     assert [text.get_text() for text in axes.texts] == ["lstm", "gru"]
     assert [[round(x, 6) for x in line.get_xdata()] for line in axes.lines] == [[3.1], [1.6, 2.1, 3.1], [2.6]]
     text = write_markdown(tmp_path / "claims.md", summarise(tmp_path, [made], "small")).read_text()
-    assert "mean error against mean error, a line per series of arms]" in text
+    assert "More drawings: [toy-sizes-cost](images/claims/toy-sizes-cost.svg)." in text
 
 
 @pytest.mark.slow
@@ -182,10 +182,10 @@ def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
         assert "var(--" not in drawing
         assert f"## {one.name}\n" in text
     assert text.count("-cost.svg)") == 1, "of the claim that names a cost"
-    assert "![mean error against mean error, a point per arm](images/claims/toy-open-cost.svg)" in text
+    assert "[toy-open-cost](images/claims/toy-open-cost.svg)" in text
     assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-cost.svg").getroot().get("width")
     assert text.count("-course.svg)") == 1, "of the claim that names a course"
-    assert "![error so far against hours, a line per arm](images/claims/toy-open-course.svg)" in text
+    assert "[toy-open-course](images/claims/toy-open-course.svg)" in text
     assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-course.svg").getroot().get("width")
     assert "In the course of training" in (out / "toy-open.html").read_text()
     assert "In the course of training" not in (out / "toy-clear.html").read_text()
