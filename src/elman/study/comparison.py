@@ -218,13 +218,13 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
         judgements = [one.judgement for one in verdicts if one.answer == "no difference" and one.judgement is not None]
         return made("no difference", p_value, min(found.bound(LEVEL / tested) for found in judgements))
     known = [one.p_value for one in verdicts if one.judgement is not None]
-    largest = max((value for value in known if value is not None), default=None)
+    largest = max([value for value in known if value is not None], default=None)
     if all(one.answer == "holds" for one in verdicts):
         return made("holds", largest)
     failing = [one.judgement.seeds(tested) for one in verdicts if one.answer == "does not hold" and one.judgement]
     return made(
         "undecided",
-        None if None in known else p_value,
+        None if None in known else largest,
         needs=max([*failing, *(one.needs or 0 for one in verdicts)]) or None,
     )
 
