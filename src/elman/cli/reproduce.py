@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
-from elman.cli.options import DataSource, Positive, Tracked, file_to_write, trackers_of_runs, writable
+from elman.cli.options import DataSource, Tracked, file_to_write, trackers_of_runs, writable
 from elman.errors import UserError, counted
 from elman.files import require_own
 
@@ -30,7 +30,7 @@ def reproduce(
     quick: bool = False,
     data: DataSource = None,
     out: Annotated[Path, Parameter(metavar="FOLDER", validator=writable)] = Path("runs/reproduce"),
-    seeds: Positive | None = None,
+    seeds: str | None = None,
     arm: Annotated[list[str] | None, Parameter(metavar="LABEL")] = None,
     resume: bool = False,
     track: Tracked = None,
@@ -51,7 +51,7 @@ def reproduce(
         quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
         out: the folder of runs and reports
-        seeds: seeds 1 to N (default: as the experiment plans)
+        seeds: N, for seeds 1 to N, or M-N for fresh ones (default: as the experiment plans)
         arm: only this arm of the experiment, and comparisons among those named; may be repeated
         resume: continue in OUT, which must exist
         into: of `summary`, a Markdown file to write too, such as results/claims.md
@@ -73,6 +73,7 @@ def reproduce(
     from elman.study.runs import Machine as Pool
     from elman.study.store import Store
 
+    asked = None if seeds is None else _seeds(seeds)
     if quick and scale == "paper":
         raise UserError("--quick --scale paper: choose one of them")
     chosen = scale_of("quick" if quick else scale)
@@ -111,7 +112,7 @@ def reproduce(
     try:
         for claim in claims:
             with attempt(claim.name):
-                plans.append(made := plan(claim, store, chosen, seeds, pool))
+                plans.append(made := plan(claim, store, chosen, asked, pool))
                 console.print(
                     f"{claim.name}, {made.scale} scale, seeds {made.seeds[0]} to {made.seeds[-1]}:"
                     f" {sum(map(len, made.runs.values()))} runs, {len(made.waiting)} to train"
@@ -139,6 +140,16 @@ def reproduce(
     if failed:
         console.print(f"left out: {', '.join(failed)}")
     return 1 if failed else 0
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    first, dash, last = text.partition("-")
+    if not (first.isdecimal() and (last.isdecimal() or not dash)):
+        raise UserError(f"--seeds {text}: write a number N, for seeds 1 to N, or M-N")
+    begin, end = (int(first), int(last)) if dash else (1, int(first))
+    if begin < 1 or end < begin:
+        raise UserError(f"--seeds is {text}; it must be 1 or more" + (", and rise" if dash else ""))
+    return tuple(range(begin, end + 1))
 
 
 def _minutes(minutes: float) -> str:

@@ -174,6 +174,7 @@ class Claim:
         notes: how the small scale differs from the paper's, and other remarks.
         data: what --data must be, where the recipes name no corpus; None where they do.
         needs: known sets of minimal pairs that must be prepared.
+        text, published_text: the texts of our figures and of the published ones, where the recipes do not tell.
     """
 
     name: str
@@ -188,6 +189,8 @@ class Claim:
     notes: str = ""
     data: str | None = None
     needs: tuple[str, ...] = ()
+    text: str = ""
+    published_text: str = ""
 
     def __post_init__(self) -> None:
         labels = [arm.label for arm in self.arms]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from elman.study.statistics import Answer, Judgement, figure, judge, judge_spread, plain, spread_text
+from elman.study.statistics import LEVEL, Answer, Judgement, figure, judge, judge_spread, plain, spread_text
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> for each seed, in the same order for all arms, metric -> value."""
@@ -27,6 +27,8 @@ class Verdict(msgspec.Struct, frozen=True):
         direction: the answer that the means alone would give; undecided where there are none.
         needs: the number of seeds that would decide it.
         judgement: the paired test on differences of logarithms by seed; None for a bound on every seed.
+        bound: where there is no difference: above which fraction there is none.
+        whole: of a whole claim, the p-value of its verdict (`together`).
         by_token: the test by token of the same ratio, where the nats of every token are known.
         indicative: at the scale quick, the answer is only indicated (`indication`).
     """
@@ -38,10 +40,14 @@ class Verdict(msgspec.Struct, frozen=True):
     needs: int | None = None
     judgement: Judgement | None = None
     by_token: ByToken | None = None
+    bound: float | None = None
+    whole: float | None = None
     indicative: bool = False
 
     @property
     def line(self) -> str:
+        if self.bound is not None:
+            return f"no difference above {100 * self.bound:.2g} %"
         if self.indicative:
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
@@ -51,8 +57,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def p_value(self) -> float | None:
-        """Of the test by which it was answered; None for a bound, and where there was no test."""
+        """Of the test by which it was answered; None for a bound on every seed, and where there was no test."""
         found = self.judgement
+        if self.bound is not None and found is not None:
+            return found.equivalence()
         if self.indicative and found is not None and found.answer == "undecided":
             found = None if self.by_token is None else self.by_token.judgement
         return None if found is None or math.isnan(found.p_value) else found.p_value
@@ -170,14 +178,55 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
     return Ratio(statement, metric, a, b, low=factor, b_metric=b_metric)
 
 
+def bounded(verdict: Verdict) -> Verdict:
+    """The same, but for a ratio that is undecided and differs from 1 by less than `MARGIN`: that it does so.
+
+    By two one-sided tests (`Judgement.equivalence`) at the 5 % level; the bound is the smallest that they give.
+    """
+    found = verdict.judgement
+    if verdict.answer != "undecided" or found is None or not found.equivalence() < LEVEL:
+        return verdict
+    return msgspec.structs.replace(verdict, answer="no difference", needs=None, bound=found.bound(LEVEL))
+
+
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a claim: it holds if all its comparisons hold, and does not hold if one of them does not."""
-    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
-    answer = min((one.answer for one in verdicts), key=worst_first.index, default=worst_first[-1])
-    direction = min((one.direction for one in verdicts), key=worst_first.index, default=worst_first[-1])
-    needs = max((verdict.needs or 0 for verdict in verdicts), default=0) if answer == "undecided" else None
+    """The verdict on a claim, and its p-value, by one rule.
+
+    It holds if all its comparisons hold: its p-value is the largest of theirs (an intersection-union test, Berger 1982,
+    which needs no adjustment). One comparison that fails, or whose difference is bounded, is enough to refute it: that
+    p-value is the smallest of theirs times the number of comparisons tested (Bonferroni), and must be below 5 %, else
+    the claim is undecided. A bound on every seed that is not kept refutes it without a test.
+    """
+    tested = max(1, sum(one.judgement is not None for one in verdicts))
     words = " | ".join(verdict.figures for verdict in verdicts)
-    return Verdict(sentence, answer, words, direction, needs, indicative=any(one.indicative for one in verdicts))
+    indicative = any(one.indicative for one in verdicts)
+    worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
+    direction = min((one.direction for one in verdicts), key=worst_first.index, default=worst_first[-1])
+
+    def made(answer: Answer, p_value: float | None, bound: float | None = None, needs: int | None = None) -> Verdict:
+        return Verdict(sentence, answer, words, direction, needs, bound=bound, whole=p_value, indicative=indicative)
+
+    def smallest(answer: Answer) -> float:
+        """Of the comparisons of this answer, adjusted; 0 where one needs no test, infinite where there is none."""
+        found = [one for one in verdicts if one.answer == answer]
+        values = (0.0 if one.p_value is None else one.p_value for one in found)
+        return min(1.0, tested * min(values)) if found else math.inf
+
+    if (p_value := smallest("does not hold")) < LEVEL:
+        return made("does not hold", p_value or None)
+    if (p_value := smallest("no difference")) < LEVEL:
+        judgements = [one.judgement for one in verdicts if one.answer == "no difference" and one.judgement is not None]
+        return made("no difference", p_value, min(found.bound(LEVEL / tested) for found in judgements))
+    known = [one.p_value for one in verdicts if one.judgement is not None]
+    largest = max([value for value in known if value is not None], default=None)
+    if all(one.answer == "holds" for one in verdicts):
+        return made("holds", largest)
+    failing = [one.judgement.seeds(tested) for one in verdicts if one.answer == "does not hold" and one.judgement]
+    return made(
+        "undecided",
+        None if None in known else largest,
+        needs=max([*failing, *(one.needs or 0 for one in verdicts)]) or None,
+    )
 
 
 def indication(verdict: Verdict) -> Verdict:

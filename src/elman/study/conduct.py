@@ -20,9 +20,10 @@ from elman.network.device import choose_device
 from elman.network.output.contexts import Mixture
 from elman.network.seq2seq import SequenceToSequence
 from elman.study.claim import Claim, Computation, Measurement, Scale
-from elman.study.comparison import Verdict, indication, together
+from elman.study.comparison import Verdict, bounded, indication, together
 from elman.study.figures import write_claim_page
 from elman.study.measures import at_once, measure_all, measuring_minutes, with_tokens
+from elman.study.planning import register
 from elman.study.record import ClaimRecord, record, write_record
 from elman.study.runs import Machine, train_all
 from elman.study.store import Plan, Planned, Store, trial_recipes, untrained
@@ -35,14 +36,14 @@ RUNS_PER_JOB = 8
 """So many runs for every job are trained together: jobs that wait for the last ones then lose little time."""
 
 
-def plan(claim: Claim, store: Store, scale: Scale, num_seeds: int | None, machine: Machine) -> Plan:
+def plan(claim: Claim, store: Store, scale: Scale, asked: Sequence[int] | None, machine: Machine) -> Plan:
     """Plan a reproduction; a few steps of every untrained arm are timed.
 
     Raises UserError if there are no recipes at this scale, or data or minimal pairs cannot be used.
     """
     for pairs in claim.needs:
         locate_minimal_pairs(pairs)
-    seeds = tuple(range(1, (num_seeds or claim.num_seeds(scale)) + 1))
+    seeds = tuple(asked or range(1, claim.num_seeds(scale) + 1))
     runs, trials = store.plan(claim, scale, seeds), store.trials(claim, scale)
     device, training = choose_device(machine.device), dict[Path, float]()
     tried: list[list[Planned]] = [[trial.run for trial in some] for some in trials.values()]
@@ -125,8 +126,14 @@ def conduct(planned: Plan, store: Store, machine: Machine, tell: Tell) -> Reprod
     (planned,) = train_together([planned], store, machine, tell)
     found = iter(measure_all([one for each in planned.runs.values() for one in each], claim.measure, machine, tell))
     measurements = {label: list(islice(found, len(each))) for label, each in planned.runs.items()}
-    verdicts = judged(claim, planned.scale, measurements)
-    made = record(planned, measurements, verdicts, together(claim.sentence, verdicts), page)
+    plans = [] if planned.scale == "quick" else register(planned, store)
+    fresh = plans[-1].fresh if plans else planned.seeds
+    judging = {
+        label: [one for seed, one in zip(planned.seeds, each, strict=True) if seed in fresh]
+        for label, each in measurements.items()
+    }
+    verdicts = judged(claim, planned.scale, judging)
+    made = record(planned, measurements, verdicts, together(claim.sentence, verdicts), page, plans)
     write_claim_page(page, planned, made, measurements, verdicts)
     write_record(store.out / f"{planned.name}.json", made)
     return Reproduction(planned, verdicts, made, page)
@@ -151,6 +158,10 @@ def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: 
     The plans are returned with these runs. Raises Stopped where a signal arrived (the same command continues),
     UserError where a training failed.
     """
+    for planned in plans:
+        if planned.scale != "quick":
+            last = register(planned, store)[-1]
+            tell(f"{planned.name}: plan {last.digest[:12]} of {last.written}")
     train_all([run for planned in plans for run in planned.untried], machine, tell)
     chosen = [
         dataclasses.replace(planned, runs=store.plan(planned.claim, planned.scale, planned.seeds)) for planned in plans
@@ -162,4 +173,4 @@ def train_together(plans: Sequence[Plan], store: Store, machine: Machine, tell: 
 def judged(claim: Claim, scale: Scale, measurements: Mapping[str, Sequence[Measurement]]) -> list[Verdict]:
     figures = {label: [one.figures for one in each] for label, each in measurements.items()}
     verdicts = [with_tokens(one.verdict(figures), one, measurements) for one in claim.comparisons]
-    return [indication(one) for one in verdicts] if scale == "quick" else verdicts
+    return [indication(one) if scale == "quick" else bounded(one) for one in verdicts]

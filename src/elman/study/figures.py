@@ -25,7 +25,7 @@ from elman.study.claim import CurveAxes, Measurement
 from elman.study.comparison import Verdict
 from elman.study.record import ClaimRecord
 from elman.study.runs import PlannedRun
-from elman.study.statistics import detectable, power
+from elman.study.statistics import MARGIN, detectable, power
 from elman.study.store import Plan, Planned
 
 _NUMBER = re.compile(r"(\d[\d,]*(?:\.\d+)?)(?: ± [\d.]+)?(?: \([^()]*\))?")
@@ -147,8 +147,10 @@ def measured_curves(name: str, drawn: CurveAxes, measurements: Mapping[str, Sequ
 
 RULE = (
     "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in every"
-    " seed. The claim holds if every comparison does. An undecided comparison names the number of seeds that would"
-    " detect a difference of the observed size with a power of 80 %, and where its mean lies."
+    " seed. The claim holds if every comparison does; one that fails refutes it if its p-value times the number of"
+    f" comparisons tested is below 5 %. A ratio that two one-sided t tests find less than {100 * MARGIN:g} % from 1 is"
+    " reported as no difference above the smallest bound that they give. An undecided comparison names the number of"
+    " seeds that would detect a difference of the observed size with a power of 80 %, and where its mean lies."
 )
 BY_TOKEN = (
     "Ratios of test perplexities are compared by token too: nats per token of both arms, each the mean over its seeds,"
@@ -186,7 +188,11 @@ def write_claim_page(
         Section("Published and ours", tables=[Table("", *table(made), note)]),
         Section("Comparisons", rules, tables=[comparisons(made)]),
         Section("Every seed", legend=legend(made.arms), figures=seeds),
-        Section("How many seeds", [made.planned], tables=[Table("", POWERS, strength, FACTOR)] if strength else []),
+        Section(
+            "How many seeds",
+            [made.planned, *(one.words for one in made.plans[-1:])],
+            tables=[Table("", POWERS, strength, FACTOR)] if strength else [],
+        ),
     ]
     for one in drawings(made):
         drawing = svg(one.figure, one.name, one.shows, f"{one.marks}, the mean over seeds")
@@ -209,9 +215,14 @@ def write_claim_page(
     )  # fmt: skip
 
 
+def planning(made: ClaimRecord) -> list[str]:
+    return [made.planned, *(one.words for one in made.plans[-1:])]
+
+
 def table(made: ClaimRecord) -> tuple[list[str], list[list[str]]]:
     """Header and rows of published | ours, for every metric, mean ± standard deviation over the seeds."""
-    header = ["arm", f"published, {made.headline}", *(f"ours, {words}" for words in made.metrics.values())]
+    published, ours = (f" ({text})" if text else "" for text in (made.published_text, made.text))
+    header = ["arm", f"published{published}, {made.headline}", *(f"ours{ours}, {one}" for one in made.metrics.values())]
     return header, [
         [label, arm.published or "", *(arm.figures[metric].words for metric in made.metrics)]
         for label, arm in made.arms.items()

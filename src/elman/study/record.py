@@ -12,22 +12,26 @@ from elman.errors import UserError, counted
 from elman.files import finite, json_text, write_atomic
 from elman.formats import read_json
 from elman.study.claim import Claim, Measurement, Power, Scale
-from elman.study.comparison import Verdict
+from elman.study.comparison import ByToken, Verdict, bounded, together
+from elman.study.planning import PlanRecord
 from elman.study.runs import PlannedRun
-from elman.study.statistics import POWER, Answer, spread_text
+from elman.study.statistics import POWER, Answer, Judgement, spread_text
 from elman.study.store import Plan
+from elman.study.texts import texts
 
 
 class FigureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A metric of an arm: its values by seed, their mean and sample standard deviation; None: not finite.
 
     Values of the places `unknown` were never measured, such as a radius that was not logged; others are infinite.
+    `told` are the words of a figure of which the values by seed were not kept.
     """
 
     mean: float | None
     deviation: float | None
     by_seed: list[float | None]
     unknown: list[int] = []
+    told: str = ""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "FigureRecord":
@@ -44,7 +48,7 @@ class FigureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        return spread_text(self.values)
+        return self.told or spread_text(self.values)
 
 
 class TrialRecord(msgspec.Struct, frozen=True):
@@ -79,6 +83,7 @@ class ComparisonRecord(msgspec.Struct, frozen=True, kw_only=True):
     line: str
     figures: str
     p_value: float | None = None
+    bound: float | None = None
     needs: int | None = None
     judgement: dict[str, Any] | None = None
     by_token: dict[str, Any] | None = None
@@ -93,6 +98,9 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
         course: the labels of two curves of which the second is drawn against the first, if any.
         planned: how the number of seeds was planned, `effect` for which (the logarithm of a ratio), if it was.
         verdict: the words after the name in the last line of the command, `answer` what they amount to.
+        p_value: of the verdict, None where no test decides it.
+        text, published_text: what our figures and the published ones were measured on.
+        plans: what was planned when; the fresh seeds of the last plan are judged.
         minutes: of all trainings, trials included; None where nothing was trained.
         versions: of elman, by which the runs were trained.
         processors: the processors and GPUs that trained them.
@@ -114,6 +122,10 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: list[ComparisonRecord]
     answer: Answer
     verdict: str
+    p_value: float | None = None
+    text: str = ""
+    published_text: str = ""
+    plans: list[PlanRecord] = []
     minutes: float | None = None
     versions: list[str] = []
     processors: list[str] = []
@@ -137,6 +149,7 @@ def record(
     verdicts: Sequence[Verdict],
     verdict: Verdict,
     page: Path,
+    plans: Sequence[PlanRecord] = (),
 ) -> ClaimRecord:
     claim, measure = planned.claim, planned.claim.measure
     trained = {label: [one for one in each if isinstance(one, PlannedRun)] for label, each in planned.runs.items()}
@@ -165,6 +178,8 @@ def record(
         )
         for arm in claim.arms
     }
+    recipes = [run.recipe for each in trained.values() for run in each]
+    published, ours = texts(claim, planned.scale, recipes)
     made = ClaimRecord(
         name=claim.name,
         claim=claim.sentence,
@@ -179,19 +194,53 @@ def record(
         course=measure.course,
         metrics=dict(measure.metrics),
         arms=arms,
-        comparisons=[
-            msgspec.convert(
-                {**finite(msgspec.to_builtins(one)), "line": one.line, "p_value": one.p_value}, ComparisonRecord
-            )
-            for one in verdicts
-        ],
+        comparisons=list(map(_recorded, verdicts)),
         answer=verdict.answer,
         verdict=verdict.line,
+        p_value=verdict.whole,
+        text=ours,
+        published_text=published,
+        plans=list(plans),
         versions=sorted(versions),
         processors=sorted({found["processor"] for found in environments if "processor" in found}),
         report=str(page),
     )
     return msgspec.structs.replace(made, minutes=sum(made.training.values()) if any(trained.values()) else None)
+
+
+def _recorded(verdict: Verdict) -> ComparisonRecord:
+    plain = {**finite(msgspec.to_builtins(verdict)), "line": verdict.line, "p_value": verdict.p_value}
+    return msgspec.convert(plain, ComparisonRecord)
+
+
+def rejudged(made: ClaimRecord) -> ClaimRecord:
+    """The record with the verdict that today's rule gives for its comparisons (`together`).
+
+    At the scale quick nothing is judged, and the record is returned as it is.
+    """
+    if made.scale == "quick":
+        return made
+    verdicts = [bounded(_read(one, len(made.seeds))) for one in made.comparisons]
+    verdict = together(made.claim, verdicts)
+    return msgspec.structs.replace(
+        made, comparisons=list(map(_recorded, verdicts)), answer=verdict.answer, verdict=verdict.line,
+        p_value=verdict.whole,
+    )  # fmt: skip
+
+
+def _read(one: ComparisonRecord, seeds: int) -> Verdict:
+    """The verdict of a stored comparison; what was not finite is NaN, and no difference is judged again."""
+    judgement = None
+    if one.judgement is not None:
+        known = {"count": 0 if one.judgement.get("deviation") is None else seeds, **one.judgement}
+        plain = {key: math.nan if value is None else value for key, value in known.items()}
+        lacking = {key: None for key in ("needs", "inside") if one.judgement.get(key) is None}
+        judgement = msgspec.convert({**plain, **lacking}, Judgement)
+    answer = one.answer if one.answer != "no difference" or judgement is None else judgement.answer
+    by_token = None if one.by_token is None else msgspec.convert(one.by_token, ByToken)
+    needs = one.needs if judgement is None else judgement.needs
+    direction = answer if judgement is None else judgement.direction
+    return Verdict(one.statement, answer, one.figures, direction, needs, judgement, by_token)
 
 
 def how_planned(claim: Claim, scale: Scale, count: int) -> str:

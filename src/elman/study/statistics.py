@@ -12,11 +12,12 @@ from scipy.optimize import brentq
 
 from elman.evaluation.statistics import t_quantile, t_test
 
-Answer = Literal["holds", "does not hold", "undecided"]
+Answer = Literal["holds", "does not hold", "no difference", "undecided"]
 
 LEVEL = 0.05  # of all tests
 POWER = 0.8  # the power for which a number of seeds is planned
 MOST_SEEDS = 1000  # the largest number of seeds that is reported
+MARGIN = 0.02  # a ratio that differs from 1 by less is called no difference, of whichever claim
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -25,7 +26,8 @@ class Judgement(msgspec.Struct, frozen=True):
     `deviation` is their sample standard deviation (n - 1), NaN for a single seed; `low` to `high` the 95 % interval of
     the mean (Student's t); `p_value` that of the two-sided paired t test of the mean being on the nearest bound of the
     interval in question; `needs` the number of seeds that would decide, if undecided. `inside`: whether the mean itself
-    lies in the interval in question, None where there is none.
+    lies in the interval in question, None where there is none. `count`: of the differences, 0 where they are not
+    judged by their mean.
     """
 
     answer: Answer
@@ -36,11 +38,28 @@ class Judgement(msgspec.Struct, frozen=True):
     p_value: float
     needs: int | None = None
     inside: bool | None = None
+    count: int = 0
 
     @property
     def direction(self) -> Answer:
         """The answer that the mean alone would give, whatever its interval."""
         return "undecided" if self.inside is None else "holds" if self.inside else "does not hold"
+
+    def equivalence(self, margin: float = MARGIN) -> float:
+        """The p-value of two one-sided t tests (Schuirmann 1987) of the mean being log(1 + margin) or more from 0."""
+        return equivalence(self.mean, self.deviation, self.count, math.log1p(margin))
+
+    def seeds(self, tests: int) -> int:
+        """The seeds that would decide it as one of several `tests`, by the effect observed."""
+        if not self.count or math.isnan(self.p_value):
+            return self.needs or MOST_SEEDS
+        size = float(stats.t.isf(self.p_value / 2, self.count - 1)) / math.sqrt(self.count)
+        return max(self.count + 1, seeds_needed(size, 1.0, tests))
+
+    def bound(self, level: float) -> float:
+        """The smallest margin (a fraction) for which the p-value of `equivalence` is `level` or less."""
+        spread = self.deviation / math.sqrt(self.count) * float(stats.t.isf(level, self.count - 1))
+        return math.expm1(abs(self.mean) + spread)
 
 
 def judge(differences: Sequence[float], low: float = -math.inf, high: float = math.inf) -> Judgement:
@@ -75,7 +94,8 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     else:
         answer = "undecided"
     needs = max(len(differences) + 1, seeds_needed(mean - bound, deviation)) if answer == "undecided" else None
-    return Judgement(answer, mean, deviation, mean - margin, mean + margin, p_value, needs, low < mean < high)
+    inside, count = low < mean < high, len(differences)
+    return Judgement(answer, mean, deviation, mean - margin, mean + margin, p_value, needs, inside, count)
 
 
 def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
@@ -110,8 +130,27 @@ def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
     return Judgement(answer, mean, math.nan, low, high, p_value, needs, mean < 0)
 
 
-def seeds_needed(effect: float, deviation: float) -> int:
+def equivalence(mean: float, deviation: float, count: int, margin: float) -> float:
+    """The p-value of two one-sided t tests (Schuirmann 1987, J. Pharmacokin. Biopharm. 15, 657-680).
+
+    Of `count` differences with this mean and sample standard deviation: that their true mean is `margin` or more from
+    0 on either side. The larger of the two p-values is that of the side on which the mean lies. NaN where the
+    deviation is not known.
+
+    Example:
+        >>> round(equivalence(0.0, 0.01, 4, 0.02), 4)
+        0.0144
+    """
+    if count < 2 or math.isnan(deviation):
+        return math.nan
+    distance, error = margin - abs(mean), deviation / math.sqrt(count)
+    return float(stats.t.sf(distance / error, count - 1)) if error else float(distance <= 0)
+
+
+def seeds_needed(effect: float, deviation: float, tests: int = 1) -> int:
     """Seeds with which a two-sided paired t test at the 5 % level detects `effect` with a power of 80 %.
+
+    As one of several `tests`, at 5 % divided by their number.
 
     Example:
         >>> seeds_needed(1.0, 1.0), seeds_needed(0.0, 1.0)
@@ -120,7 +159,7 @@ def seeds_needed(effect: float, deviation: float) -> int:
     if not effect:
         return MOST_SEEDS
     size = abs(effect) / deviation if deviation else math.inf
-    return 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=lambda count: power(count, size))
+    return 2 + bisect_left(range(2, MOST_SEEDS), POWER, key=lambda count: power(count, size, tests))
 
 
 def detectable(count: int, deviation: float) -> float:
@@ -133,12 +172,12 @@ def detectable(count: int, deviation: float) -> float:
     return deviation * float(brentq(lambda size: power(count, size) - POWER, 0.0, 30 / math.sqrt(count)))
 
 
-def power(count: int, effect: float) -> float:
+def power(count: int, effect: float, tests: int = 1) -> float:
     """The power of the test by the non-central t distribution; `effect` is in standard deviations."""
     centre = effect * math.sqrt(count)
-    if centre > 30:
+    if centre > 30 * tests:
         return 1.0
-    return float(stats.nct.sf(t_quantile(count), count - 1, centre))
+    return float(stats.nct.sf(stats.t.isf(LEVEL / 2 / tests, count - 1), count - 1, centre))
 
 
 def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Judgement:

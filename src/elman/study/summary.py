@@ -11,13 +11,16 @@ from elman.errors import UserError, command, notice
 from elman.evaluation.paired import holm
 from elman.study.claim import Claim, Scale, at_scale
 from elman.study.figures import DOTS
-from elman.study.record import ClaimRecord, read_record
-from elman.study.statistics import LEVEL
+from elman.study.record import ClaimRecord, read_record, rejudged
+from elman.study.statistics import LEVEL, MARGIN
 
 WITHIN = (
-    "Within a claim nothing is adjusted: a claim holds if all its comparisons hold, so its p-value is the largest of"
-    " theirs (an intersection-union test). That of a claim that does not hold is the smallest of its comparisons that"
-    " fail, times the number of ratios compared. A bound on every seed has no p-value."
+    "A claim holds if all its comparisons hold: its p-value is the largest of theirs (an intersection-union test,"
+    " Berger 1982), which needs no adjustment. One comparison that fails refutes it: that p-value is the smallest of"
+    " those that fail times the number of comparisons tested (Bonferroni), and must be below 5 %, or the claim is"
+    " undecided. No difference above M: two one-sided t tests (Schuirmann 1987) show by the same rule that a comparison"
+    f" differs by less than {100 * MARGIN:g} % either way, and M is the smallest bound that they give. A bound on every"
+    " seed has no p-value."
 )
 QUICK = (
     "At the scale quick a p-value is that of a test by token of the models trained from one seed; how much trainings"
@@ -38,7 +41,7 @@ class Row:
 
     @property
     def answer(self) -> str:
-        return self.verdict.partition(" (")[0]
+        return self.verdict.partition(" (")[0].partition(" above ")[0]
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Summary:
 
     @cached_property
     def rows(self) -> list[Row]:
-        ours = {one.name: Row(one.name, one.verdict, p_value(one), len(one.seeds), one.minutes) for one in self.records}
+        ours = {one.name: Row(one.name, one.verdict, one.p_value, len(one.seeds), one.minutes) for one in self.records}
         known = self.kept | ours
         return [known[claim.name] for claim in self.claims if claim.name in known]
 
@@ -126,18 +129,6 @@ def _p(value: float | None) -> str:
     return "" if value is None else f"{value:.2g}"
 
 
-def p_value(made: ClaimRecord) -> float | None:
-    """Of a claim, from its comparisons, as `WITHIN` describes; None where no test decides it."""
-    ratios = [one for one in made.comparisons if one.judgement is not None]
-    if made.answer == "does not hold":
-        failing = [one.p_value for one in made.comparisons if one.answer == made.answer]
-        known = [p for p in failing if p is not None]
-        return min(1.0, len(ratios) * min(known)) if len(known) == len(failing) else None
-    if any(one.answer == "undecided" and one.p_value is None for one in ratios):
-        return None
-    return max((one.p_value for one in ratios if one.p_value is not None), default=None)
-
-
 def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
     """The records of claims in a folder of reproductions, with those of `claims` that have none.
 
@@ -146,7 +137,7 @@ def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
     records = list[ClaimRecord]()
     for path in (out / f"{at_scale(claim.name, scale)}.json" for claim in claims):
         try:
-            records += [read_record(path)] if path.is_file() else []
+            records += [rejudged(read_record(path))] if path.is_file() else []
         except UserError as error:
             notice(f"left out: {error}")
     if not records:

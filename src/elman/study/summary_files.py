@@ -13,13 +13,13 @@ from elman.drawing.style import svg, svg_file
 from elman.errors import UserError, notice
 from elman.files import write_atomic
 from elman.study.claim import Scale, at_scale
-from elman.study.figures import by_seed, comparisons, drawings, table
+from elman.study.figures import by_seed, comparisons, drawings, planning, table
 from elman.study.record import ClaimRecord
 from elman.study.summary import HEADER, Row, Summary
 
 
 def remarks(made: ClaimRecord) -> list[str]:
-    facts = [made.planned]
+    facts = planning(made)
     if made.minutes is not None:
         by = f", by {', '.join(made.processors)}" if made.processors else ""
         facts.append(f"Training: {made.minutes:.1f} minutes{by}.")
@@ -119,16 +119,28 @@ def _cells(text: str) -> dict[str, list[str]]:
 
 
 def _written_section(made: ClaimRecord, folder: Path) -> str:
-    shown = [(f"{made.metrics[made.headline]} by arm, a dot per seed", made.name, by_seed(made, "narrow"), ONE_DOT)]
-    shown += [(f"{one.shows}, {one.marks}", one.name, one.figure, one.marks) for one in drawings(made)]
-    for _, name, figure, marks in shown:
-        write_atomic(folder / IMAGES / f"{name}.svg", svg_file(figure, name, made.claim, marks))
+    """The claim, one drawing, published figures and ours, comparisons, and how to follow them; other drawings linked.
+
+    A drawing of the course that is there is kept where the record has no points for it.
+    """
+    seeds = f"{made.metrics[made.headline]} by arm, a dot per seed"
+    shown = [(made.name, by_seed(made, "narrow"), made.claim, ONE_DOT)]
+    others = [(one.name, one.figure, made.claim, one.marks) for one in drawings(made)]
+    for name, figure, text, marks in (*shown, *others):
+        write_atomic(folder / IMAGES / f"{name}.svg", svg_file(figure, name, text, marks))
+    kinds = [*(["cost"] if made.cost else []), *(["course"] if made.course else [])]
+    names = [f"{made.name}-{kind}" for kind in kinds]
+    links = [f"[{name}]({(IMAGES / f'{name}.svg').as_posix()})" for name in names
+             if (folder / IMAGES / f"{name}.svg").is_file()]  # fmt: skip
     judged = comparisons(made)
     return "\n\n".join([
         f"## {made.name}",
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
-        *(f"![{words}]({(IMAGES / f'{name}.svg').as_posix()})" for words, name, _, _ in shown),
+        f"![{seeds}]({(IMAGES / f'{made.name}.svg').as_posix()})",
+        *([f"More drawings: {', '.join(links)}."] if links else []),
         _markdown(*table(made)), _markdown(judged.header, judged.rows), *map(_text, remarks(made)),
+        f"Follow it: `elman reproduce list` for its arms, `elman reproduce {made.name} --threads 1` for plan, recipes"
+        f" and runs, `elman reproduce summary --out results/claims` for verdict and p from `claims/{made.name}.json`.",
     ])  # fmt: skip
 
 
@@ -145,9 +157,13 @@ def _glance(made: ClaimRecord) -> list[str]:
     published = [f"{label}: {arm.published}" for label, arm in made.arms.items() if arm.published]
     ours = [f"{label}: {made.arms[label].figures[made.headline].words}" for label in shown]
     if more := len(made.arms) - len(ours):
-        ours.append(f"{more} between")
+        rest = {made.arms[label].figures[made.headline].words for label in made.arms if label not in shown}
+        same = rest == {made.arms[shown[-1]].figures[made.headline].words}
+        ours[-1:] = [f"the {more + 1} others: {rest.pop()}"] if same else [ours[-1], f"{more} between"]
     claim = f"[{made.name}](#{made.name}): {made.claim} ({made.source})"
-    return [claim, "; ".join(published), f"{'; '.join(ours)} ({made.metrics[made.headline]})", made.verdict]
+    reported = f"{'; '.join(published)} ({made.published_text})" if published and made.published_text else ""
+    measured = made.metrics[made.headline] + (f"; {made.text}" if made.text else "")
+    return [claim, reported or "; ".join(published), f"{'; '.join(ours)} ({measured})", made.verdict]
 
 
 def _markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:

@@ -9,6 +9,7 @@ from elman.study.comparison import (
     Bound,
     ByToken,
     Steadier,
+    bounded,
     indication,
     lower,
     no_difference,
@@ -138,3 +139,28 @@ def test_a_steadier_arm_is_told_by_its_variance_alone():
     assert found.judgement.mean == pytest.approx(math.log(0.2))
     assert "standard deviations, ratio 0.2000; 95 % interval" in found.figures
     assert Steadier("ppl", "b", "a").verdict(rows).answer == "does not hold"
+
+
+def test_one_comparison_refutes_a_claim_only_if_its_p_value_bears_their_number():
+    """p = .03 of one of two is no refutation; verdict and p-value agree."""
+    fails = lower("ppl", "b", "a").verdict(figures(a=[1.0, 1.0, 1.0], b=[1.045, 1.026, 1.035]))
+    assert fails.answer == "does not hold"
+    assert 0.0125 < fails.p_value < 0.05
+    holds = lower("ppl", "a", "b").verdict(figures(a=seeds(1.0), b=seeds(2.0)))
+    assert (alone := together("", [fails])).answer == "does not hold"
+    assert alone.whole == fails.p_value
+    many = together("", [fails, *[holds] * 3])
+    assert many.answer == "undecided"
+    assert many.needs > 3
+
+
+def test_no_difference_is_a_bound_by_two_one_sided_tests():
+    rows = figures(a=[100.0, 101.0, 99.0, 100.5], b=[100.2, 100.9, 99.1, 100.3])
+    verdict = bounded(lower("ppl", "a", "b").verdict(rows))
+    assert verdict.answer == "no difference"
+    assert verdict.line == f"no difference above {100 * verdict.bound:.2g} %"
+    assert 0 < verdict.bound < 0.02
+    assert together("", [verdict]).line == verdict.line
+    assert together("", [verdict]).whole == verdict.p_value < 0.05
+    wide = lower("ppl", "a", "b").verdict(figures(a=[100.0, 120.0, 90.0], b=[105.0, 100.0, 101.0]))
+    assert bounded(wide) == wide

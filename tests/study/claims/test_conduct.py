@@ -53,7 +53,7 @@ def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, monk
 def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path):
     """Two seeds of three without a figure: a verdict, a page and JSON all the same."""
     store, plain = Store(tmp_path / "out", str(corpus)), dataclasses.replace(experiment, measure=RESULTS_ALONE)
-    planned = conduct.plan(plain, store, "small", 2, Machine(threads=1))
+    planned = conduct.plan(plain, store, "small", range(1, 3), Machine(threads=1))
     for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
         run.folder.mkdir(parents=True)
         rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
@@ -73,10 +73,10 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
 def test_a_shared_run_is_planned_once(experiment, corpus, tmp_path):
     store, machine = Store(tmp_path / "out", str(corpus)), Machine(threads=1)
     plain = dataclasses.replace(experiment, measure=RESULTS_ALONE)
-    one = conduct.plan(plain, store, "small", 2, machine)
+    one = conduct.plan(plain, store, "small", range(1, 3), machine)
     renamed = [dataclasses.replace(arm, label=f"{arm.label} again") for arm in experiment.arms]
     twin = dataclasses.replace(plain, name="twin", arms=tuple(renamed), comparisons=(), published={})
-    other = conduct.plan(twin, store, "small", 2, machine)
+    other = conduct.plan(twin, store, "small", range(1, 3), machine)
     assert one.training.keys() == other.training.keys()
     assert conduct.total_minutes([one, other], machine) == conduct.total_minutes([one], machine) > 0
 

@@ -27,7 +27,7 @@ from support.systems import posix
 def test_an_interrupted_run_goes_on(experiment, corpus, tmp_path, monkeypatch):
     inline.use(monkeypatch)
     store = Store(tmp_path / "out", str(corpus))
-    planned = conduct.plan(experiment, store, "small", 1, Machine(threads=1))
+    planned = conduct.plan(experiment, store, "small", range(1, 2), Machine(threads=1))
     (first, second) = planned.waiting
     runs.train_all([first], Machine(threads=1), lambda line: None)
     assert (first.status, second.status) == (Status.DONE, Status.MISSING)

@@ -106,3 +106,26 @@ def test_variances_are_compared_by_the_f_test():
     assert (equal.answer, equal.mean, equal.p_value) == ("undecided", 0.0, pytest.approx(1.0))
     assert judge_spread([1.0], [2.0]).answer == "undecided"
     assert judge_spread([1.0, math.inf], [2.0, 1.0]).answer == "undecided"
+
+
+@pytest.mark.parametrize("values", [[0.01, -0.004, 0.006, 0.002], [-0.03, 0.01, -0.015], [0.0, 0.001, 0.0005]])
+@pytest.mark.parametrize("margin", [0.02, 0.005])
+def test_equivalence_is_two_one_sided_t_tests(values, margin):
+    """As scipy and statsmodels compute them, and as the bound inverts them."""
+    edge = math.log1p(margin)
+    above = stats.ttest_1samp(values, -edge, alternative="greater").pvalue
+    below = stats.ttest_1samp(values, edge, alternative="less").pvalue
+    found = judge(values, high=0.0)
+    assert found.equivalence(margin) == pytest.approx(max(above, below))
+    descriptive = pytest.importorskip("statsmodels.stats.weightstats").DescrStatsW(values)
+    assert found.equivalence(margin) == pytest.approx(descriptive.ttost_mean(-edge, edge)[0])
+    assert found.equivalence(found.bound(0.05)) == pytest.approx(0.05)
+
+
+def test_equivalence_of_one_value_is_unknown():
+    assert math.isnan(judge([0.001], high=0.0).equivalence())
+
+
+def test_several_tests_need_more_seeds():
+    """By the power of a t test at 5 % divided by their number, as simulated by its distribution."""
+    assert seeds_needed(1.0, 1.0, tests=18) > seeds_needed(1.0, 1.0) == 10

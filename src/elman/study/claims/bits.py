@@ -79,7 +79,7 @@ class Copying:
 
 
 NTM_COPY = Claim(
-    name="ntm-copy",
+    name="ntm-copy", published_text="the copying task",
     sentence="a neural Turing machine learns to copy from fewer sequences than an LSTM, and copies longer ones too",
     source="Graves, Wayne & Danihelka 2014, section 4.1, Figs 3 to 5",
     arms=tuple(

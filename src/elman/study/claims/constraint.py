@@ -99,7 +99,8 @@ OPTIMISERS = Claim(
     ),
     measure=PERPLEXITY, comparisons=(lower("valid perplexity", "SGD", "Adam"),),
     notes="Delta 0.2. The rate of each optimiser is the best of three by the validation loss of one seed that is not"
-    " used again; schedule, steps and network are the same. Small scale as in gru-perplexity-by-delta.",
+    " used again; schedule, steps and network are the same. Five epochs, in which SGD may not"
+    " have converged; the thesis tried RMSprop too. Small scale as in gru-perplexity-by-delta.",
 )  # fmt: skip
 
 STATE_DECAY = Claim(

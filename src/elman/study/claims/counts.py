@@ -220,7 +220,7 @@ def _below(metric: str, better: str, worse: str, arm: Arm) -> Ratio:
 
 
 KNESER_NEY = Claim(
-    name="kneser-ney",
+    name="kneser-ney", published_text="Wall Street Journal, 6.4 M words",
     sentence="a recurrent network added to a Kneser-Ney 5-gram lowers its perplexity, and the more so the more text",
     source="Mikolov et al. 2010, section 3", arms=ARMS, measure=MEASURE,
     comparisons=(
@@ -235,7 +235,7 @@ KNESER_NEY = Claim(
 )  # fmt: skip
 
 KNESER_NEY_ERRORS = Claim(
-    name="kneser-ney-errors",
+    name="kneser-ney-errors", published_text="Wall Street Journal, 6.4 M words",
     sentence="rescoring with a recurrent network leaves fewer word errors than with a Kneser-Ney 5-gram",
     source="Mikolov et al. 2010, section 3", arms=ARMS[-1:], measure=MEASURE,
     comparisons=tuple(_below("word errors", better, COUNTS, ARMS[-1]) for better in (NETWORK, BOTH)),

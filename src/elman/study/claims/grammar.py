@@ -143,7 +143,7 @@ STARTING_LARGE = Claim(
 )  # fmt: skip
 
 BLIMP = Claim(
-    name="blimp",
+    name="blimp", published_text="BLiMP, trained on Wikipedia",
     sentence="an LSTM of words prefers grammatical sentences above chance, and more often than a 5-gram model does",
     source="Warstadt et al. 2020, Table 3",
     arms=(Arm(LSTM, Source("ptb/small-awd-lstm.toml", quick=LITTLE), Source("ptb/awd-lstm.toml")),),

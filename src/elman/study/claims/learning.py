@@ -155,7 +155,8 @@ RTRL_EQUALS_BPTT = Claim(
 )  # fmt: skip
 
 ECHO_STATE = Claim(
-    name="echo-state", sentence="500 untrained units predict Mackey-Glass 84 steps ahead to an NRMSE of 0.005 or less",
+    name="echo-state", published_text="Mackey-Glass",
+    sentence="500 untrained units predict Mackey-Glass 84 steps ahead to an NRMSE of 0.005 or less",
     source="Jaeger 2001; Jaeger & Haas 2004",
     arms=(Arm("reservoir", Computation(Prediction(), 0.5, Computation(Prediction(reservoirs=1), 0.1))),),
     measure=ClaimMeasure("echo", {"NRMSE": "mean NRMSE of the reservoirs", "worst": "the worst of them"}),

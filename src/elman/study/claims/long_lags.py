@@ -122,7 +122,8 @@ def _learner(cell: str) -> Arm:
 
 
 LSTM_LONG_LAG = Claim(
-    name="lstm-long-lag", sentence="the LSTM learns to add over 100 steps; Elman's network does not",
+    name="lstm-long-lag", published_text="the adding problem",
+    sentence="the LSTM learns to add over 100 steps; Elman's network does not",
     source="Hochreiter & Schmidhuber 1997, experiment 4", arms=(_learner("elman"), _learner("lstm")),
     measure=ClaimMeasure(
         "adding", {"error": "mean square error (guessing: 0.167)", "steps": "learning steps"},

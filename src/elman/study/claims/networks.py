@@ -110,7 +110,7 @@ def _dropped(*keys: str) -> Source:
 
 
 DROPOUT = Claim(
-    name="dropout",
+    name="dropout", published_text="Penn Treebank",
     sentence="dropout helps an LSTM on the connections between layers, and harms it on those between steps",
     source="Zaremba, Sutskever & Vinyals 2014, section 3 and Table 1",
     arms=(

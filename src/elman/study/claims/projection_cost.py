@@ -165,7 +165,7 @@ def _cost_of(delta: float, steps: int, minutes: float) -> Arm:
 
 
 PROJECTION_COST = Claim(
-    name="projection-cost",
+    name="projection-cost", published_text="Penn Treebank",
     sentence="the projection costs less than 3 % of a training step, and less than gradient clipping does",
     source="Kanai's thesis, Table 3.6",
     arms=(_cost_of(0.2, 1327, 12), *(_cost_of(delta, 200, 2) for delta in DELTAS[1:])),

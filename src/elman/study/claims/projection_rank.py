@@ -117,7 +117,7 @@ class NormTimes:
 
 
 PROJECTION_NORM = Claim(
-    name="projection-norm",
+    name="projection-norm", published_text="Penn Treebank",
     sentence="the truncated projection takes less time in all with the spectral norm of the step than with its"
     " Frobenius norm",
     source="Kanai's thesis, section 3.5.5 (c)",

@@ -1,0 +1,104 @@
+"""What is planned before anything is trained: a file of plans, each with its digest and what was known when."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import elman
+from elman.errors import counted
+from elman.files import canonical_json, finite, json_text, sha256_lines, write_atomic
+from elman.formats import read_json
+from elman.study.claim import Computation, Scale, at_scale
+from elman.study.statistics import LEVEL, MARGIN
+from elman.study.store import Plan, PlannedComputation, Store, trial_recipes
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan: the seeds, arms, grids, comparisons, level and margin, with the SHA-256 of them all.
+
+    Attributes:
+        digest: of `content`; empty where a claim was judged before plans were kept.
+        fresh: the seeds that are judged: those which no earlier verdict has used, all where it used them all.
+        trained: how many of its runs were trained when it was written.
+        after: the verdict, with its seeds, that was known when it was written.
+    """
+
+    digest: str = ""
+    written: str = ""
+    version: str = ""
+    seeds: list[int]
+    fresh: list[int]
+    trained: int = 0
+    after: str | None = None
+    content: dict[str, Any] = {}
+
+    @property
+    def words(self) -> str:
+        when = f", when {counted(self.trained, 'run')} were trained" if self.trained else ", before training"
+        told = f"Plan {self.digest[:12]}, written {self.written}{when}."
+        if not self.digest:
+            told = "No plan was kept of this claim, which was judged before plans were."
+        if self.fresh != self.seeds:
+            told += f" Seeds {between(self.fresh)} were added after a verdict ({self.after}): they alone are judged."
+        elif self.after is not None:
+            told += f" It follows a verdict ({self.after})."
+        return told
+
+
+def between(seeds: list[int]) -> str:
+    return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+
+
+def plan_file(out: Path, name: str, scale: Scale) -> Path:
+    return out / f"{at_scale(name, scale)}.plan.json"
+
+
+def register(planned: Plan, store: Store) -> list[PlanRecord]:
+    """The plans of a claim so far, this one last; a new one is added to its file before it is trained.
+
+    A plan of the same content is the same plan. Seeds that are added after a verdict are judged alone, so that what
+    is known of the first ones cannot decide.
+    """
+    path = plan_file(store.out, planned.claim.name, planned.scale)
+    earlier = msgspec.convert(read_json(path), list[PlanRecord]) if path.is_file() else []
+    content = plan_content(planned, store)
+    digest = sha256_lines(canonical_json(content))
+    known = [one.digest for one in earlier]
+    if digest in known:
+        return earlier[: known.index(digest) + 1]
+    verdict = store.out / f"{planned.name}.json"
+    found = read_json(verdict, dict[str, Any]) if verdict.is_file() else {}
+    used = list(found.get("seeds", []))
+    same = not earlier or {**earlier[-1].content, "seeds": None} == {**content, "seeds": None}
+    seeds = list(planned.seeds)
+    runs = [one for each in planned.runs.values() for one in each]
+    made = PlanRecord(
+        digest=digest, written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=elman.__version__, seeds=seeds,
+        fresh=[seed for seed in seeds if not same or seed not in used] or seeds,
+        trained=sum(one.path.is_file() if isinstance(one, PlannedComputation) else not one.is_open for one in runs),
+        after=f"{found.get('verdict')}, seeds {between(used)}" if used else None, content=content,
+    )  # fmt: skip
+    write_atomic(path, json_text(msgspec.to_builtins([*earlier, made]), indent=1) + "\n")
+    return [*earlier, made]
+
+
+def plan_content(planned: Plan, store: Store) -> dict[str, Any]:
+    """Plain values that determine what is trained and how it is judged."""
+    arms = dict[str, Any]()
+    for arm in planned.claim.arms:
+        source = planned.claim.origin(arm, planned.scale)
+        if isinstance(source, Computation):
+            arms[arm.label] = {"constants": source.constants}
+        else:
+            digest = store.place(arm.label, source.at(0)).folder.name[-12:]
+            grid = [list(settings) for settings, _ in trial_recipes(source)]
+            arms[arm.label] = {"recipe": source.recipe, "settings": list(source.settings), "grid": grid, "run": digest}
+    comparisons = [{"kind": type(one).__name__, **msgspec.to_builtins(one)} for one in planned.claim.comparisons]
+    rules = {"level": LEVEL, "margin of no difference": MARGIN, "constants": dict(planned.claim.measure.constants)}
+    made = finite({
+        "claim": planned.claim.sentence, "scale": planned.scale, "seeds": list(planned.seeds), "arms": arms,
+        "comparisons": comparisons, **rules,
+    })  # fmt: skip
+    return msgspec.json.decode(msgspec.json.encode(made), type=dict[str, Any])

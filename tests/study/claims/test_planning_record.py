@@ -1,0 +1,51 @@
+"""Plans of claims: written before training, recognised by their digest, and what is judged after a verdict."""
+
+import json
+
+import pytest
+
+from elman.cli import main
+from elman.study import claims as registry
+from support.claims import Error, claim
+
+
+@pytest.fixture
+def reproduce(tmp_path, monkeypatch, capsys):
+    made = claim("toy", Error(1.0, 0.3), Error(1.4, 0.05))
+    monkeypatch.setitem(registry.CLAIMS, "toy", made)
+
+    def run(*options):
+        assert main(["reproduce", "toy", "--out", str(tmp_path), "--threads", "1", *options]) == 0
+        capsys.readouterr()
+        return json.loads((tmp_path / "toy.plan.json").read_text()), json.loads((tmp_path / "toy.json").read_text())
+
+    return run
+
+
+def test_a_plan_is_written_once_before_anything_is_computed(reproduce):
+    plans, made = reproduce()
+    assert [(one["seeds"], one["fresh"], one["trained"]) for one in plans] == [([1, 2, 3], [1, 2, 3], 0)]
+    assert plans[0]["content"]["comparisons"][0]["statement"] == "error of a is lower than of b"
+    assert plans[0]["content"]["margin of no difference"] == 0.02
+    assert made["plans"] == plans
+    assert reproduce()[0] == plans, "the same plan again is the same plan"
+
+
+def test_seeds_added_after_a_verdict_are_judged_alone(reproduce):
+    reproduce()
+    plans, made = reproduce("--seeds", "6")
+    assert (plans[1]["seeds"], plans[1]["fresh"], plans[1]["trained"]) == ([1, 2, 3, 4, 5, 6], [4, 5, 6], 6)
+    assert plans[1]["after"].endswith("seeds 1 to 3")
+    assert made["comparisons"][0]["judgement"]["count"] == 3
+    assert len(made["arms"]["a"]["figures"]["error"]["by_seed"]) == 6, "all are shown"
+
+
+def test_fresh_seeds_can_be_asked_for(reproduce):
+    plans, made = reproduce("--seeds", "4-6")
+    assert made["seeds"] == plans[0]["fresh"] == [4, 5, 6]
+
+
+@pytest.mark.parametrize("text", ["0", "3-2", "x", "4-", "-3"])
+def test_seeds_that_cannot_be_read(text, capsys):
+    assert main(["reproduce", "rank-bound", f"--seeds={text}"]) == 2
+    assert "--seeds" in capsys.readouterr().err
