@@ -3,10 +3,10 @@
     python examples/captions.py            # four minutes on one thread
     python examples/captions.py --tiny     # a few seconds
 
-An image shows one to three shapes, named in reading order: "large red circle left of small blue square". Convolutions
-make a grid of vectors, to each of which its column and row are added, one-hot, as the order depends on places. An LSTM
-begins from their mean (once: Vinyals et al. 2015, Show and tell); with attention it reads their mean under weights
-before each word (soft: Xu et al. 2015, Show, attend and tell, 4.2), or one drawn place, by REINFORCE (hard: 4.1).
+An image shows one to three shapes, which its caption names in reading order: "large red circle left of small blue
+square". Convolutions make a grid of vectors, with two coordinates, since the order depends on places. An LSTM begins
+from their mean (once: Vinyals et al. 2015, Show and tell); with attention it reads their mean under weights before each
+word (soft: Xu et al. 2015, Show, attend and tell, 4.2), or one drawn place, by REINFORCE (hard: section 4.1).
 """
 
 import argparse
@@ -33,8 +33,8 @@ COLOURS = {"red": (0.9, 0.2, 0.2), "green": (0.2, 0.8, 0.3), "blue": (0.2, 0.4, 
 RELATIONS = ("left of", "above left of", "above", "above right of")  # each is one symbol
 WORDS = ("<eos>", *SIZES, *COLOURS, *SHAPES, *RELATIONS)
 BEGIN = {part[0]: WORDS.index(part[0]) for part in (SIZES, [*COLOURS], SHAPES, RELATIONS)}
-SIDE, GRID, (MOST, UPDATES) = 32, 8, (1, 150) if options.tiny else (3, 1500)
-AT = torch.cat([torch.eye(GRID).repeat(GRID, 1), torch.eye(GRID).repeat_interleave(GRID, 0)], 1)  # columns and rows
+SIDE, CELL, (MOST, UPDATES) = 32, 4, (1, 150) if options.tiny else (3, 1500)
+AT = torch.stack(torch.meshgrid(*[torch.linspace(-1, 1, SIDE // CELL)] * 2, indexing="xy")).unsqueeze(0)
 
 
 def batch(number: int, draw: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -67,12 +67,12 @@ class Captions(nn.Module):
 
     def __init__(self, way: str, size: int = 128, features: int = 64, embedding: int = 32) -> None:
         super().__init__()
-        self.way, self.context = way, 0 if way == "once" else features + 2 * GRID
+        self.way, self.context = way, 0 if way == "once" else features + 2
         layers = [nn.Conv2d(3, 24, 4, 2, 1), nn.Conv2d(24, 48, 4, 2, 1), nn.Conv2d(48, features, 3, 1, 1)]
         norms = [nn.GroupNorm(8, layer.out_channels) for layer in layers]  # without them colours are learnt more slowly
         self.see = nn.Sequential(*(part for pair in zip(layers, norms, strict=True) for part in (*pair, nn.ReLU())))
-        self.begin = nn.Linear(features + 2 * GRID, 2 * size)
-        self.attention = enn.AdditiveAttention(size, features + 2 * GRID, 32)
+        self.begin = nn.Linear(features + 2, 2 * size)
+        self.attention = enn.AdditiveAttention(size, features + 2, 32)
         self.words = enn.Embedding(len(WORDS), embedding)
         self.core = enn.LSTM(embedding + self.context, size)
         self.core.fused = False  # single steps have nothing to gain from the fused kernel
@@ -81,7 +81,7 @@ class Captions(nn.Module):
 
     def forward(self, images: Tensor, captions: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What the output reads [T, B, 96], weights [B, T, S], words [T, B], and log-probabilities [T, B] of places."""
-        grid = torch.cat([self.see(images).flatten(2).transpose(1, 2), AT.expand(len(images), -1, -1)], 2)
+        grid = torch.cat([self.see(images), AT.expand(len(images), -1, -1, -1)], 1).flatten(2).transpose(1, 2)
         keys = self.attention.keys(grid)
         h, c = self.begin(grid.mean(1)).tanh().unsqueeze(0).chunk(2, -1)
         last, found = torch.zeros(len(images), dtype=torch.int64), []
@@ -104,7 +104,7 @@ def measured(model: Captions) -> tuple[dict[str, float], float, Tensor, Tensor]:
     """Shares of right attributes, and of words whose largest weight is on their shape; weights and words."""
     _, weights, words, _ = model.eval()(held)
     right, said = (one.view(MOST, 4, -1).transpose(0, 1) for one in (words == truth, truth > 0))
-    cells = nn.functional.max_pool2d(pixels.float(), SIDE // GRID).flatten(2)
+    cells = nn.functional.max_pool2d(pixels.float(), CELL).flatten(2)
     on = cells.gather(2, weights.argmax(2).view(-1, MOST, 4)[..., :3])[said[:3].permute(2, 1, 0)].mean().item()
     named = zip(("size", "colour", "shape", "relation"), right, said, strict=True)
     return {name: one[there].float().mean().item() for name, one, there in named if there.any()}, on, weights, words
@@ -145,6 +145,6 @@ if options.picture:
         row, step = longest[place // (4 * MOST)], place % (4 * MOST)
         axes.set_axis_off()
         axes.imshow(held[row].permute(1, 2, 0).clip(0, 1))
-        axes.imshow(weights[row, step].view(GRID, -1), extent=extent, cmap="gray", alpha=0.6)
+        axes.imshow(weights[row, step].view(SIDE // CELL, -1), extent=extent, cmap="gray", alpha=0.6)
         axes.set_title(WORDS[words[step, row]], fontsize=9)
     figure.savefig(options.picture)
