@@ -34,7 +34,7 @@ RELATIONS = ("left of", "above left of", "above", "above right of")  # each is o
 WORDS = ("<eos>", *SIZES, *COLOURS, *SHAPES, *RELATIONS)
 BEGIN = {part[0]: WORDS.index(part[0]) for part in (SIZES, [*COLOURS], SHAPES, RELATIONS)}
 SIDE, CELL, (MOST, UPDATES) = 32, 4, (1, 150) if options.tiny else (3, 1500)
-AT = torch.stack(torch.meshgrid(*[torch.linspace(-1, 1, SIDE // CELL)] * 2, indexing="xy")).unsqueeze(0)
+AT = torch.stack(torch.meshgrid(*[torch.linspace(-3, 3, SIDE // CELL)] * 2, indexing="xy")).unsqueeze(0)
 
 
 def batch(number: int, draw: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:

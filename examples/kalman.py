@@ -14,8 +14,8 @@ the derivatives H = dy / dw, which back-propagation through time computes, and t
 
 An update costs O(p^2) for p weights, and learns from P, as Newton's method does, how far to go in each direction. With
 spans of 12 and 321 weights the filter took 125, 100 and 100 updates of 8 sequences, and back-propagation by Adam, at
-the best of three rates, 1200, 1025 and 600 of 32 (median 0.55 and 1.73 s of processor time); real-time learning, with
-one seed and one rate, took 1425 in 21 s.
+the best of three rates, 1200, 1025 and 600 of 32 (median 0.68 and 2.27 s of processor time); real-time learning, at
+one rate, took 1425, 1025 and 600 (13 s).
 """
 
 import argparse

@@ -32,6 +32,12 @@ def number(text, before):
     return float(re.search(rf"{before} ([\d.]+)", text)[1])
 
 
+def test_every_example_is_short_and_run_here():
+    for path in EXAMPLES.glob("*.py"):
+        assert len(path.read_text("utf-8").splitlines()) <= 150, path.name
+        assert f'run("{path.stem}", "--tiny"' in Path(__file__).read_text("utf-8"), path.name
+
+
 def test_awd_lstm_learns_adapts_and_is_saved(run, tmp_path):
     for split, count in (("train", 90), ("valid", 12), ("test", 12)):
         (tmp_path / f"{split}.txt").write_text("a rose is a rose , it said\n" * count)
