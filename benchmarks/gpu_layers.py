@@ -9,6 +9,7 @@ import copy
 import io
 import re
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from unittest import mock
 
 import torch
@@ -62,6 +63,9 @@ def in_form(form: str, run: Callable[[], object]) -> Callable[[], object]:
 
 def compiled(options: argparse.Namespace) -> None:
     """Registers, spilled bytes and shared memory of the kernels of both passes, for GPUs that need not be there."""
+    if find_spec("cuda") is None or find_spec("cuda.core") is None:
+        row("compiled", skipped="needs the package cuda-core: pip install 'elman[gpu]'")
+        return
     for architecture, (memory, blocks) in CHIPS.items():
         for name, cell in PERSISTENT.items():
             for _, rows, _, units in LAYERS[name][: 1 if options.tiny else None]:

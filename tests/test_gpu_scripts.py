@@ -63,7 +63,7 @@ def script(monkeypatch, capsys):
 def test_every_section_of_the_kernels(script, tmp_path):
     shown = script("gpu_kernels.py", tmp_path)
     found = json.loads((tmp_path / "kernels.json").read_text())
-    assert list(found) == ["environment", "values", "layers", "steps", "likelihood", "tests"]
+    assert list(found) == ["environment", "values", "layers", "steps", "persistent", "likelihood", "compiled", "tests"]
     for section, part in found.items():
         assert part["rows"], section
         assert "reason" not in part, (section, part["reason"])

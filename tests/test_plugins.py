@@ -305,7 +305,7 @@ def test_the_example_is_installed_by_pip_and_exported_to_every_format(tmp_path, 
     (told,) = json.loads((out / "environment.json").read_text())["plugins"]
     assert told == {"name": "elman-example", "version": "0.1.0"}
     recipe = (out / "recipe.toml").read_text()
-    assert all(part in recipe for part in ("independent", "cosine", "squareplus", "norm-stabiliser", "elman-example"))
+    assert all(part in recipe for part in ("independent", "cosine", "squareplus", "sparsity", "elman-example"))
     cure = "pip install elman-example==0.1.0"
     assert refusal(capsys, "evaluate", out) == f"elman: {out}/recipe.toml needs the plug-in elman-example 0.1.0: {cure}"
     for form in {"onnx", "torch"} & {*forms}:
@@ -318,7 +318,7 @@ def test_the_example_keeps_the_rules(monkeypatch):
     testing.check_cell(importlib.import_module("elman_example.cell").Independent())
     testing.check_output(importlib.import_module("elman_example.output").Cosine())
     testing.check_activation(importlib.import_module("elman_example.activation").SQUAREPLUS)
-    testing.check_penalty(importlib.import_module("elman_example.penalty").NormStabiliser(weight=0.1))
+    testing.check_penalty(importlib.import_module("elman_example.penalty").Sparsity(weight=0.1))
 
 
 BROKEN = [

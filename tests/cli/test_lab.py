@@ -69,7 +69,7 @@ def test_lab_mistakes_are_one_line(tmp_path, monkeypatch, capsys):
     assert main(["lab", "compare", "--launcher", "ray", "--out", str(tmp_path / "new")]) == 2
     assert "--launcher ray needs the package ray" in capsys.readouterr().err
 
-    def refuse(launch):
+    def refuse(launch, tell):
         raise UserError(f"there is no cluster for {launch.launcher}")
 
     monkeypatch.setattr(Launch, "begin", refuse)

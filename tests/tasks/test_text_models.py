@@ -205,7 +205,7 @@ def test_a_model_of_transformers_and_ngrams_are_compared_on_sentences_and_pairs(
     )
     assert main(["compare", str(gpt), str(arpa), "--stimuli", str(items), "--json"]) == 0
     found = capsys.readouterr()
-    assert "ends are not compared" in found.err
+    assert "predict the end of a sentence, so that it is not compared" in found.err
     facts = json.loads(found.out)
     assert facts["read_differently"] == 0
     assert {row["condition"] for row in facts["conditions"]} == {"a", "b", "all"}

@@ -79,7 +79,7 @@ COMMANDS = {
         "data": ("lookup:app", "Known corpora: list, describe, prepare; trees and programs as pairs."),
         "docs": ("docs:docs", "The pages of the documentation, without a network."),
         "models": ("models:app", "Trained models by name: list, describe, fetch, publish."),
-        "recipes": ("lookup:recipes", "The recipes that come with elman."),
+        "recipes": ("recipes:recipes", "The recipes that come with elman."),
     },
 }
 """By group: each command's function or application, of this package or by its whole name; its line in the help."""

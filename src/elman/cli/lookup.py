@@ -1,6 +1,5 @@
-"""elman report, info, recipes and data: what there is to look up about runs, recipes and known corpora."""
+"""elman report, info and data: what there is to look up about runs and known corpora."""
 
-import math
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,13 +10,11 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AboveZero, AsJson, OutFile, Positive, RunFolders, Settable, refuse, writable
+from elman.cli.options import AsJson, OutFile, RunFolders, Settable, refuse, writable
 from elman.cli.progress import duration
-from elman.config.data import Data
-from elman.config.parts import OneOf, convert, tag_of
-from elman.config.recipe import Expected
+from elman.config.parts import tag_of
 from elman.config.text import TextData
-from elman.config.toml import FOLDER, load_data, load_recipe, read_tables
+from elman.config.toml import load_data
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
@@ -132,82 +129,6 @@ def _blocks(parameters: dict[str, Any]) -> dict[str, int]:
         block = ".".join(parts[:3] if parts[:2] == ["core", "layers"] else parts[: min(2, len(parts) - 1)])
         blocks[block] = blocks.get(block, 0) + tensor.numel()
     return blocks
-
-
-class _Listed(msgspec.Struct, frozen=True):
-    """What a list of recipes shows of one; without the network, whose parts import torch."""
-
-    title: str
-    data: OneOf[Data] = TextData()
-    expected: Expected | None = None
-
-
-def recipes(
-    *filters: Annotated[str, Parameter(metavar="WORD")],
-    minutes: AboveZero | None = None,
-    size: Positive | None = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the recipes that come with elman, with the published test figures where there are some.
-
-    Args:
-        filters: only recipes with all of these words in their path, title, corpus or kind of data, such as: ptb lstm
-        minutes: only those that train in so many minutes on one thread, estimated within a factor of two or three
-        size: only those of so many parameters at most
-    """
-    rows, cells = [], []
-    costs = minutes is not None or size is not None
-    for file in sorted(FOLDER.rglob("*.toml")):
-        path, recipe = Path("recipes") / file.relative_to(FOLDER), convert(read_tables(file), _Listed)
-        own = (str(path), recipe.title, tag_of(recipe.data), getattr(recipe.data, "corpus", None) or "")
-        known = " ".join(own).lower()
-        if not all(word.lower() in known for word in filters):
-            continue
-        taken = _cost(file) if costs else None
-        if costs and (taken is None or taken[0] > (size or math.inf) or taken[1] > (minutes or math.inf)):
-            continue
-        found = recipe.expected
-        best = None if found is None else found.fine_tuned_test or found.test
-        figure, measure = (None, "") if best is None else _published(recipe, best)
-        rows.append({"path": str(path), "title": recipe.title, "expected": best, "figure": figure, "measure": measure})
-        cells.append([str(path), recipe.title, "" if figure is None else f"{figure:.4g}", measure])
-        if taken is not None:
-            rows[-1] |= {"parameters": taken[0], "minutes": taken[1]}
-            cells[-1] += [f"{taken[0]:,}", f"{taken[1]:,.1f}"]
-    if not rows:
-        words = f" has {' and '.join(filters)} in its path, title, corpus or kind of data" if filters else ""
-        limits = " is within --minutes and --size" if costs else ""
-        raise UserError(f"no recipe{words}{' and' if words and limits else ''}{limits}")
-    header = ["recipe", "title", "published test", "measure", *(["parameters", "minutes"] if costs else [])]
-    show.print_result(as_json, rows, ("recipes", header, cells))
-
-
-def _cost(file: Path) -> tuple[int, float] | None:
-    """The parameters of a recipe's network and its minutes on one thread; None where it names no data of its own."""
-    import torch
-
-    from elman.network.build import build_model
-    from elman.study.conduct import training_minutes
-    from elman.tasks.open import task_of
-
-    recipe = load_recipe(file)
-    try:
-        words = task_of(recipe).nominal_size(recipe).words
-    except UserError:
-        return None
-    with torch.device("meta"):
-        parameters = sum(one.numel() for one in build_model(recipe.model, words).parameters())
-    return parameters, round(training_minutes(recipe), 1)
-
-
-def _published(recipe: _Listed, loss: float) -> tuple[float, str]:
-    """A published loss as the field states it, and its measure: of characters and bytes bits, otherwise as reported."""
-    reporting, options = recipe.data.reporting, recipe.data
-    if not reporting.in_perplexity:
-        return loss, reporting.measure
-    if isinstance(options, TextData) and options.tokenisation in ("characters", "bytes"):
-        return math.log2(loss), f"bits per {options.tokenisation.removesuffix('s')}"
-    return loss, reporting.measure
 
 
 app = family("data", "Known corpora are for --data. Those that need no download are prepared when first used.")

@@ -128,7 +128,7 @@ def look(source: Path) -> Look | None:
     found = _alike(files)
     if found is not None and found.form in ("trees", "columns", "conllu", "joined", "tsv", "pronunciations"):
         return found._replace(what=f"{len(files)} files, which look like {found.what}")
-    if found is not None and found.kind != "text":
+    if found is not None and found.kind != "text" and (found.kind is not None or not source.is_dir()):
         what = f"{len(files)} files that each look like {found.what}, which are not read together"
         return Look(None, what, found.possible)
     return looks("text", f"a text in {len(text)} files") if text else None

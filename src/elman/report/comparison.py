@@ -76,7 +76,7 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
     for members in groups.values():
         titled.setdefault(members[0].title, []).append(tuple(members))
     folders = dict(zip(map(id, runs), run_labels(runs), strict=True))
-    names = {}
+    names: dict[int, str] = {}
     for title, alike in titled.items():
         firsts = [members[0] for members in alike]
         differing = _settings(firsts) or [folders[id(first)] for first in firsts]

@@ -109,7 +109,7 @@ class RunFolder:
         Else the unit of its losses.
         """
         data = self.recipe_table.get("data")
-        if isinstance(data, dict) and (symbol := _FORMS.get(data.get("form"))):
+        if isinstance(data, dict) and (symbol := _FORMS.get(str(data.get("form")))):
             return symbol
         tokenisation = None if self.data is None else self.data.tokenisation
         return _SYMBOLS.get(tokenisation or "", self.scale.unit)

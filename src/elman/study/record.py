@@ -24,14 +24,14 @@ class FigureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A metric of an arm: its values by seed, their mean and sample standard deviation; None: not finite.
 
     Values of the places `unknown` were never measured, such as a radius that was not logged; others are infinite.
-    `told` are the words of a figure of which the values by seed were not kept.
+    `shown` are the words of a figure of which the values by seed were not kept.
     """
 
     mean: float | None
     deviation: float | None
     by_seed: list[float | None]
     unknown: list[int] = []
-    told: str = ""
+    shown: str = ""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "FigureRecord":
@@ -48,7 +48,7 @@ class FigureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        return self.told or spread_text(self.values)
+        return self.shown or spread_text(self.values)
 
 
 class TrialRecord(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from elman.drawing.page import Figure, Section, Table, write_page
 from elman.drawing.style import svg, svg_file
-from elman.errors import UserError, notice
+from elman.errors import UserError, command, notice
 from elman.files import write_atomic
 from elman.study.claim import Scale, at_scale
 from elman.study.figures import by_seed, comparisons, drawings, planning, table
@@ -133,14 +133,15 @@ def _written_section(made: ClaimRecord, folder: Path) -> str:
     links = [f"[{name}]({(IMAGES / f'{name}.svg').as_posix()})" for name in names
              if (folder / IMAGES / f"{name}.svg").is_file()]  # fmt: skip
     judged = comparisons(made)
+    again = command("reproduce", made.name, "--threads", 1)
     return "\n\n".join([
         f"## {made.name}",
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
         f"![{seeds}]({(IMAGES / f'{made.name}.svg').as_posix()})",
         *([f"More drawings: {', '.join(links)}."] if links else []),
         _markdown(*table(made)), _markdown(judged.header, judged.rows), *map(_text, remarks(made)),
-        f"Follow it: `elman reproduce list` for its arms, `elman reproduce {made.name} --threads 1` for plan, recipes"
-        f" and runs, `elman reproduce summary --out results/claims` for verdict and p from `claims/{made.name}.json`.",
+        f"Follow it: `elman reproduce list` for its arms, `{again}` for plan, recipes and runs, `elman reproduce summary"
+        f" --out results/claims` for verdict and p from `claims/{made.name}.json`.",
     ])  # fmt: skip
 
 

@@ -1,20 +1,19 @@
-"""A penalty on the norm of the state (Krueger & Memisevic 2016, ICLR): weight * mean (|h_t+1| - |h_t|)^2."""
+"""A penalty on the size of the state, of which few units should be far from 0: weight * mean |h_t|."""
 
 from torch import Tensor
 
 from elman.config.training import Penalty
-from elman.data.batches import Whole, pairs_of
+from elman.data.batches import Whole
 from elman.objective.criteria import Seen
 
 
-class NormStabiliser(Penalty, frozen=True, tag="norm-stabiliser"):
-    """Over the pairs of neighbouring steps of the last layer that both count."""
+class Sparsity(Penalty, frozen=True, tag="sparsity"):
+    """Over the steps of the last layer that count."""
 
     def __call__(self, seen: Seen) -> Tensor:
         """The penalty over a window."""
-        norms, batch = seen.trace.raw[-1].norm(dim=-1), seen.batch
-        changes = (norms[1:] - norms[:-1]).square()
+        sizes, batch = seen.trace.raw[-1].abs().mean(dim=-1), seen.batch
         if batch.mask is None:
-            return self.weight * changes.mean() * batch.share
-        pairs = (batch.whole or Whole.of(batch)).pairs.clamp(min=1)
-        return self.weight * (changes * pairs_of(batch.mask)).sum() / pairs
+            return self.weight * sizes.mean() * batch.share
+        counted = (batch.whole or Whole.of(batch)).counted.clamp(min=1)
+        return self.weight * (sizes * batch.mask).sum() / counted

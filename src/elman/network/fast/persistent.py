@@ -16,7 +16,7 @@ import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -101,6 +101,7 @@ def layout(cell: str, units: int, rows: int, *, memory: int, blocks: int, warps:
     return None
 
 
+@runtime_checkable
 class Kernels(Protocol):
     """Both passes, compiled for a layout."""
 

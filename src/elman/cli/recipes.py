@@ -1,0 +1,93 @@
+"""elman recipes: the recipes that come with elman, with their published figures and what they cost."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from elman.cli import show
+from elman.cli.options import AboveZero, AsJson, Positive
+from elman.config.data import Data
+from elman.config.parts import OneOf, convert, tag_of
+from elman.config.recipe import Expected
+from elman.config.text import TextData
+from elman.config.toml import FOLDER, load_recipe, read_tables
+from elman.errors import UserError
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """What a list of recipes shows of one; without the network, whose parts import torch."""
+
+    title: str
+    data: OneOf[Data] = TextData()
+    expected: Expected | None = None
+
+
+def recipes(
+    *filters: Annotated[str, Parameter(metavar="WORD")],
+    minutes: AboveZero | None = None,
+    size: Positive | None = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the recipes that come with elman, with the published test figures where there are some.
+
+    Args:
+        filters: only recipes with all of these words in their path, title, corpus or kind of data, such as: ptb lstm
+        minutes: only those that train in so many minutes on one thread, estimated within a factor of two or three
+        size: only those of so many parameters at most
+    """
+    rows, cells = [], []
+    costs = minutes is not None or size is not None
+    for file in sorted(FOLDER.rglob("*.toml")):
+        path, recipe = Path("recipes") / file.relative_to(FOLDER), convert(read_tables(file), _Listed)
+        own = (str(path), recipe.title, tag_of(recipe.data), getattr(recipe.data, "corpus", None) or "")
+        known = " ".join(own).lower()
+        if not all(word.lower() in known for word in filters):
+            continue
+        taken = _cost(file) if costs else None
+        if costs and (taken is None or taken[0] > (size or math.inf) or taken[1] > (minutes or math.inf)):
+            continue
+        found = recipe.expected
+        best = None if found is None else found.fine_tuned_test or found.test
+        figure, measure = (None, "") if best is None else _published(recipe, best)
+        rows.append({"path": str(path), "title": recipe.title, "expected": best, "figure": figure, "measure": measure})
+        cells.append([str(path), recipe.title, "" if figure is None else f"{figure:.4g}", measure])
+        if taken is not None:
+            rows[-1] |= {"parameters": taken[0], "minutes": taken[1]}
+            cells[-1] += [f"{taken[0]:,}", f"{taken[1]:,.1f}"]
+    if not rows:
+        words = f" has {' and '.join(filters)} in its path, title, corpus or kind of data" if filters else ""
+        limits = " is within --minutes and --size" if costs else ""
+        raise UserError(f"no recipe{words}{' and' if words and limits else ''}{limits}")
+    header = ["recipe", "title", "published test", "measure", *(["parameters", "minutes"] if costs else [])]
+    show.print_result(as_json, rows, ("recipes", header, cells))
+
+
+def _cost(file: Path) -> tuple[int, float] | None:
+    """The parameters of a recipe's network and its minutes on one thread; None where it names no data of its own."""
+    import torch
+
+    from elman.network.build import build_model
+    from elman.study.conduct import training_minutes
+    from elman.tasks.open import task_of
+
+    recipe = load_recipe(file)
+    try:
+        words = task_of(recipe).nominal_size(recipe).words
+    except UserError:
+        return None
+    with torch.device("meta"):
+        parameters = sum(one.numel() for one in build_model(recipe.model, words).parameters())
+    return parameters, round(training_minutes(recipe), 1)
+
+
+def _published(recipe: _Listed, loss: float) -> tuple[float, str]:
+    """A published loss as the field states it, and its measure: of characters and bytes bits, otherwise as reported."""
+    reporting, options = recipe.data.reporting, recipe.data
+    if not reporting.in_perplexity:
+        return loss, reporting.measure
+    if isinstance(options, TextData) and options.tokenisation in ("characters", "bytes"):
+        return math.log2(loss), f"bits per {options.tokenisation.removesuffix('s')}"
+    return loss, reporting.measure
