@@ -46,7 +46,7 @@ averaging = {{ kind = "exponential", decay = 0.999 }}
 log_every = 20
 """
 RULE = ("--lr", "4.6e-5", "--decay", "4.4e-3", "--eps", "2.3e-5")
-"""Of dynamic evaluation: the published settings for mixtures (docs/adaptation.md)."""
+"""Of dynamic evaluation: the published settings for mixtures (docs/evaluation.md)."""
 
 EVALUATIONS = (
     ("test", "dynamic", RULE),

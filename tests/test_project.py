@@ -249,7 +249,7 @@ def test_python_and_toml_are_valid():
 
 def test_choices_in_the_docs_are_understood():
     """Every choice of words has a line on the page on outputs; music and series have their own pages."""
-    shown = re.findall(r"^    (choice = \{ .*\})$", (ROOT / "docs/outputs.md").read_text(), re.MULTILINE)
+    shown = re.findall(r"^    (choice = \{ .*\})$", (ROOT / "docs/models.md").read_text(), re.MULTILINE)
     shown_kinds = {type(convert(tomllib.loads(line), config.Output).choice) for line in shown}
     of_others = {config.Bernoulli, config.NADE, config.Gaussian, config.GaussianMixture}
     assert shown_kinds | {config.Flat} == set(members(config.Choice).values()) - of_others

@@ -158,7 +158,7 @@ def test_one_billion_word_halves_its_rate_after_the_second_epoch(function):
 
 @pytest.mark.parametrize("corpus", DOC_TABLES)
 def test_mixtures_have_seventeen_tensors(corpus):
-    """By which docs/adaptation.md divides the decay of the published dynamic evaluation of mixtures."""
+    """By which docs/evaluation.md divides the decay of the published dynamic evaluation of mixtures."""
     with torch.device("meta"):
         assert len(list(build_model(RECIPES[f"{corpus}/awd-lstm-mos"].model, 50).parameters())) == 17
 

@@ -2,7 +2,7 @@
 
 D is the width of what an output reads, V the number of symbols, P the number of notes or values. Arguments of all:
 
-    activation      g of p(y) = g(z_y) / sum_v g(z_v): "softmax", "sigsoftmax" and so on (docs/outputs.md)
+    activation      g of p(y) = g(z_y) / sum_v g(z_v): "softmax", "sigsoftmax" and so on (docs/models.md)
     weight          the matrix [V, D] of an embedding, to be shared (Press & Wolf 2017; Inan et al. 2017); None: its own
     bias            whether symbols have biases
     counts          occurrences of the symbols, falling, as they are numbered; None: by Zipf's law
