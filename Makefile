@@ -48,7 +48,7 @@ types: $(VENV)/.installed-dev
 	$(bin)/mypy
 
 docs: $(VENV)/.installed-dev
-	$(bin)/mkdocs build --strict --quiet --site-dir site
+	$(bin)/mkdocs build --strict --site-dir site
 
 release: $(VENV)/.installed-release
 	rm -rf dist

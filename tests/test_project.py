@@ -136,6 +136,21 @@ def test_links_and_places_exist():
     assert not wrong, "\n".join(wrong)
 
 
+def slug(heading):
+    """The anchor that mkdocs gives to a heading."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", re.sub(r"\]\([^)]*\)", "", heading)).strip().lower())
+
+
+def test_anchors_exist():
+    """In the pages, which `make docs` looks at too, in both READMEs and in the results."""
+    wrong = []
+    for page in PAGES:
+        for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", FENCE.sub("", text_of(page))):
+            headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text_of(page.parent / target if target else page)), re.M)
+            wrong += [] if anchor in map(slug, headings) else [f"{name(page)}: {target}#{anchor}"]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_names_in_the_package_exist():
     wrong = []
     for page in PAGES:
