@@ -227,7 +227,7 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
     """The likeliest encodings of those that decode the whole text, in the order of the detector.
 
     One that gives control characters of C1, which no text has, is none; of several that give the same characters the
-    first is kept.
+    first is kept. Beside UTF-7, which prose with plus signs may be by chance, UTF-8 is given.
     """
     import chardet
 
@@ -253,22 +253,23 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
             found[text] = codec
         if len(found) == shown:
             break
-    return list(found.values())
+    likely = list(found.values())
+    hidden = any(codec.startswith(_HIDDEN) for codec in likely[:1])
+    return likely if hidden or not _is_utf7(blocks) else ["utf-7", "utf-8"]
 
 
 def _hidden(blocks: Blocks) -> list[str]:
-    """The encoding of a text whose bytes are UTF-8 too, as its NULs or escapes show; none where it is UTF-8.
-
-    Of UTF-7, which may be prose with plus signs, both are given.
-    """
-    found = [codec for codec in propose(blocks)[:1] if codec.startswith(_HIDDEN)]
-    return found or (["utf-7", "utf-8"] if _is_utf7(blocks) else [])
+    """The encoding of a text whose bytes are UTF-8 too, as its NULs or escapes show; none where it is UTF-8."""
+    found = propose(blocks)
+    return found if found[:1] == ["utf-7"] else [codec for codec in found[:1] if codec.startswith(_HIDDEN)]
 
 
 def _is_utf7(blocks: Blocks) -> bool:
     """Whether each plus sign of an ASCII text begins letters beyond ASCII as in UTF-7, or stands for itself (`+-`)."""
     beyond = set[str]()
     for line in _lines(blocks):
+        if not line.isascii():
+            return False
         if b"+" in line:
             try:
                 text = line.decode("utf-7")
