@@ -237,7 +237,7 @@ def _columns(path: Path) -> list[_Line]:
 
 
 def _without_header(lines: list[_Line], path: Path) -> list[_Line]:
-    """Lines of two columns without a first one that names them; a notice says so."""
+    """Lines of two columns without a first one that names them, which a notice reports."""
     if len(lines) < 2 or not are_headings(lines[0].pair):
         return lines
     names = " and ".join(lines[0].pair)
