@@ -79,8 +79,9 @@ class TagTable(NamedTuple):
 def table_of_tags(lines: Sequence[str], name: str = "", *, cut: bool = False) -> tuple[TagTable, list[Row]] | None:
     """A table with a header that names columns of words and tags, and its rows; None where there is none.
 
-    Sentences are divided by blank lines, or named in a column, which may be empty but at the first word of each. The
-    last column of tags is read. `cut`: as in `rows_of`.
+    Sentences are divided by blank lines, or named in a column, which may be empty but at the first word of each; its
+    heading tells it, or its cells, which stay alike for words on end. The last column of tags is read. `cut`: as in
+    `rows_of`.
     """
     header = next((line for line in lines if line.strip()), "")
     names = [in_one_form(cell.strip('\ufeff "')) for cell in re.split("[\t,;]", header)]
@@ -94,13 +95,24 @@ def table_of_tags(lines: Sequence[str], name: str = "", *, cut: bool = False) ->
     except UserError:
         return None
     divided = any(after - before > 1 for (before, _), (after, _) in itertools.pairwise(rows))
-    if not rows or len(columns) != len(names) or (sentence is None and not divided):
+    if not rows or len(columns) != len(names):
         return None
+    if sentence is None and not divided:
+        others = [index for index in range(len(names)) if index not in (word, tag)]
+        sentence = next((index for index in others if _in_runs([cells[index : index + 1] for _, cells in rows])), None)
+        if sentence is None:
+            return None
     return TagTable([cell.strip() for cell in columns], word, tag, sentence), rows
 
 
+def _in_runs(column: Sequence[list[str]]) -> bool:
+    """Whether cells stay alike for two rows or more on average, and none returns."""
+    runs = [cell for cell, _ in itertools.groupby(map(tuple, column))]
+    return 1 < len(set(runs)) == len(runs) <= len(column) // 2
+
+
 _WORD = re.compile("words?|tokens?|form")
-_TAG = re.compile("(?:(?:pos|ner|chunk|xpos|upos|word)_)?(?:tags?|labels?)|[xu]?pos|ner|chunk")
+_TAG = re.compile("(?:(?:pos|ner|chunk|xpos|upos|word)_)?(?:tags?|labels?)|[xu]?pos|ner|chunk|part_of_speech")
 _SENTENCE = re.compile("sent(?:ence)?(?:_?(?:ids?|no|nr|num|number|index|idx|#))?")
 
 
