@@ -25,6 +25,8 @@ def written(path, data):
         ("novel", PROSE.encode("utf-16"), "text", {"text"}),
         ("one.txt", PROSE.replace("\n", " ") * 50, "text", {"text"}),
         ("tune.mid", b"MThd\0\0\0\6", "music", {"music"}),
+        ("text.mid", PROSE, None, {"music", "text"}),
+        ("text.npy", PROSE, None, {"series", "text"}),
         ("values.csv", "day,price\nmonday,1\ntuesday,2.5\n", "series", {"series", "text"}),
         ("damaged.csv", "a,b\n1,2\n3\n", "text", {"series", "text"}),
         ("comma.csv", "day;price\n2020-01-01;1,5\n2020-01-02;2,5\n", "series", {"series", "text"}),

@@ -41,6 +41,8 @@ _FORMATS = {
     b"\x89PNG": "an image",
     b"\xff\xd8\xff": "an image",
 }
+_OF_BYTES = {".mid", ".midi", ".kar", ".rmi", ".mxl", ".npy", ".npz", ".mat"}
+"""How names end that promise bytes in a format, never a text."""
 _WITHOUT_LINES = (b"MThd", b"\x93NUMPY", *_FORMATS)
 
 
@@ -161,6 +163,9 @@ def look_at_file(path: Path) -> Look:
         return looks("text", "a compressed text")
     found, suffix = _look_inside(path), path.suffix.lower()
     promised = {kind for kind, one in members(Data).items() if suffix in one.suffixes}
+    if found.kind == "text" and suffix in _OF_BYTES:
+        what = f"a file called {suffix} whose bytes are nothing such (if it is a text, call it .txt)"
+        found = Look(None, what, found.possible)
     return found._replace(possible=found.possible | promised)
 
 

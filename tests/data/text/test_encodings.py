@@ -129,13 +129,15 @@ def test_a_damaged_marked_text(tmp_path, data, place):
         (RUSSIAN, "utf_16_le"),
         (CHINESE, "gb18030"),
         (CHINESE, "hz"),
+        (CHINESE, "utf_7"),
+        (HUNGARIAN, "utf_7"),
         (HEBREW, "cp1255"),
         (KOREAN, "iso2022_kr"),
         (ARABIC, "cp1256"),
         (HUNGARIAN, "cp1250"),
     ],
 )
-@pytest.mark.parametrize("control", ["", "\x1a\n"])
+@pytest.mark.parametrize("control", ["", "\x1a\n"], ids=["plain", "control"])
 def test_the_option_that_is_shown_reads_the_text(tmp_path, monkeypatch, text, codec, control):
     """The first line below the refusal shows the text as it is, and names the encoding that reads it."""
     path = tmp_path / "novel.txt"
@@ -286,3 +288,33 @@ def test_one_line_names_the_cure(tmp_path):
         " instead: --set data.eos=none"
     )
     assert set(opened(path, tmp_path, eos="none").splits) == {"train", "valid", "test"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Call +1 555 1234 or +44 20 7946 0000 now.",
+        "The film +bow was seen again and again.",
+        "x = a + b; y += 1; C++ and +foo, +bar",
+        "Grades of C+ and B+; A+B, 2+2 and +- signs.",
+        "Il dit caf+AOk- et th+AOk-, \u00e9t\u00e9.",
+    ],
+)
+def test_prose_with_plus_signs_is_utf8(tmp_path, capsys, line):
+    path = tmp_path / "novel.txt"
+    path.write_text(f"{line}\n" * 20)
+    assert read_text(path) == f"{line}\n" * 20
+    assert not capsys.readouterr().err
+
+
+def test_one_word_in_utf7_is_shown(tmp_path, monkeypatch):
+    """Both readings are shown, so that a text which means the plus sign can be read too."""
+    path = tmp_path / "novel.txt"
+    path.write_text("A caf+AOk- in the town.\n" * 20)
+    with pytest.raises(UserError, match="it looks like utf-7 or utf-8") as error:
+        read_text(path)
+    shown = [note.split()[1:4] for note in error.value.__notes__]
+    assert shown == [["utf-7", "A", "caf\u00e9"], ["utf-8", "A", "caf+AOk-"]]
+    for name, word in (("utf-7", "caf\u00e9"), ("utf-8", "caf+AOk-")):
+        monkeypatch.setenv(ENCODING, name)
+        assert read_text(path) == f"A {word} in the town.\n" * 20

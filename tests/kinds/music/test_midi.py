@@ -144,6 +144,7 @@ def test_unreadable_midi_files_are_named(tmp_path):
     long = save(tmp_path / "long.mid", [("note_on", 0, 60, 90, 0), ("note_off", 0, 60, 0, 2**27)], ticks=1)
     assert "a piece may have 1,000,000" in complaint(long)
     assert "film frames" in complaint(damaged(whole, bad, 12, b"\xe7\x28"))
+    assert "has 0 ticks per quarter note" in complaint(damaged(whole, bad, 12, b"\0\0"))
 
 
 @pytest.mark.slow

@@ -33,6 +33,21 @@ def test_tables_with_other_columns_are_pairs(tmp_path, name, text):
     assert read_pairs((path,), PairOptions())[0] == ROWS
 
 
+@pytest.mark.parametrize("header", ["source\ttarget", "English\tGerman"])
+def test_a_line_that_names_two_columns_is_no_pair(tmp_path, capsys, header):
+    path = tmp_path / "p.tsv"
+    path.write_text(header + "\n" + "".join(f"{one}\t{two}\n" for one, two in ROWS))
+    assert read_pairs((path,), PairOptions())[0] == ROWS
+    assert f"{path}: line 1 names the columns ({header.replace(chr(9), ' and ')})" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", ["word\tword", "question\tFrage", "the source\ttarget"])
+def test_a_first_pair_that_is_no_header_is_kept(tmp_path, first):
+    path = tmp_path / "p.tsv"
+    path.write_text(first + "\n" + "".join(f"{one}\t{two}\n" for one, two in ROWS))
+    assert read_pairs((path,), PairOptions())[0] == [tuple(first.split("\t")), *ROWS]
+
+
 def test_a_column_of_splits_is_believed(tmp_path, capsys):
     path = tmp_path / "p.tsv"
     rows = "".join(f"{one}\t{two}\t{splits_of_row(at)}\n" for at, (one, two) in enumerate(ROWS))

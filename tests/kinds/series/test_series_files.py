@@ -41,6 +41,12 @@ def test_columns_that_are_left_out_are_named(tmp_path, capsys):
     assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize("cell", ["3.5%", "3.5 %", "$1.20", "1,20 \u20ac", "\u00a35"])
+def test_cells_with_signs_are_named_with_the_cure(tmp_path, capsys, cell):
+    read_table(write(tmp_path / "a.csv", "note;price;volume\n" + f"n 1;{cell};7\n" * 3))
+    assert f"note, price ({cell!r} is no number with its sign: write numbers without signs)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "names", "values"),
     [

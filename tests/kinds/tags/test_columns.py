@@ -212,3 +212,38 @@ def test_dependencies_without_tags_are_named(tmp_path, text, what):
 )
 def test_numbered_lines_without_heads_are_no_dependencies(text):
     assert recognised(text.split("\n")) is None
+
+
+TABLES = {
+    "ids": 'sentence_id,word,tag\n1,the,DT\n1,"a, b",NN\n2,it,PRP\n',
+    "first": 'Sentence #,Word,POS,Tag\nSentence: 1,the,D,DT\n,"a, b",N,NN\nSentence: 2,it,P,PRP\n',
+    "runs": 'id,score,word,tag\n7,1,the,DT\n7,2,"a, b",NN\n9,1,it,PRP\n9,1,is,VB\n',
+    "blank": "token;pos\nthe;DT\na, b;NN\n\nit;PRP\n",
+    "tabs": "sent_id\tform\tupos\n1\tthe\tDT\n1\ta, b\tNN\n2\tit\tPRP\n",
+}
+
+
+@pytest.mark.parametrize("text", TABLES.values(), ids=TABLES)
+def test_a_table_of_words_and_tags(tmp_path, capsys, text):
+    """A column names the sentences, at each word or at the first, or blank lines divide them."""
+    path = tmp_path / "tags.csv"
+    path.write_text(text)
+    assert (look(path).kind, look(path).form) == ("tags", "columns")
+    found = read_columns(path, TagOptions())
+    assert found[0] == TaggedSentence(["the", "a, b"], ["DT", "NN"])
+    assert (len(found), found[1].words[0], found[1].tags[0]) == (2, "it", "PRP")
+    assert f"{path}: a table; words are in column" in capsys.readouterr().err
+
+
+def test_a_table_of_words_and_tags_with_an_empty_cell(tmp_path):
+    path = tmp_path / "tags.csv"
+    path.write_text("sentence,word,tag\n1,the,DT\n1,,NN\n")
+    with pytest.raises(UserError, match=r"tags.csv:3: the word is empty"):
+        read_columns(path, TagOptions())
+    path.write_text("sentence,word,tag\n1,the,DT\n1,a\n")
+    with pytest.raises(UserError, match=r"tags.csv:3: 2 cells, but the header has 3"):
+        read_columns(path, TagOptions())
+    path.write_text("sentence,lemma,word,tag\n1,D,the,DT\n1,A,a,NN\n")
+    assert read_columns(path, TagOptions(word_column=1))[0].words == ["D", "A"]
+    with pytest.raises(UserError, match=r"4 columns; set data.word_column and data.tag_column to two of them"):
+        read_columns(path, TagOptions(tag_column=4))

@@ -1,8 +1,8 @@
 """The encoding of texts: UTF-8, or stated by a mark, or the one that `--encoding` names; others are refused and shown.
 
 A byte order mark states UTF-16 or UTF-32. A text that is not UTF-8 is read as the option says; without a mark UTF-16
-and UTF-32 are known by NULs, ISO-2022 and HZ, which are ASCII, by escapes. Without the option the refusal shows a line
-of the text in each of the encodings that `chardet` finds likeliest, in its order.
+and UTF-32 are known by NULs, ISO-2022, HZ and UTF-7, which are ASCII, by escapes. Without the option the refusal shows
+a line of the text in each of the encodings that `chardet` finds likeliest, in its order.
 """
 
 import codecs
@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 import shutil
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
@@ -42,6 +43,9 @@ _SAMPLE = 1 << 15
 _CONTROLS = bytes({*range(1, 32), 127} - {*b"\t\n\r\x1b"})
 """Control characters beside letters: the detector takes what has one for no text."""
 _C1 = re.compile("[\x80-\x9f]")
+_SHIFTED = re.compile(rb"\+[A-Za-z0-9+/]")
+_FEW_SHIFTED = 3
+"""Characters, fewer than which may be UTF-7 by chance: letters below U+0800 and marks are expected."""
 _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
 
 
@@ -116,7 +120,8 @@ def foreign(blocks: Blocks, name: str) -> Iterator[str] | None:
         wrong = f"is not {codec.upper()}, which --encoding names: it is wrong"
         return _decoded(blocks, codec, name, "--encoding says", wrong, "without the option likely ones are shown")
     if plain:
-        raise _showing(f"{name}: not UTF-8 (it has the NULs or escapes of another encoding)", _sample(blocks), hidden)
+        sample = _sample(blocks) or b"".join(filter(_SHIFTED.search, itertools.islice(_lines(blocks), _SAMPLE)))
+        raise _showing(f"{name}: not UTF-8 (it has the NULs or escapes of another encoding)", sample, hidden)
     wrong_lines, good, _ = _not_utf8(blocks)
     _, at, line, reason = wrong_lines[0]
     if good and reason == "unexpected end of data" and not line.endswith(b"\n"):
@@ -222,7 +227,7 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
     """The likeliest encodings of those that decode the whole text, in the order of the detector.
 
     One that gives control characters of C1, which no text has, is none; of several that give the same characters the
-    first is kept.
+    first is kept. Beside UTF-7, which prose with plus signs may be by chance, UTF-8 is given.
     """
     import chardet
 
@@ -248,26 +253,49 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
             found[text] = codec
         if len(found) == shown:
             break
-    return list(found.values())
+    likely = list(found.values())
+    hidden = any(codec.startswith(_HIDDEN) for codec in likely[:1])
+    return likely if hidden or not _is_utf7(blocks) else ["utf-7", "utf-8"]
 
 
 def _hidden(blocks: Blocks) -> list[str]:
     """The encoding of a text whose bytes are UTF-8 too, as its NULs or escapes show; none where it is UTF-8."""
-    return [codec for codec in propose(blocks)[:1] if codec.startswith(_HIDDEN)]
+    found = propose(blocks)
+    return found if found[:1] == ["utf-7"] else [codec for codec in found[:1] if codec.startswith(_HIDDEN)]
+
+
+def _is_utf7(blocks: Blocks) -> bool:
+    """Whether each plus sign of an ASCII text begins letters beyond ASCII as in UTF-7, or stands for itself (`+-`)."""
+    beyond = set[str]()
+    for line in _lines(blocks):
+        if not line.isascii():
+            return False
+        if b"+" in line:
+            try:
+                text = line.decode("utf-7")
+            except UnicodeDecodeError:
+                return False
+            beyond.update(one for one in text if ord(one) > 127)
+    if any(unicodedata.category(one) in ("Cc", "Cn", "Co", "Cs") for one in beyond):
+        return False
+    usual = all(one < "\u0800" or "\u2000" <= one < "\u2300" for one in beyond)
+    return bool(beyond) and (len(beyond) >= _FEW_SHIFTED or usual)
 
 
 def _scanned(blocks: Blocks) -> tuple[bool, bool, bool]:
     """Whether a text is UTF-8, may be of a hidden encoding, and may have been misread, by reading it once."""
     decoder, traces, misread = codecs.getincrementaldecoder("utf-8")(), False, False
+    ascii_only, shifted = True, False
     try:
         for block in blocks():
-            decoder.decode(block)
+            ascii_only = decoder.decode(block).isascii() and ascii_only
+            shifted = shifted or (ascii_only and b"+" in block)
             traces = traces or any(trace in block for trace in (b"\0", b"\x1b", b"~{"))
             misread = misread or block.endswith(b"\xc2") or _MISREAD.search(block) is not None
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False, False, False
-    return True, traces, misread
+    return True, traces or (ascii_only and shifted), misread
 
 
 def _text(sample: bytes, codec: str) -> str:

@@ -65,7 +65,8 @@ def read_tune(path: Path) -> Tune:
             named = "type 2 (tracks one after another)" if kind == 2 else f"the unknown type {kind}"
             raise UserError(f"{path}: a MIDI file of {named}; save it as type 0 or 1")
         if not 0 < division <= MOST_TICKS:
-            raise UserError(f"{path}: its time is in film frames; save it with a number of ticks per quarter note")
+            given = "has 0 ticks per quarter note" if division == 0 else "is in film frames"
+            raise UserError(f"{path}: its time {given}; save it with a number of ticks per quarter note")
         tracks = list(file.tracks())
         if len(tracks) != declared:
             file.repairs[f"a count of tracks that is wrong ({declared}; {len(tracks)} are there)"] += 1

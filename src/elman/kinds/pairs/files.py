@@ -13,7 +13,7 @@ from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, notice, one_line
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.table import columns_of, pairs_mark
+from elman.kinds.pairs.table import are_headings, columns_of, pairs_mark
 
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
 _NAMES = {name for names in ALIASES.values() for name in names}
@@ -233,7 +233,16 @@ def _columns(path: Path) -> list[_Line]:
             found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
             raise UserError(f"{path}:{number}: {found}; every line is a source, one tab and a target")
         pairs.append(_Line(number, RawPair(*columns)))
-    return pairs
+    return _without_header(pairs, path)
+
+
+def _without_header(lines: list[_Line], path: Path) -> list[_Line]:
+    """Lines of two columns without a first one that names them, which a notice reports."""
+    if len(lines) < 2 or not are_headings(lines[0].pair):
+        return lines
+    names = " and ".join(lines[0].pair)
+    notice(one_line(f"{path}: line {lines[0].number} names the columns ({names}) and is no pair; left out"))
+    return lines[1:]
 
 
 def _table(path: Path, lines: Sequence[str]) -> list[_Line]:
@@ -243,7 +252,7 @@ def _table(path: Path, lines: Sequence[str]) -> list[_Line]:
         return []
     rows = rows_of("\n".join(lines), path, delimiter_of=lambda _: mark)
     if mark == "\t" and all(len(cells) == 2 for _, cells in rows):
-        return [_Line(number, _pair(cells)) for number, cells in rows]
+        return _without_header([_Line(number, _pair(cells)) for number, cells in rows], path)
     found = columns_of(rows)
     if found is None:
         return []

@@ -75,6 +75,12 @@ def _is_words(cell: str) -> bool:
     return any(map(str.isalpha, cell)) and number(cell) is None and not is_date(cell) and not _NAME.fullmatch(cell)
 
 
+def are_headings(names: Sequence[str]) -> bool:
+    """Whether all names are known ones of columns of pairs, each another one."""
+    found = [in_one_form(name) for name in names]
+    return all(name in _HEADINGS.split() for name in found) and len(set(found)) == len(found)
+
+
 def _is_header(first: Sequence[str], columns: Sequence[Sequence[str]], texts: Sequence[int], split: int | None) -> bool:
     """Whether a row has names: known ones, one above numbers or splits, or shorter ones than all sentences below."""
     numbers = [index for index, column in enumerate(columns) if all(number(cell) is not None for cell in column)]
@@ -83,7 +89,7 @@ def _is_header(first: Sequence[str], columns: Sequence[Sequence[str]], texts: Se
     if split is not None:
         return splits_of([first[split], *columns[split]]) is None
     names = [first[index] for index in texts[:2]]
-    if all(in_one_form(name) in _HEADINGS.split() for name in names):
+    if are_headings(names):
         return True
     sizes = [min(len(cell.split()) for cell in columns[index]) for index in texts[:2]]
     return not any(map(_SENTENCE_MARKS.search, names)) and all(

@@ -1,5 +1,6 @@
 """Tables of numbers: CSV and TSV files with or without a header, and NumPy arrays, read as float64 [n, P]."""
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -211,8 +212,17 @@ def _without_numbering(
         if alike and first != sorted(first):
             notes.append("the dates do not rise; the rows are read in the order of the file: sort them by time")
     if others := [shown[index] for index in range(dated, len(names)) if index not in (*numeric, dividing)]:
-        notes.append(f"{counted(len(others), 'column')} without numbers left out: {', '.join(others)}")
+        left = (cell for index, name in enumerate(shown) if name in others for cell in (row[index] for row in rows[:9]))
+        signed = next((cell.strip() for cell in left if _has_sign(cell)), None)
+        cure = f" ({signed!r} is no number with its sign: write numbers without signs)" if signed else ""
+        notes.append(f"{counted(len(others), 'column')} without numbers left out: {', '.join(others)}{cure}")
     return chosen
+
+
+def _has_sign(cell: str) -> bool:
+    """Whether a cell is a number but for a sign of per cent or of a currency."""
+    plain = "".join(one for one in cell if one not in "%\u2030" and unicodedata.category(one) != "Sc").strip()
+    return plain != cell.strip() and number(plain) is not None
 
 
 def _index(column: str | int, names: Sequence[str], path: Path) -> int:

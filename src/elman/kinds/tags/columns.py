@@ -5,14 +5,16 @@ ten columns; its comments, multiword tokens (`3-4`) and empty nodes (`3.1`) are 
 known by their numbers (`dependencies`).
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from elman.data.lines import fields, lines_of
+from elman.data.tables import Row, in_one_form, rows_of
 from elman.data.text.utf8 import read_text
-from elman.errors import UserError, counted, notice
+from elman.errors import UserError, counted, notice, one_line
 from elman.kinds.tags.dependencies import DOCUMENT, RANGE_OR_EMPTY, cells_of, dependencies
 from elman.kinds.tags.record import TagOptions
 
@@ -59,7 +61,83 @@ def read_columns(path: Path, options: TagOptions) -> list[TaggedSentence]:
 
     Where lines that begin with `#` have another number of columns they are taken for comments, which a notice reports.
     """
-    return read_lines(lines_of(read_text(path)), str(path), options)
+    lines = lines_of(read_text(path))
+    if options.form == "columns" and (found := table_of_tags(lines, str(path))):
+        return _of_table(*found, str(path), options)
+    return read_lines(lines, str(path), options)
+
+
+class TagTable(NamedTuple):
+    """The names of the columns, and which of them hold words, tags and, if any does, names of sentences."""
+
+    names: list[str]
+    word: int
+    tag: int
+    sentence: int | None
+
+
+def table_of_tags(lines: Sequence[str], name: str = "", *, cut: bool = False) -> tuple[TagTable, list[Row]] | None:
+    """A table with a header that names columns of words and tags, and its rows; None where there is none.
+
+    Sentences are divided by blank lines, or named in a column, which may be empty but at the first word of each; its
+    heading tells it, or its cells, which stay alike for words on end. The last column of tags is read. `cut`: as in
+    `rows_of`.
+    """
+    header = next((line for line in lines if line.strip()), "")
+    names = [in_one_form(cell.strip('\ufeff "')) for cell in re.split("[\t,;]", header)]
+    word = next((index for index, one in enumerate(names) if _WORD.fullmatch(one)), None)
+    tag = max((index for index, one in enumerate(names) if _TAG.fullmatch(one)), default=None)
+    sentence = next((index for index, one in enumerate(names) if _SENTENCE.fullmatch(one)), None)
+    if word is None or tag is None or "head" in names:
+        return None
+    try:
+        (_, columns), *rows = rows_of("\n".join(lines), name, cut=cut)
+    except UserError:
+        return None
+    divided = any(after - before > 1 for (before, _), (after, _) in itertools.pairwise(rows))
+    if not rows or len(columns) != len(names):
+        return None
+    if sentence is None and not divided:
+        others = [index for index in range(len(names)) if index not in (word, tag)]
+        sentence = next((index for index in others if _in_runs([cells[index : index + 1] for _, cells in rows])), None)
+        if sentence is None:
+            return None
+    return TagTable([cell.strip() for cell in columns], word, tag, sentence), rows
+
+
+def _in_runs(column: Sequence[list[str]]) -> bool:
+    """Whether cells stay alike for two rows or more on average, and none returns."""
+    runs = [cell for cell, _ in itertools.groupby(map(tuple, column))]
+    return 1 < len(set(runs)) == len(runs) <= len(column) // 2
+
+
+_WORD = re.compile("words?|tokens?|form")
+_TAG = re.compile("(?:(?:pos|ner|chunk|xpos|upos|word)_)?(?:tags?|labels?)|[xu]?pos|ner|chunk|part_of_speech")
+_SENTENCE = re.compile("sent(?:ence)?(?:_?(?:ids?|no|nr|num|number|index|idx|#))?")
+
+
+def _of_table(table: TagTable, rows: Sequence[Row], name: str, options: TagOptions) -> list[TaggedSentence]:
+    names, word, tag, sentence = table
+    word = word if options.word_column is None else options.word_column
+    tag = tag if options.tag_column is None else options.tag_column
+    if max(word, tag) >= len(names) or word == tag:
+        raise UserError(f"{name}: {len(names)} columns; set data.word_column and data.tag_column to two of them")
+    how = "blank lines divide sentences" if sentence is None else f"sentences are named in {names[sentence]}"
+    notice(one_line(f"{name}: a table; words are in column {names[word]}, tags in {names[tag]}; {how}"))
+    sentences, before, here = list[TaggedSentence](), 0, ""
+    for number, cells in rows:
+        if len(cells) != len(names):
+            raise UserError(f"{name}:{number}: {len(cells)} cells, but the header has {len(names)}")
+        one, label = " ".join(cells[word].split()), "_".join(cells[tag].split())
+        if not one or not label:
+            raise UserError(f"{name}:{number}: the {'tag' if one else 'word'} is empty; every word has a tag")
+        which = here if sentence is None else cells[sentence].strip() or here
+        if not sentences or which != here or (sentence is None and number > before + 1):
+            sentences.append(TaggedSentence([], []))
+        sentences[-1].words.append(one)
+        sentences[-1].tags.append(label)
+        before, here = number, which
+    return sentences
 
 
 def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[TaggedSentence]:

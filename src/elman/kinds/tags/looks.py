@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
 from elman.data.lines import fields
-from elman.kinds.tags.columns import CONLLU_COLUMNS, joined_tag
+from elman.kinds.tags.columns import CONLLU_COLUMNS, joined_tag, table_of_tags
 from elman.kinds.tags.dependencies import DOCUMENT, cells_of, dependencies, other_form
 
 ORDER = 0
@@ -17,6 +17,8 @@ def claim(seen: Seen) -> Look | None:
     """Words and tags in columns, sentences divided by blank lines."""
     if unread := other_form(seen.lines):
         return Look(None, unread, frozenset(("text",)))
+    if table_of_tags(seen.lines, cut=True):
+        return looks("tags", "a table of words and tags", "text", "series", "pairs", form="columns")
     form = recognised(seen.lines) or ("joined" if _is_joined(seen.rows) else None)
     what = {
         "columns": "words and tags in columns",

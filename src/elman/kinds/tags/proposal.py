@@ -33,7 +33,7 @@ def of_tags(form: str, sentences: int, *, cut: bool, columns: tuple[int, int] | 
     """A recipe for some sentences; `cut`: of one file, of which some are held out; `columns`: of words and tags."""
     recipe = "tagging/small-bidirectional-characters.toml"
     values = {"data.form": form, **(held_out(sentences) if cut else {})}
-    column = {"conllu": "UPOS", "joined": "behind the last mark of each word"}.get(form, "the last column")
+    column = {"conllu": "UPOS", "joined": "behind the last mark of each word"}.get(form, "the last column of tags")
     if columns:
         values |= {"data.word_column": columns[0], "data.tag_column": columns[1]}
         column = f"column {columns[1]}, words column {columns[0]} (the first is 0); heads of dependencies are not read"
