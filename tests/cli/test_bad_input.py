@@ -1,8 +1,11 @@
 """Every mistake of a user gets one line on stderr, exit status 2, and nothing written."""
 
+import errno
 import json
+import os
 import shutil
 import stat
+from pathlib import Path
 
 import pytest
 from safetensors import safe_open
@@ -130,6 +133,19 @@ def test_foreign_model(capsys, run):
     save_file(tensors, file)
     line = refusal(capsys, "evaluate", run)
     assert line == f"elman: {file}: not written by elman (its header has no digest); give a run folder"
+
+
+@pytest.mark.parametrize("command", ["evaluate", "info"])
+def test_the_reason_why_a_model_cannot_be_read(capsys, run, monkeypatch, command):
+    opened, file = Path.open, run / "model.safetensors"
+
+    def denied(path, *how, **more):
+        if path == file:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return opened(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", denied)
+    assert refusal(capsys, command, run) == f"elman: {file}: cannot be read (Permission denied)"
 
 
 def test_a_run_without_a_model_is_refused(capsys, run):

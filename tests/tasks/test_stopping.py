@@ -121,6 +121,14 @@ def test_a_folder_that_is_removed_is_not_made_again(train, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_nothing_is_written_into_a_folder_made_in_the_place_of_the_run(train, tmp_path):
+    run, away = tmp_path / "run", tmp_path / "away"
+    with pytest.raises(UserError, match="removed while the run was trained in it"):
+        train(stop=StopAt(3, lambda: (run.rename(away), run.mkdir())), log_every=1)
+    assert list(run.iterdir()) == []
+    assert (away / "metrics.jsonl").exists()
+
+
 def test_a_folder_that_is_removed_while_a_checkpoint_is_written_is_not_made_again(train, tmp_path, monkeypatch):
     save = checkpoint.save
 

@@ -69,6 +69,7 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if not path.is_file():
         raise UserError(f"{path}: no such model file; give a run folder in which training has saved one")
     try:
+        path.open("rb").close()  # safe_open calls every failure "No such file"
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -156,10 +156,12 @@ class Folder:
     def write(self, kind: str, progress: Progress, epoch: float, facts: dict[str, Any]) -> None:
         """Write a line with its place in training and its time, and notify the watchers.
 
-        Numbers that are not finite are written as null. Raises UserError where the file cannot be written.
+        Numbers that are not finite are written as null. Raises UserError where the file cannot be written, or the
+        folder has been removed.
         """
         if not self.team.leads:
             return
+        self._require_place()
         place = {"step": progress.step, "epoch": round(epoch, 4), "phase": progress.phase}
         record = {"kind": kind, **place, **facts, "seconds": round(self.seconds(progress), 2)}
         try:

@@ -228,6 +228,7 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
     if not path.is_file():
         return None, None
     try:
+        path.open("rb").close()  # safe_open calls every failure "No such file"
         with safe_open(path, framework="numpy") as file:
             names = [name for name in file.keys() if not name.endswith(SCALE)]  # noqa: SIM118
             count = sum(math.prod(file.get_slice(name).get_shape()) for name in names)

@@ -184,14 +184,15 @@ def test_a_damaged_page_shows_one_line_that_names_the_file(browser, folders, tmp
         if name:
             (page / name).unlink()
         assert title_of(browser, page / "index.html") == ("This page needs a server", "")
+    (page / "opened.js").unlink()
+    assert title_of(browser, page / "index.html") == ("Opening the model …", "")
 
 
 def title_of(browser, path):
     page = browser.new_context().new_page()
     page.goto(path.as_uri())
-    page.wait_for_timeout(100)
+    page.locator("#facts").get_by_text("python -m http.server").wait_for()  # visible
     found = page.locator("#title").inner_text(), page.locator("#status").inner_text()
-    assert "python -m http.server" in page.locator("#facts").inner_text()
     page.context.close()
     return found
 

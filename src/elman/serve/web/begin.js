@@ -1,8 +1,10 @@
 // Begins the page without a server: its scripts are checked before one of them is run, first those that check.
 
-async function imported(name) {
+async function imported(name, needed) {
   try {
-    return await import(name);
+    const found = await import(name);
+    if (!(needed in found)) throw new Error(`it has no ${needed}`);
+    return found;
   } catch (error) {
     const again = "copy the whole folder again, or export it again";
     throw new Error(`${name.slice(2)} is missing or damaged (${error.message}); ${again}`);
@@ -11,8 +13,8 @@ async function imported(name) {
 
 async function begin() {
   try {
-    await imported("./backend.js");
-    const { scripts } = await imported("./files.js");
+    await imported("./backend.js", "Refused");
+    const { scripts } = await imported("./files.js", "scripts");
     await scripts();
     await import("./main.js");
   } catch (error) {
