@@ -10,6 +10,7 @@ import pytest
 
 from elman import config
 from elman.cli import main
+from elman.data.text.vocabulary import Vocabulary
 from elman.formats import read_json
 from elman.tasks.proposal import choose
 from support.commands import refusal
@@ -214,6 +215,16 @@ def test_the_network_of_the_run_to_start_from_is_taken(capsys, novel):
     assert main(["train", "other.txt", "--minutes", "0.02", "--out", "second", "--init", "first", *SMALL]) == 0
     recipe = config.load_recipe(novel.parent / "second" / "recipe.toml")
     assert (recipe.model.core.sizes, recipe.model.encoder.size) == ((24, 16), 16)
+    printed = capsys.readouterr().err
+    first, second = (Vocabulary.load(novel.parent / name / "vocabulary.tsv") for name in ("first", "second"))
+    assert {*first.words, "garden", "garden."} >= {*second.words} == {*first.words, "garden"}
+    assert second.counts[second.ids["harbour"]] == 0 < second.counts[second.ids["garden"]]
+    assert f"--init first: {len(first)} of its {len(first)} words are kept, and 1 are added" in printed
+    recorded = str(novel.parent / "second" / "recipe.toml")
+    assert "data.vocabulary_from" in refusal(capsys, "train", recorded, "--out", "third")
+    assert main(["train", recorded, "--out", "third", "--init", "first", "--dry-run"]) == 0
+    assert main(["train", "--resume", "--out", "second", "--epochs", "2", "--set", "training.minutes=3"]) == 0
+    assert main(["evaluate", "second", "--data", "novel.txt"]) == 0
 
 
 def test_a_run_remembers_the_encoding_of_its_data(capsys, novel):

@@ -9,6 +9,7 @@ import signal
 import time
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 import torch
 
@@ -300,6 +301,33 @@ def test_init_maps_words_by_spelling(plain, tmp_path):
     here, there = experiment.task.corpus.vocabulary.ids, TextRun(plain).vocabulary.ids
     assert here["w3"] != there["w3"]
     assert ours[here["w3"]].equal(theirs[there["w3"]])
+
+
+@pytest.mark.slow
+def test_the_words_of_the_run_to_start_from_stay_in_the_vocabulary(plain, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("train", "valid", "test"):
+        (other / f"{name}.txt").write_text("brand new words of w3\n" * 40)
+    recipe = text_runs.recipe(epochs=1)
+    recipe = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, vocabulary_from="init"))
+    with pytest.raises(UserError, match=r'data\.vocabulary_from = "init" .* give that run with --init'):
+        Experiment(recipe, tmp_path / "none", data=other)
+    whole, known = tmp_path / "whole", TextRun(plain).vocabulary
+    experiment = Experiment(recipe, whole, data=other, init=plain)
+    words = experiment.task.corpus.vocabulary
+    assert {*words.words} == {*known.words, "brand", "new", "words", "of"}
+    assert words.counts[words.ids["w5"]] == 0
+    ours, theirs = experiment.model.encoder.weight, TextRun(plain).model.encoder.weight
+    for word in known.words:
+        assert ours[words.ids[word]].equal(theirs[known.ids[word]])
+    experiment.train()
+    stopped = tmp_path / "stopped"
+    experiment = Experiment(recipe, stopped, data=other, init=plain)
+    assert experiment.train([StopAt(3)]) is StopReason.INTERRUPTED
+    Experiment(None, stopped, resume=True).train()
+    assert (stopped / "vocabulary.tsv").read_bytes() == (whole / "vocabulary.tsv").read_bytes()
+    assert (stopped / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
 
 @pytest.mark.slow
