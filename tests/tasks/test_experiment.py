@@ -418,6 +418,28 @@ def test_the_cost_by_value(corpus, monkeypatch):
     assert cost["tokens_per_s"] == pytest.approx(sum(counted) / len(counted))
 
 
+def test_a_busy_moment_does_not_count(corpus, monkeypatch):
+    """Of 40 steps that take as long as they have tokens, 30 take four times as long, as beside another process."""
+    clock, taken = [0.0], itertools.count()
+
+    def timed(recipe, *args):
+        parts = build(recipe, *args)
+
+        def update(batch, lr):
+            loss = parts.update(batch, lr)
+            clock[0] += int(loss.num_counted) * (1 if 11 <= next(taken) <= 20 else 4) / 4000
+            return loss
+
+        return parts._replace(update=update)
+
+    monkeypatch.setattr(costs, "build", timed)
+    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    seconds = 40 * text_runs.recipe().training.batch_size * text_runs.recipe().training.window.length / 1000
+    cost = estimate(text_runs.recipe(), corpus, torch.device("cpu"), least_seconds=seconds)
+    assert next(taken) > 30
+    assert cost["tokens_per_s"] == pytest.approx(4000)
+
+
 @pytest.mark.parametrize("fine_tune", [None, {"lr": 1.0, "epochs": 3}])
 def test_a_dry_run_counts_the_branches_of_a_prediction(corpus, fine_tune):
     """3/32 more steps in the main phase, of two epochs, by the tokens per second of the same timing."""
