@@ -50,8 +50,8 @@ def test_the_rate_falls_with_the_time_where_the_epochs_do_not_end(tmp_path, pace
     shorter.run()
     assert [line["lr"] for line in lines(trainer)] == pytest.approx([line["lr"] for line in lines(shorter)])
     assert (
-        "the 10 minutes are over at epoch 10.00 of 50, and the rate has fallen"
-        == lines(trainer, "event")[-1]["message"]
+        lines(trainer, "event")[-1]["message"]
+        == "the 10 minutes are over at epoch 10.00 of 50, and the rate has fallen"
     )
     assert lines(trainer, "valid")[-1]["step"] == 20
 
