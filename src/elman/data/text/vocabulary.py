@@ -40,8 +40,8 @@ _STARTED_FROM = ContextVar[Path | None]("started_from", default=None)
 
 @contextlib.contextmanager
 def words_of(run: Path | None) -> Iterator[None]:
-    """Within the block, texts with `vocabulary_from = "init"` have the words of this run folder too; None: no more."""
-    before = _STARTED_FROM.set(run)
+    """Within the block, texts with `vocabulary_from = "init"` have this run folder's words too; None: as around it."""
+    before = _STARTED_FROM.set(run or _STARTED_FROM.get())
     try:
         yield
     finally:
