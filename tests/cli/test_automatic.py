@@ -1,6 +1,7 @@
 """elman train without a recipe: what is chosen, printed and repeated; and data given to a recipe of another kind."""
 
 import itertools
+import json
 import random
 import re
 import shlex
@@ -10,8 +11,10 @@ import pytest
 
 from elman import config
 from elman.cli import main
+from elman.data.text.vocabulary import Vocabulary
 from elman.formats import read_json
 from elman.tasks.proposal import choose
+from elman.tasks.text.run import TextRun
 from support.commands import refusal
 
 WORDS = ("the", "old", "man", "went", "down", "to", "a", "harbour", "where", "boats", "lay", "still", "and", "looked")
@@ -214,6 +217,19 @@ def test_the_network_of_the_run_to_start_from_is_taken(capsys, novel):
     assert main(["train", "other.txt", "--minutes", "0.02", "--out", "second", "--init", "first", *SMALL]) == 0
     recipe = config.load_recipe(novel.parent / "second" / "recipe.toml")
     assert (recipe.model.core.sizes, recipe.model.encoder.size) == ((24, 16), 16)
+    printed = capsys.readouterr().err
+    first, second = (Vocabulary.load(novel.parent / name / "vocabulary.tsv") for name in ("first", "second"))
+    assert {*first.words, "garden", "garden."} >= {*second.words} == {*first.words, "garden"}
+    assert second.counts[second.ids["harbour"]] == 0 < second.counts[second.ids["garden"]]
+    assert f"--init first: {len(first)} of its {len(first)} words are kept, and 1 are added" in printed
+    recorded = str(novel.parent / "second" / "recipe.toml")
+    assert "data.vocabulary_from" in refusal(capsys, "train", recorded, "--out", "third")
+    parameters = sum(one.numel() for one in TextRun(novel.parent / "second").model.parameters())
+    for data in (recorded, "other.txt"):  # a recipe, and a text for which one is chosen
+        assert main(["train", data, "--out", "third", "--init", "first", "--dry-run", "--json", *shape, *SMALL]) == 0
+        assert json.loads(capsys.readouterr().out)["parameters"] == parameters
+    assert main(["train", "--resume", "--out", "second", "--epochs", "2", "--set", "training.minutes=3"]) == 0
+    assert main(["evaluate", "second", "--data", "novel.txt"]) == 0
 
 
 def test_a_run_remembers_the_encoding_of_its_data(capsys, novel):

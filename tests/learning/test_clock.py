@@ -49,8 +49,28 @@ def test_the_rate_falls_with_the_time_where_the_epochs_do_not_end(tmp_path, pace
     shorter = trainer_of(tmp_path / "shorter", epochs=10)
     shorter.run()
     assert [line["lr"] for line in lines(trainer)] == pytest.approx([line["lr"] for line in lines(shorter)])
-    assert "the 10 minutes are over at epoch 10.00 of 50" in lines(trainer, "event")[-1]["message"]
+    assert (
+        lines(trainer, "event")[-1]["message"]
+        == "the 10 minutes are over at epoch 10.00 of 50, and the rate has fallen"
+    )
     assert lines(trainer, "valid")[-1]["step"] == 20
+
+
+def test_hardly_a_step_is_said(tmp_path, pace, monkeypatch):
+    """Each step takes longer than there are minutes: it is taken and validated, and the line reports what it means."""
+    pace(2 * MINUTES)
+    trainer = trainer_of(tmp_path / "run", minutes=MINUTES)
+    assert trainer.run() is StopReason.FINISHED
+    assert len(lines(trainer, "valid")) == trainer.progress.step == 1
+    assert lines(trainer, "event")[-1]["message"].endswith(
+        "; 1 step of training, from which a network learns next to nothing: give more time"
+    )
+    stopped = trainer_of(tmp_path / "stopped", schedule={"kind": "constant"})
+    now = iter(range(0, 10**6, 60))
+    monkeypatch.setattr(loop.time, "monotonic", lambda: float(next(now)))
+    assert stopped.run(1.0) is StopReason.OUT_OF_TIME
+    assert lines(stopped, "valid")
+    assert "; 1 step of training," in lines(stopped, "event")[-1]["message"]
 
 
 def test_epochs_end_training_before_the_time(tmp_path, pace):

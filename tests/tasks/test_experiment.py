@@ -9,6 +9,7 @@ import signal
 import time
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 import torch
 
@@ -303,6 +304,33 @@ def test_init_maps_words_by_spelling(plain, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_words_of_the_run_to_start_from_stay_in_the_vocabulary(plain, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("train", "valid", "test"):
+        (other / f"{name}.txt").write_text("brand new words of w3\n" * 40)
+    recipe = text_runs.recipe(epochs=1)
+    recipe = msgspec.structs.replace(recipe, data=msgspec.structs.replace(recipe.data, vocabulary_from="init"))
+    with pytest.raises(UserError, match=r'data\.vocabulary_from = "init" .* give that run with --init'):
+        Experiment(recipe, tmp_path / "none", data=other)
+    whole, known = tmp_path / "whole", TextRun(plain).vocabulary
+    experiment = Experiment(recipe, whole, data=other, init=plain)
+    words = experiment.task.corpus.vocabulary
+    assert {*words.words} == {*known.words, "brand", "new", "words", "of"}
+    assert words.counts[words.ids["w5"]] == 0
+    ours, theirs = experiment.model.encoder.weight, TextRun(plain).model.encoder.weight
+    for word in known.words:
+        assert ours[words.ids[word]].equal(theirs[known.ids[word]])
+    experiment.train()
+    stopped = tmp_path / "stopped"
+    experiment = Experiment(recipe, stopped, data=other, init=plain)
+    assert experiment.train([StopAt(3)]) is StopReason.INTERRUPTED
+    Experiment(None, stopped, resume=True).train()
+    assert (stopped / "vocabulary.tsv").read_bytes() == (whole / "vocabulary.tsv").read_bytes()
+    assert (stopped / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+@pytest.mark.slow
 def test_command_line_from_training_to_scoring(corpus, tmp_path, capsys):
     (tmp_path / "recipe.toml").write_text(config.dump_recipe(text_runs.recipe()))
     out = tmp_path / "run"
@@ -388,6 +416,28 @@ def test_the_cost_by_value(corpus, monkeypatch):
     assert cost["minutes"] == pytest.approx(5 * steps / 60)
     counted = [recipe.training.batch_size * spans[index % len(spans)].length for index in range(1, costs.STEPS + 1)]
     assert cost["tokens_per_s"] == pytest.approx(sum(counted) / len(counted))
+
+
+def test_a_busy_moment_does_not_count(corpus, monkeypatch):
+    """Of 40 steps that take as long as they have tokens, 30 take four times as long, as beside another process."""
+    clock, taken = [0.0], itertools.count()
+
+    def timed(recipe, *args):
+        parts = build(recipe, *args)
+
+        def update(batch, lr):
+            loss = parts.update(batch, lr)
+            clock[0] += int(loss.num_counted) * (1 if 11 <= next(taken) <= 20 else 4) / 4000
+            return loss
+
+        return parts._replace(update=update)
+
+    monkeypatch.setattr(costs, "build", timed)
+    monkeypatch.setattr(costs, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    seconds = 40 * text_runs.recipe().training.batch_size * text_runs.recipe().training.window.length / 1000
+    cost = estimate(text_runs.recipe(), corpus, torch.device("cpu"), least_seconds=seconds)
+    assert next(taken) > 30
+    assert cost["tokens_per_s"] == pytest.approx(4000)
 
 
 @pytest.mark.parametrize("fine_tune", [None, {"lr": 1.0, "epochs": 3}])

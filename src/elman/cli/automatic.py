@@ -48,9 +48,10 @@ def options_of(common: Common, init: Path | None) -> list[str]:
 
 
 def settings_of(init: Path) -> list[str]:
-    """The settings by which a text is read by the network of another run: its sizes, cell, output, tokens and case.
+    """The settings by which a text is read by the network of another run: its words, and more.
 
-    They are none of a run on other data than text, whose recipe must be given.
+    They are its sizes, cell, output, tokens, case and vocabulary. A run on other data than text has none, so that a
+    recipe must be given.
     """
     from elman.config.text import TextData
     from elman.tasks.hub import fetched
@@ -61,7 +62,8 @@ def settings_of(init: Path) -> list[str]:
         return []
     keys = ("encoder.size", "core.kind", "core.sizes", "core.cell", "output.contexts", "output.choice")
     values = msgspec.to_builtins(recipe.model, str_keys=True)
-    found = [f"data.tokenisation={recipe.data.tokenisation}", f"data.lowercase={_inline(recipe.data.lowercase)}"]
+    found = [] if recipe.data.spelt else ["data.vocabulary_from=init"]
+    found += [f"data.tokenisation={recipe.data.tokenisation}", f"data.lowercase={_inline(recipe.data.lowercase)}"]
     for key in keys:
         table, name = key.split(".")
         if (value := values[table].get(name)) is not None:
@@ -85,15 +87,17 @@ def choose(
     settings: Sequence[str],
     options: Sequence[str],
     *,
+    init: Path | None = None,
     dry_run: bool = False,
 ) -> "tuple[Recipe, float | None]":
     """A recipe and the minutes after which it is stopped, None where its own clock ends it.
 
     The reasons and the equivalent command are printed on standard error.
 
-    `options` are those of the command line that the equivalent command needs too. Raises UserError where there is no
-    place for a run, or no time.
+    `options` are those of the command line that the equivalent command needs too, and `init` is the folder of the run
+    from which training starts. Raises UserError where there is no place for a run, or no time.
     """
+    from elman.data.text.vocabulary import words_of
     from elman.tasks.plan import require_free
     from elman.tasks.proposal.choose import propose
 
@@ -103,7 +107,7 @@ def choose(
         raise UserError("--max-minutes 0 leaves no time for which a size could be chosen; give --minutes too")
     if minutes is None:
         minutes = MINUTES if max_minutes is None else max_minutes
-    with progress.preparing("looking at the data") as advance:
+    with progress.preparing("looking at the data") as advance, words_of(init):
         proposal = propose(data, minutes, device, settings, advance)
     recipe = proposal.load()
     limit = minutes if max_minutes is None and recipe.training.minutes is None else max_minutes

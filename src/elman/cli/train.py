@@ -94,9 +94,11 @@ def train(
         skip_unreadable: of music, leave out files that cannot be read, and name them; the run remembers it, as it does
             --set data.skip_unreadable=true
     """
+    from elman.data.text.vocabulary import words_of
     from elman.learning.team import continues, own_device, started_by_torchrun, team_of
     from elman.learning.trainer import StopReason
     from elman.tasks.experiment import Experiment
+    from elman.tasks.hub import fetched
     from elman.tasks.open import entitled
     from elman.tasks.plan import Plan
 
@@ -104,6 +106,7 @@ def train(
     settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
     settings += ("data.skip_unreadable=true",) if skip_unreadable else ()
     recipe, data = automatic.sources(recipe, data)
+    start = None if init is None else fetched(init)
     device = own_device(common.place())
     if out is None and recipe is None and data is None and resume:
         raise UserError("--resume needs --out RUN (or the RECIPE of the run)")
@@ -125,7 +128,7 @@ def train(
         options = [*automatic.options_of(common, init), *(["--no-baselines"] if baselines is False else [])]
         settings = (*(() if init is None else automatic.settings_of(init)), *settings)
         loaded, max_minutes = automatic.choose(
-            data, out, minutes, max_minutes, device, settings, options, dry_run=dry_run
+            data, out, minutes, max_minutes, device, settings, options, init=start, dry_run=dry_run
         )
     elif minutes is not None:
         raise UserError("--minutes belongs to data without a RECIPE; leave RECIPE out, or use --max-minutes")
@@ -134,7 +137,8 @@ def train(
     loaded = None if loaded is None else entitled(loaded, data, settings)
     if dry_run:
         loaded = loaded or Plan.resume(None, out, data, settings=settings).recipe
-        return _estimate(loaded, data, device, common.as_json)
+        with words_of(out if resume else start):
+            return _estimate(loaded, data, device, common.as_json)
     extras = [*([BASELINES] if baselines or (baselines is None and not resume) else []), *chosen_trackers(track)]
     with team_of(device) as team, contextlib.nullcontext() if team.leads else _silence():
         with progress.preparing() as advance:

@@ -74,7 +74,8 @@ class TextOptions(Record, frozen=True, kw_only=True):
             the tokens give the text back exactly.
         min_count: words seen less often become `<unk>`.
         max_vocabulary: size of the vocabulary at most, `<unk>` and `<eos>` included.
-        vocabulary_from: the splits whose words are counted.
+        vocabulary_from: the splits whose words are counted; `init`: of training, and the words of the run of --init,
+            which are never cut.
         valid_fraction, test_fraction: shares of a single file that are held out (folders bring their own splits).
         train_tokens: the training text ends with the line or paragraph in which so many tokens are reached.
         normalisation: Unicode normalisation of every line before anything else.
@@ -87,7 +88,7 @@ class TextOptions(Record, frozen=True, kw_only=True):
     eos: Literal["line", "paragraph", "none", "exact"] = "line"
     min_count: Positive = 1
     max_vocabulary: Annotated[int, Meta(ge=3)] | None = None
-    vocabulary_from: Literal["train", "all"] = "train"
+    vocabulary_from: Literal["train", "all", "init"] = "train"
     valid_fraction: Fraction = 0.05
     test_fraction: Fraction = 0.05
     train_tokens: Positive | None = None

@@ -66,7 +66,8 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
             dated(axes, steps, self.dates)
         axes.tick_params(labelsize=8)
         low, high = axes.get_ylim()
-        axes.set_ylim(low, high + 0.16 * (high - low))  # for the legend
+        axes.set_yticks([tick for tick in axes.get_yticks() if low <= tick <= high])
+        axes.set_ylim(low, high + 0.16 * (high - low))  # for the legend, which no line crosses
         axes.legend(
             frameon=False,
             fontsize=7.5,

@@ -11,7 +11,7 @@ import msgspec
 from elman import config
 from elman.data.batches import Batch
 from elman.data.windows import Span, Windows
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.learning.averaging import non_monotone
 from elman.objective import perplexity
 
@@ -22,6 +22,9 @@ LARGEST = 700.0
 
 PHASE = 1_000_000
 """The number of the first epoch of the second phase, whose windows are drawn afresh."""
+
+FEW = 10
+"""Steps below which a training that the time ended was hardly one."""
 
 
 def phases_of(training: config.Training) -> list[config.Training]:
@@ -93,6 +96,12 @@ class Progress(msgspec.Struct):
         self.checks, self.by_epoch = [], []
         self.averaging = self.finished = False
         self.checked = None
+
+
+def remark_on(steps: int) -> str:
+    """What follows a line on the end of the time where it allowed hardly a step; nothing where it allowed enough."""
+    few = f"; {counted(steps, 'step')} of training, from which a network learns next to nothing: give more time"
+    return few if steps < FEW else ""
 
 
 def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:

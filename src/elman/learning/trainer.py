@@ -18,7 +18,7 @@ from elman.errors import Diverged, UserError, counted
 from elman.jobs import listening
 from elman.learning import checkpoint, prediction
 from elman.learning.folder import Folder
-from elman.learning.progress import Course, Progress, averages_at_once, phases_of, record_validation
+from elman.learning.progress import Course, Progress, averages_at_once, phases_of, record_validation, remark_on
 from elman.learning.progress import rate as rate_at
 from elman.learning.resumption import Changes, described, read_checkpoint
 from elman.learning.update import Update
@@ -190,8 +190,10 @@ class Trainer:
         """Validate at the end of `training.minutes`, where the rate has fallen."""
         self._validate()
         self.progress.finished = True
-        epochs = f"epoch {self.now():.2f} of {self.phase.epochs}"
-        self._event("clock", f"the {self.training.minutes:g} minutes are over at {epochs}, and the rate has fallen")
+        epochs, few = f"epoch {self.now():.2f} of {self.phase.epochs}", remark_on(self.progress.step)
+        self._event(
+            "clock", f"the {self.training.minutes:g} minutes are over at {epochs}, and the rate has fallen{few}"
+        )
 
     @property
     def _branch_is_due(self) -> bool:
@@ -331,7 +333,7 @@ class Trainer:
         nll, before = self._nll(), self.progress.best
         self._write_valid(nll, best=math.isfinite(nll) and (before is None or nll < before), stopped=True)
         measured = f", perplexity {perplexity(nll):.2f}" if self.recipe.data.reporting.in_perplexity else ""
-        self._event("stop", f"the time is over at validation NLL {nll:.3f}{measured}")
+        self._event("stop", f"the time is over at validation NLL {nll:.3f}{measured}{remark_on(self.progress.step)}")
         return StopReason.OUT_OF_TIME
 
     def save(self) -> str:

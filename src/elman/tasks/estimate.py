@@ -17,7 +17,10 @@ from elman.tasks.experiment import build
 from elman.tasks.plan import Plan
 
 STEPS = 4
-"""Training steps that are timed at least."""
+"""Training steps that are timed at least, and that a piece of the timing has."""
+
+PIECES = 8
+"""Of a longer timing, at most. The fastest one counts: other processes make a machine slower, never faster."""
 
 
 def estimate(
@@ -28,17 +31,18 @@ def estimate(
     *,
     least_seconds: float = 0.0,
 ) -> dict[str, Any]:
-    """Time a few training steps after a warm-up step, for `least_seconds` at least; of equal windows the median counts.
+    """Time a few training steps after a warm-up step, for `least_seconds` at least.
 
-    Returns parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs,
-    minutes; those of the main phase include the branches of `predict_loss`. Raises UserError where there is no data, or
-    the recipe does not fit it.
+    Of equal windows the median counts, of others the time per token, and of several pieces the fastest. Returns
+    parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs, minutes;
+    those of the main phase include the branches of `predict_loss`. Raises UserError where there is no data, or the
+    recipe does not fit it.
     """
     _, task, model, update = build(Plan.trial(recipe, data, device))
     training = recipe.training
     windows = task.windows(training.window.max_extra)
     spans, parts = task.steps(windows.spans(0))
-    seconds, positions = list[float](), 0
+    seconds, positions = list[float](), list[int]()
     for index in itertools.count():
         started = time.perf_counter()
         batch = windows.batch(spans[index % len(spans)]).to(device)
@@ -46,12 +50,18 @@ def estimate(
         loss.nll_sum.item()  # waits for the device
         if index:
             seconds.append(time.perf_counter() - started)
-            positions += int(loss.num_counted)
+            positions.append(int(loss.num_counted))
         if advance is not None:
             advance(min(index, STEPS) + 1, STEPS + 1)
         if index >= STEPS and sum(seconds) >= least_seconds:
             break
-    per_step = statistics.median(seconds) if len(spans) == 1 else statistics.fmean(seconds)
+    length = max(STEPS, -(-len(seconds) // PIECES))
+    pieces = [slice(start, start + length) for start in range(0, len(seconds) - length + 1, length)]
+    if len(spans) == 1:
+        per_step = min(statistics.median(seconds[piece]) for piece in pieces)
+    else:
+        per_token = min(sum(seconds[piece]) / max(1, sum(positions[piece])) for piece in pieces)
+        per_step = per_token * max(1, sum(positions)) / len(positions)
     main, *later = (phase.epochs for phase in phases_of(training))
     branches = prediction.COST if training.predict_loss else 0.0
     per_epoch, epochs = per_step * parts / 60, main + sum(later)
@@ -59,7 +69,7 @@ def estimate(
         "title": recipe.title,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "peak_mb": peak_mb(device),
-        "tokens_per_s": positions / len(seconds) / per_step,
+        "tokens_per_s": statistics.fmean(positions) / per_step,
         "minutes_per_epoch": per_epoch * (1 + branches),
         "epochs": epochs,
         "minutes": per_epoch * (epochs + branches * main),

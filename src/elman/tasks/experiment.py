@@ -15,6 +15,7 @@ from elman import config
 from elman.config import plugins
 from elman.config.remembered import recorded
 from elman.data.text import encodings
+from elman.data.text.vocabulary import words_of
 from elman.errors import notice
 from elman.evaluation.result import RESULTS, Result, figures_of
 from elman.files import write_atomic
@@ -48,8 +49,9 @@ def build(plan: Plan, progress: Any = None) -> Parts:
     The weights of a run that is resumed are still to be read; a trial's are random. Raises UserError where the
     data cannot be used, are others than planned, or do not fit the recipe or the run to start from.
     """
-    facts = data_facts(plan.out) if plan.out is not None and plan.before is not None else {}
-    with encodings.remembered(facts.get("encoding")):
+    resumed = plan.out is not None and plan.before is not None
+    facts = data_facts(plan.out) if resumed else {}
+    with encodings.remembered(facts.get("encoding")), words_of(plan.out if resumed else plan.init):
         task = open_task(plan.recipe, plan.source, progress)
     if plan.measured:
         chosen = f"training.precision = auto: {plan.recipe.training.precision}"

@@ -82,7 +82,7 @@ class Plan:
         """
         out, place = _writable(out), choose_device(device)
         require_free(out)
-        _require_start(recipe.model.output, init)
+        _require_start(recipe, init)
         source = _source(data, lambda: source_of(recipe))
         measured = recipe.training.precision == "auto"
         if measured:
@@ -238,8 +238,14 @@ def _by_similarity(output: Output) -> bool:
     return getattr(output.choice, "assignment", None) == "similarity"
 
 
-def _require_start(output: Output, init: Path | None) -> None:
+def _require_start(recipe: Recipe, init: Path | None) -> None:
     """Raise UserError where a new run needs the weights of another, and there is none."""
+    output = recipe.model.output
+    if init is None and getattr(recipe.data, "vocabulary_from", None) == "init":
+        raise UserError(
+            'data.vocabulary_from = "init" adds the words of the run that training starts from: give that run with'
+            ' --init, or set "train"'
+        )
     if init is None and _by_similarity(output):
         raise UserError(
             'model.output.choice.assignment = "similarity" needs trained word vectors: train with'

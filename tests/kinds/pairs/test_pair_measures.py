@@ -16,7 +16,7 @@ from elman.evaluation.branching import branching
 from elman.evaluation.measures import brackets, tree_measures
 from elman.evaluation.statistics import Measure, difference, differences, estimate, estimates
 from elman.kinds.pairs.corpus import open_pairs
-from elman.kinds.pairs.letters import CONTEXTS, letter_by_letter
+from elman.kinds.pairs.letters import CONTEXTS, aligned, letter_by_letter
 from elman.kinds.pairs.measures import Rules, baseline, bleu, measures, references, rouge, rules_of
 from elman.kinds.pairs.record import PairOptions
 
@@ -208,9 +208,11 @@ def test_letters_are_written_as_they_are_most_often_in_the_widest_context_that_t
     path.write_text("".join(f"{word}  {spoken(word)}\n" for word in words[:1200]))
     corpus = open_pairs(path, PairOptions(form="pronunciations", measures="sequences", valid=50, test=100))
     test = corpus.split("test")
-    right, rules = references(test, corpus.symbols), rules_of(corpus.options)
+    right, rules, letters = references(test, corpus.symbols), rules_of(corpus.options), aligned(corpus)
     alone, around = (
-        values(measures(letter_by_letter(corpus, test, contexts=some), right, rules, test.source_text))["exact match"]
+        values(measures(letter_by_letter(letters, corpus, test, contexts=some), right, rules, test.source_text))[
+            "exact match"
+        ]
         for some in (CONTEXTS[-1:], CONTEXTS)
     )
     assert alone < 85

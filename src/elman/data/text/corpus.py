@@ -131,6 +131,8 @@ def open_corpus(
     if vocabulary is None:
         folder = kept_in("vocabularies", identity(options))
         vocabulary, subwords = vocabulary_of(path, sections, options, folder, progress)
+        if options.vocabulary_from == "init":
+            vocabulary = vocabulary.with_words_of_start()
     reading = [options.tokenisation, str(options.lowercase), options.eos, options.normalisation, options.ruby]
     reading += [vocabulary.digest, "" if subwords is None else subwords.digest]
 

@@ -20,11 +20,9 @@ from elman.data.text.passages import clean, first_token, only_blank_lines, passa
 from elman.data.text.sources import Section
 from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import BYTES, read_lines
-from elman.data.text.vocabulary import EOS, NO_WORDS, UNK, Rare, Vocabulary, escaped, unescaped
+from elman.data.text.vocabulary import EOS, NO_WORDS, TABLE, UNK, Rare, Vocabulary, escaped, unescaped
 from elman.errors import UserError
 from elman.files import explain, replacing, temporary_folder, write_atomic
-
-_TABLE = "vocabulary.tsv"
 
 WORDS = 1 << 20
 """Different words that are held in memory while they are counted, some 150 MB."""
@@ -110,7 +108,7 @@ def vocabulary_of(
                     count_words(sections[name], options, tally, progress, subwords)
                 counts, rare = tally.total(least, options.max_vocabulary)
         except OSError as error:
-            raise UserError(explain(folder / _TABLE, error)) from error
+            raise UserError(explain(folder / TABLE, error)) from error
         for piece in subwords.pieces if subwords is not None else BYTES if options.tokenisation == "bytes" else ():
             if piece != "\n":  # it is <eos>, or a space
                 counts.setdefault(piece, 0)
@@ -121,11 +119,11 @@ def vocabulary_of(
             raise UserError(f"{source}: {error}") from None
         if subwords is not None:
             write_atomic(folder / subword_models.FILE, subwords.model)
-        vocabulary.save(folder / _TABLE)
-        return [_TABLE, *([subword_models.FILE] if by_subwords else [])], {}
+        vocabulary.save(folder / TABLE)
+        return [TABLE, *([subword_models.FILE] if by_subwords else [])], {}
 
     folder, _ = kept(folder, make)
-    return Vocabulary.load(folder / _TABLE), subword_models.load(folder) if by_subwords else None
+    return Vocabulary.load(folder / TABLE), subword_models.load(folder) if by_subwords else None
 
 
 def _cleaned(section: Section, options: TextOptions) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """The words that a model knows: numbered, counted, saved with it."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +21,9 @@ from elman.files import sha256_lines, write_atomic
 UNK = "<unk>"
 EOS = "<eos>"
 
+TABLE = "vocabulary.tsv"
+"""The file of a run folder that has its words."""
+
 LARGEST_SHARE_ATTACHED = 0.005
 """Share of the words that may end in a mark where marks stand apart, as some abbreviations and titles do."""
 
@@ -29,6 +34,18 @@ _LONGEST_COUNT = 18
 """Digits of a count at most."""
 
 _SPECIAL, _ESCAPED = re.compile(r"[\\\t\n\r]"), re.compile(r"\\[\\tnr]")
+
+_STARTED_FROM = ContextVar[Path | None]("started_from", default=None)
+
+
+@contextlib.contextmanager
+def words_of(run: Path | None) -> Iterator[None]:
+    """Within the block, texts with `vocabulary_from = "init"` have this run folder's words too; None: as around it."""
+    before = _STARTED_FROM.set(run or _STARTED_FROM.get())
+    try:
+        yield
+    finally:
+        _STARTED_FROM.reset(before)
 
 
 class Numbered:
@@ -160,6 +177,16 @@ class Vocabulary(Numbered):
             special[UNK] = counts[UNK] + left_out
         table = sorted([*kept, *special.items()], key=lambda item: -item[1])
         return cls(tuple(word for word, _ in table), tuple(count for _, count in table))
+
+    def with_words_of_start(self) -> "Vocabulary":
+        """With the words of the run of `words_of` that are lacking after the others, counted as often as here: never.
+
+        Raises UserError where that run has no vocabulary that can be read.
+        """
+        if (run := _STARTED_FROM.get()) is None:
+            return self
+        more = [word for word in Vocabulary.load(run / TABLE).words if word not in self.ids]
+        return Vocabulary((*self.words, *more), (*self.counts, *(0 for _ in more)))
 
     def save(self, path: Path) -> None:
         r"""Write one `word TAB count` per line, by id (`\t`, `\n`, `\r`, `\\` escaped in words)."""

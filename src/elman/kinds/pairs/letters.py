@@ -9,6 +9,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,29 +33,48 @@ _FACTOR = 1_000_003
 Chunk = tuple[int, ...]
 
 
-def letter_by_letter(corpus: PairCorpus, pairs: Pairs, *, contexts: Sequence[tuple[int, int]] = CONTEXTS) -> list[str]:
-    """The targets of a split in the form that measures take, by the alignment of the training split."""
-    train, tokenisers = corpus.split("train"), corpus.symbols.tokenisers
+class Aligned(NamedTuple):
+    """The sources of the training split that could be aligned, and the number of each letter's chunk in `chunks`."""
+
+    sources: list[Ids]
+    chosen: Ids
+    chunks: list[Chunk]
+
+
+def aligned(corpus: PairCorpus) -> Aligned:
+    """The letters of the training split with what is written for each."""
+    train = corpus.split("train")
     kept = [place for place in range(len(train)) if len(train.target[place]) <= SYMBOLS * len(train.source[place])]
-    if not kept:
-        return [""] * len(pairs)
     words = [(train.source[place].tolist(), tuple(train.target[place].tolist())) for place in kept]
     scores = _first_scores(words[:SAMPLE])
     for _ in range(ROUNDS):
         pairs_of = (zip(word[0], _aligned(*word, scores), strict=True) for word in words[:SAMPLE])
         scores = _scores(Counter(itertools.chain.from_iterable(pairs_of)))
     chunks: dict[Chunk, int] = {}
-    found = np.array([chunks.setdefault(one, len(chunks)) for word in words for one in _aligned(*word, scores)])
-    known, asked = [train.source[place].numpy() for place in kept], [word.numpy() for word in pairs.source]
-    chosen, names = np.full(sum(map(len, asked)), -1), list(chunks)
+    numbers = (chunks.setdefault(one, len(chunks)) for word in words for one in _aligned(*word, scores))
+    found = np.fromiter(numbers, np.int64)
+    return Aligned([train.source[place].numpy() for place in kept], found, list(chunks))
+
+
+def letter_by_letter(
+    train: Aligned, corpus: PairCorpus, pairs: Pairs, *, contexts: Sequence[tuple[int, int]] = CONTEXTS
+) -> list[str]:
+    """The targets of a split in the form that measures take, by the alignment of the training split."""
+    if not train.sources:
+        return [""] * len(pairs)
+    known, found, names = train
+    asked, tokenisers = [word.numpy() for word in pairs.source], corpus.symbols.tokenisers
+    chosen = np.full(sum(map(len, asked)), -1)
     for width in contexts:
         ours, theirs = _hashed(known, *width), _hashed(asked, *width)
-        keys, counts = np.unique(np.stack([ours, found]), axis=1, return_counts=True)
-        best = np.lexsort([counts, keys[0]])  # by context, the most frequent chunk of each last
-        last = best[np.append(keys[0][best][1:] != keys[0][best][:-1], True)]
-        places = np.searchsorted(keys[0][last], theirs).clip(max=len(last) - 1)
-        there = (keys[0][last][places] == theirs) & (chosen < 0)
-        chosen[there] = keys[1][last][places][there]
+        seen, context = np.unique(ours, return_inverse=True)
+        keys, counts = np.unique(context * len(names) + found, return_counts=True)
+        context, chunk = np.divmod(keys, len(names))
+        best = np.lexsort([counts, context])  # by context, the most frequent chunk of each last
+        last = best[np.append(context[best][1:] != context[best][:-1], True)]
+        places = np.searchsorted(seen, theirs).clip(max=len(last) - 1)
+        there = (seen[places] == theirs) & (chosen < 0)
+        chosen[there] = chunk[last][places][there]
     written, at = [], 0
     for word in asked:
         ids = [symbol for one in chosen[at : at + len(word)] if one >= 0 for symbol in names[one]]

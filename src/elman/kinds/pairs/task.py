@@ -17,7 +17,7 @@ from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.kinds.pairs.corpus import Pairs, open_pairs, say_held_out
 from elman.kinds.pairs.evaluation import evaluate_output, evaluate_pairs, pair_result, target_accuracy
-from elman.kinds.pairs.letters import CONTEXTS, letter_by_letter
+from elman.kinds.pairs.letters import CONTEXTS, aligned, letter_by_letter
 from elman.kinds.pairs.measures import measures, references, require_libraries, rules_of
 from elman.kinds.pairs.record import PairData
 from elman.kinds.pairs.run import PairRun, Translation
@@ -99,10 +99,11 @@ class PairTask(WholeSequences):
                 score = score_of(model.log_prob(self._stream(split), [self._end]))
                 rows.append(score.result(split.name, name=f"{name} of targets"))
         if rules_of(options).kind == "sequences":
+            letters = aligned(self.corpus)
             for split in map(self.corpus.split, splits):
                 right = references(split, self.inputs)
                 for name, contexts in {"each letter by itself": CONTEXTS[-1:], "letters in context": CONTEXTS}.items():
-                    lines = letter_by_letter(self.corpus, split, contexts=contexts)
+                    lines = letter_by_letter(letters, self.corpus, split, contexts=contexts)
                     found = estimates(measures(lines, right, rules_of(options), split.source_text))
                     rows.append(written_by(name, split.name, len(split), found))
         return rows

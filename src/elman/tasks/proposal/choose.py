@@ -26,7 +26,7 @@ from elman.tasks.proposal import text, text_model
 from elman.tasks.proposal.proposal import MORE, Proposal, by_the_clock, needed_epochs, setting, timed
 from elman.tasks.task import Task
 
-TIMED_SECONDS = 2.0
+TIMED_SECONDS = 3.0
 """Of steps for each size that is measured."""
 
 FILES = {"music": "rolls.npz", "series": "series.csv"}

@@ -19,7 +19,7 @@ from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
 from elman.data.text.reading import Sentence, TextReader, with_last_break
 from elman.data.text.tokeniser import Tokeniser
-from elman.data.text.vocabulary import Vocabulary
+from elman.data.text.vocabulary import TABLE, Vocabulary
 from elman.data.windows import EvaluationWindows, start_symbol
 from elman.decoding.sampling import among, generate, read
 from elman.errors import UserError
@@ -61,7 +61,7 @@ class TextRun(Run):
         super().__init__(path, device)
         assert isinstance(self.recipe.data, TextData)
         self.data, self.options = self.recipe.data, self.recipe.data.options
-        self.inputs = Vocabulary.load(self.path / "vocabulary.tsv")
+        self.inputs = Vocabulary.load(self.path / TABLE)
 
     @classmethod
     def recorded_source(cls, path: Path, recipe: Recipe) -> str:

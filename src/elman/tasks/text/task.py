@@ -17,10 +17,10 @@ from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import Split, first_words, open_corpus
 from elman.data.text.tokeniser import shown
-from elman.data.text.vocabulary import EOS, Vocabulary
+from elman.data.text.vocabulary import EOS, TABLE, Vocabulary
 from elman.data.windows import EvaluationWindows, Windows, start_symbol
 from elman.drawing.heat_map import Word
-from elman.errors import UserError, command, counted
+from elman.errors import UserError, command, counted, notice
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
@@ -128,13 +128,17 @@ class TextTask(Task):
     def write(self, folder: Path) -> None:
         if self.corpus.subwords is not None:
             write_atomic(folder / subwords.FILE, self.corpus.subwords.model)
-        self.corpus.vocabulary.save(folder / "vocabulary.tsv")
+        self.corpus.vocabulary.save(folder / TABLE)
         super().write(folder)
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
         from elman.tasks.text.warm_start import start_from
 
-        start_from(model, self.corpus.vocabulary.words, TextRun(folder))
+        run, words = TextRun(folder), self.corpus.vocabulary.words
+        found = start_from(model, words, run)
+        if not self.data.spelt:
+            kept = f"{found:,} of its {len(run.vocabulary):,} words are kept"
+            notice(f"--init {folder.name}: {kept}, and {len(words) - found:,} are added")
 
     def finish(self, out: Path, device: torch.device, prompts: Sequence[str], advance: Advance) -> list[Result]:
         """results.json from one stream, samples.json, surprisal.json."""
