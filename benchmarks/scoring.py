@@ -79,7 +79,7 @@ def main() -> None:
             ]
 
         def score_ours(model: object = ours) -> list[float]:
-            return [float(log_probs.sum()) for _, log_probs in model.score(lines)]
+            return [float(log_probs.sum(dtype="float64")) for _, log_probs in model.score(lines)]
 
         seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
         score_ours(), score_theirs()
