@@ -17,7 +17,12 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 import elman
 
-SIZES = {"tiny": (2_000, 2_000, 64, 2), "tiny, V = 50,257": (2_000, 50_257, 64, 2), "medium": (8_000, 8_000, 256, 4)}
+SIZES = {
+    "tiny": (2_000, 2_000, 64, 2),
+    "tiny, V = 50,257": (2_000, 50_257, 64, 2),
+    "medium": (8_000, 8_000, 256, 4),
+    "as GPT-2": (8_000, 50_257, 768, 12),
+}
 """The pieces of the tokeniser, the vocabulary of the model, its width and its layers."""
 
 BATCH = 32
@@ -53,15 +58,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--sentences", type=int, default=1_000)
+    parser.add_argument("--models", nargs="+", choices=SIZES, default=list(SIZES))
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     from minicons.scorer import IncrementalLMScorer
 
     lines = sentences(asked.sentences)
     print("model | elman, sentences/s | minicons, sentences/s | ratio (median of turns) | largest difference, nats")
-    for name, sizes in SIZES.items():
+    for name in asked.models:
         with tempfile.TemporaryDirectory() as folder:
-            save(folder, *sizes)
+            save(folder, *SIZES[name])
             ours, theirs = elman.load(folder), IncrementalLMScorer(folder, "cpu")
 
         def score_theirs(scorer: IncrementalLMScorer = theirs) -> list[float]:
@@ -73,7 +79,7 @@ def main() -> None:
             ]
 
         def score_ours(model: object = ours) -> list[float]:
-            return [float(log_probs.sum()) for _, log_probs in model.score(lines)]
+            return [float(log_probs.sum(dtype="float64")) for _, log_probs in model.score(lines)]
 
         seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
         score_ours(), score_theirs()

@@ -230,3 +230,19 @@ def test_sentences_that_end_for_one_run_alone_are_said_to():
     )
     with pytest.raises(UserError, match=r"such as 'a b': A reads 'ab' and its end, B 'ab';"):
         _read_alike([ends, continues], ["a b"])
+
+
+def test_small_letters_are_advised_where_one_run_alone_reads_capitals(capsys):
+    texts = ["The dog", "a dog", "a cat"]
+    folds, keeps = (
+        Words([Word(form(text), False, slice(0, 2)) for text in texts], np.zeros(3), np.zeros(3, int), 0, np.zeros(3))
+        for form in (str.lower, str)
+    )
+    assert _read_alike([folds, keeps], texts) == [1, 2]
+    line = capsys.readouterr().err
+    assert "1 of 3 sentences are other symbols to each run and are left out, such as 'The dog'" in line
+    assert line.endswith("A reads 'the dog', B 'The dog'; give them in small letters\n")
+    with pytest.raises(UserError, match="give them in small letters"):
+        _read_alike([folds, keeps], texts[:2])
+    with pytest.raises(UserError, match="give sentences that all read in the same way"):
+        _read_alike([folds, keeps._replace(words=[Word("dog", False, slice(0, 1))] * 2)], texts[:2])

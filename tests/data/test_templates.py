@@ -96,6 +96,18 @@ def test_accuracies_by_condition_in_one_command(capsys, tmp_path):
         assert sum(row["pairs"] for (field, _), row in rows.items() if field == "condition") == 16
 
 
+def test_both_ways_of_judging_stand_side_by_side_without_columns_that_say_nothing(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    file = tmp_path / "pairs.tsv"
+    texts = ["good\tbad\nthe king is\tthe king are\n", "good\tbad\nthe xyzzy is\tthe king is\n"]
+    for text, told in zip(texts, (False, True), strict=True):
+        file.write_text(text)
+        printed = output(capsys, "minimal-pairs", "shakespeare", "--pairs", file, "--by", "sentence", "word")
+        assert ("unknown" in " ".join(printed.split("unknown words in pairs")[0].split())) is told
+        assert "first difference, %" in printed
+        assert "distinguished" not in printed
+
+
 def test_recipes_are_found_by_words(capsys):
     every = json.loads(output(capsys, "recipes", "--json"))
     some = json.loads(output(capsys, "recipes", "ptb", "small", "--json"))

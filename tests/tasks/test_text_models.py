@@ -13,6 +13,7 @@ from elman.cli import main
 from elman.data.minimal_pairs import Pair
 from elman.data.reading_times import Word
 from elman.evaluation.word_ends import with_word_ends
+from elman.tasks.text import logits
 from elman.tasks.text.minimal_pairs import judge
 from elman.tasks.text.model import open_foreign
 from support.commands import complaint, output, table
@@ -99,6 +100,24 @@ def test_a_causal_model_gives_every_token_the_probability_of_the_model_alone(gpt
         found, ids = _by_hand(gpt, line)
         assert log_probs == pytest.approx([float(found[at, one]) for at, one in enumerate(ids[1:])], abs=1e-4)
         assert "".join(tokens) == line
+
+
+@pytest.mark.parametrize("head", ["linear", "with a bias", "of another kind", "none"])
+def test_logits_in_blocks_of_the_vocabulary_give_the_log_probabilities_of_all_at_once(head, monkeypatch):
+    monkeypatch.setattr(logits, "BLOCK", 7)
+    torch.manual_seed(0)
+    form = torch.nn.Linear(5, 30, bias=head == "with a bias")
+    states, following = 20 * torch.randn(60, 5), torch.arange(60).unsqueeze(1) % 30
+    with torch.no_grad():
+        whole = form(states)
+        if head == "none":
+            whole[:, 7:14] = -torch.inf
+            blocks = logits.blocks_of(whole.clone(), None)
+        else:
+            blocks = logits.blocks_of(states, torch.nn.Sequential(form) if head == "of another kind" else form)
+        found = logits.log_probs_of(blocks, following)
+    expected = whole.double().log_softmax(-1).gather(-1, following).squeeze(-1)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_words_sum_to_the_sentence_for_every_model(capsys, gpt, bert, arpa, tmp_path):

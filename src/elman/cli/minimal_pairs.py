@@ -113,13 +113,14 @@ def minimal_pairs(
             for part, own in parts.items():
                 first[part] = [[*cells, *_cells(row)[3:]] for cells, row in zip(first[part], own, strict=True)]
         if how == by[-1]:
-            title, header = f"{name}: minimal pairs", [*_HEADER[:3], *(head for one in by for head in _WAYS[one])]
+            ways = [head for one in by for head in _WAYS[one]]
+            title, header = f"{name}: minimal pairs", [*_HEADER[:3], *ways] if len(by) > 1 else _HEADER
             if by == ("word",):
                 title += " until their first difference"
             named = (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns"))
-            tables += [
-                (title + of, header if len(by) > 1 else _HEADER, first[part]) for part, of in named if first[part]
-            ]
+            for part, of in named:
+                told = (header, first[part]) if len(by) == 1 else show.without_idle(header, first[part])
+                tables += [(title + of, *told)] if first[part] else []
         if (strange := rows[-1].strange).strange and how == by[0]:
             notes.append(strange._replace(condition=f"{name}: unknown words in pairs").line())
         if items is not None:

@@ -24,6 +24,7 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError, first_line
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.jobs import Advance
+from elman.tasks.text.logits import BLOCK, blocks_of, figures_of, log_probs_of, with_fused_gelu
 from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
 
 AHEAD = 512
@@ -32,7 +33,7 @@ AHEAD = 512
 SYMBOLS = 1 << 13
 """Symbols read side by side at most, the padding included."""
 
-LOGITS = 1 << 22
+LOGITS = 1 << 21
 """Logits formed at once: more would be written to fresh memory again and again."""
 
 WINDOW = 1 << 12
@@ -65,7 +66,7 @@ class Pretrained(Foreign):
             model: Any = kind.from_pretrained(folder, dtype=torch.float32)
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise UserError(f"{path}: transformers cannot open it as a language model ({first_line(error)})") from None
-        self.model = model.to(device).eval()
+        self.model = with_fused_gelu(model.to(device).eval())
         self.model.config.use_cache = False
         if not self.cut.is_fast:
             raise UserError(
@@ -76,6 +77,7 @@ class Pretrained(Foreign):
         self.cut.backend_tokenizer.no_truncation()
         self.cut.backend_tokenizer.no_padding()
         self.first = self.cut.bos_token_id if self.cut.bos_token_id is not None else self.cut.eos_token_id
+        self.lacking = -1 if self.cut.unk_token_id in (None, self.first) else int(self.cut.unk_token_id)
         sizes = (getattr(config, "max_position_embeddings", None), self.cut.model_max_length)
         self.limit = min((one for one in sizes if one and one < 1 << 30), default=1 << 30)
 
@@ -109,7 +111,7 @@ class Pretrained(Foreign):
     def sentence(self, text: str, line: int) -> Sentence:
         """A text as tokens, which together are all of it."""
         pieces, ids = self._tokens(text.strip())
-        unknown = [int(one) == self.cut.unk_token_id != self.first for one in ids]
+        unknown = (ids == self.lacking).tolist()
         starts, found, between = list[bool](), False, True
         for at, piece in enumerate(pieces):
             starts.append(at == 0 or (found and (between or piece[:1].isspace())))
@@ -165,8 +167,7 @@ class Pretrained(Foreign):
         begin = [] if self.first is None else [self.first]
         pieces, ids = self._tokens("".join(lines))
         figures = self._windows(np.concatenate([begin, ids]).astype(np.int64), window, whole=False, advance=advance)
-        unknown = 0 if self.cut.unk_token_id == self.first else int((ids == self.cut.unk_token_id).sum())
-        found = Whole(self._prediction(figures, len(begin)).log_prob, "".join(pieces), unknown)
+        found = Whole(self._prediction(figures, len(begin)).log_prob, "".join(pieces), int((ids == self.lacking).sum()))
         return found, f"windows of {window} tokens that advance by {self.advance_of(window)}"
 
     def states(self, text: Sentences, layers: Sequence[int]) -> Iterator[States]:
@@ -250,42 +251,31 @@ class Pretrained(Foreign):
     def _figures(self, rows: list[np.ndarray], whole: bool) -> list[np.ndarray]:
         """Of what follows each symbol of each row [n]: log-probability of the next one, also rank, entropy, space.
 
-        Each is [1 or 4, n]; without `whole` there is none of what follows the last symbol. Padding stands after a row,
-        where no symbol of it sees it, and has no logits.
+        Each is [1 or 4, n]; without `whole` there is none of what follows the last symbol, which is then not read.
+        Padding stands after a row, where no symbol of it sees it, and has no logits.
         """
-        width, lengths = max(1, *map(len, rows)), torch.tensor([len(row) for row in rows])
-        ids = torch.zeros((len(rows), width), dtype=torch.long)
+        lengths = torch.tensor([len(row) for row in rows]) - (0 if whole else 1)
+        width = max(1, int(lengths.max()))
+        ids = torch.zeros((len(rows), width + 1), dtype=torch.long)
         for place, row in enumerate(rows):
             ids[place, : len(row)] = torch.from_numpy(row)
-        asked = torch.arange(width) < (lengths if whole else lengths - 1).unsqueeze(1)
-        following = ids.roll(-1, 1)[asked].to(self.model.device).unsqueeze(-1)
-        ids, asked = ids.to(self.model.device), asked.to(self.model.device)
+        asked = torch.arange(width) < lengths.unsqueeze(1)
+        following = ids[:, 1:][asked].to(self.model.device).unsqueeze(-1)
+        ids, device_asked = ids[:, :-1].to(self.model.device), asked.to(self.model.device)
         below, head = self._parts or (None, None)
-        states = self.model(input_ids=ids).logits[asked] if below is None else below(input_ids=ids)[0][asked]
-        step = max(1, LOGITS // len(self.cut))
-        found = np.empty((4 if whole else 1, len(states)))
+        read = self.model(input_ids=ids).logits if below is None else below(input_ids=ids)[0]
+        states, found = read[device_asked], np.empty((4 if whole else 1, len(following)))
+        in_blocks = not whole and type(head) is torch.nn.Linear
+        step = max(1, LOGITS // (BLOCK if in_blocks else len(self.cut)))
         for at in (slice(start, start + step) for start in range(0, len(states), step)):
-            logits = states[at] if head is None else head(states[at])
-            found[:, at] = self._of_logits(logits.float(), following[at], whole).cpu().numpy()
-        divided = np.split(found, np.cumsum(asked.sum(1).cpu().numpy())[:-1], axis=1)
-        last = ((0, 0), (0, 0 if whole else 1))
-        return [np.pad(one, last)[:, : len(row)] for one, row in zip(divided, rows, strict=True)]
-
-    def _of_logits(self, logits: torch.Tensor, following: torch.Tensor, whole: bool) -> torch.Tensor:
-        """The figures of `_figures` [1 or 4, N] of logits [N, V], whose memory is used again."""
-        picked = logits.gather(-1, following)
-        if not whole:
-            largest = logits.amax(-1, keepdim=True)
-            return (picked - largest - logits.sub_(largest).exp_().sum(-1, keepdim=True).log_()).T
-        log_probs = logits.log_softmax(-1)
-        spaces = torch.tensor(self.spaces, dtype=torch.long, device=logits.device)
-        values = [
-            log_probs.gather(-1, following).squeeze(-1),
-            (logits > picked).sum(-1) + 1,
-            torch.special.entr(log_probs.exp()).sum(-1),
-            log_probs[..., spaces].logsumexp(-1),
-        ]
-        return torch.stack([value.double() for value in values])
+            if whole:
+                logits = states[at] if head is None else head(states[at])
+                found[:, at] = figures_of(logits.float(), following[at], self.spaces).cpu().numpy()
+            else:
+                found[0, at] = log_probs_of(blocks_of(states[at], head), following[at]).cpu().numpy()
+        figures = np.zeros((len(found), len(rows), width + 1))
+        figures[:, :, :-1][:, asked.numpy()] = found
+        return [figures[:, place, : len(row)] for place, row in enumerate(rows)]
 
     @staticmethod
     def _prediction(figures: np.ndarray, begin: int) -> Prediction:
