@@ -49,9 +49,9 @@ def build(plan: Plan, progress: Any = None) -> Parts:
     The weights of a run that is resumed are still to be read; a trial's are random. Raises UserError where the
     data cannot be used, are others than planned, or do not fit the recipe or the run to start from.
     """
-    resumed = plan.out is not None and plan.before is not None
-    facts = data_facts(plan.out) if resumed else {}
-    with encodings.remembered(facts.get("encoding")), words_of(plan.out if resumed else plan.init):
+    resumed = plan.out if plan.before is not None else None
+    facts = {} if resumed is None else data_facts(resumed)
+    with encodings.remembered(facts.get("encoding")), words_of(resumed or plan.init):
         task = open_task(plan.recipe, plan.source, progress)
     if plan.measured:
         chosen = f"training.precision = auto: {plan.recipe.training.precision}"
