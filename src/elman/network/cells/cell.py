@@ -22,7 +22,7 @@ LayerState: TypeAlias = tuple[Tensor, ...]
 Shape: TypeAlias = tuple[int, ...]
 
 
-class Weights:
+class Weights(matmul.Arrays):
     """The arrays of one layer, by name.
 
     `mask` [B, H] multiplies the state in the products (see `Cell.masks`). `exact` is whether products of the inputs
@@ -56,12 +56,6 @@ class Weights:
         return Weights(**(vars(self) | changes))
 
     if TYPE_CHECKING:
-        weight_ih: Tensor
-        weight_hh: Tensor
-        bias_ih: Tensor | None
-        bias_hh: Tensor | None
-        mask: Tensor | None
-        exact: bool
 
         def __getattr__(self, name: str) -> Tensor: ...
 

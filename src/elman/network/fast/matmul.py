@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -23,13 +23,11 @@ from elman.network.fast import int8, policy, precision
 
 Backward = Callable[..., tuple[Tensor | None, ...]]
 
-
 State: TypeAlias = tuple[Tensor, ...]
 """Tensors [B, H], the first of which is the output h."""
 
 
-@runtime_checkable
-class Arrays(Protocol):
+class Arrays:
     """The arrays of a layer; the products with its inputs are float32 where they are `exact`."""
 
     weight_ih: Tensor

@@ -69,11 +69,10 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 forward(int steps, const float* drive, const float* weight, const float* bias, const float* h, const float* c,
         float* outputs, float* last_c, float* saved, word* tiles, int* flags) {
   SHARED;
-  float* partial = (float*)(shared + (PER - REGISTERS) * GATES * WARPS * 32);  // [2, WARPS, PARTIAL]
+  float* partial = parts_of(shared);
   Item item(threadIdx.x);
   Matrix matrix(shared, [&](int gate, int row, int column) {
-    int unit = blockIdx.x * 16 + row;
-    return unit < UNITS && column < UNITS ? weight[(gate * UNITS + unit) * UNITS + column] : 0.f;
+    return element(weight, gate, blockIdx.x * 16 + row, column);
   });
 
   float state[GROUPS][2] = {};
@@ -81,14 +80,12 @@ forward(int steps, const float* drive, const float* weight, const float* bias, c
     float first[2] = {};
     for (int half = 0; half < 2; half++)
       if (item.real(group, half)) {
-        int at = item.row(group) * UNITS + item.unit(half);
-        first[half] = h[at];
-        state[group][half] = CELL == LSTM ? c[at] : first[half];
+        first[half] = h[item.at(0, group, half)];
+        state[group][half] = CELL == LSTM ? c[item.at(0, group, half)] : first[half];
       }
     if (item.placed(group)) tiles[blockIdx.x * TILE + item.place(group)] = pair(first[0], first[1]);
   }
-  __syncthreads();
-  if (threadIdx.x == 0) release(flags + blockIdx.x, 1);
+  publish(flags, 1);
 
   int turn = 0;
   for (int t = 0; t < steps; t++) {
@@ -100,36 +97,32 @@ forward(int steps, const float* drive, const float* weight, const float* bias, c
       float x[2][GATES] = {}, extra[2] = {};
       for (int half = 0; half < 2; half++)
         if (item.real(group, half)) {
-          for (int gate = 0; gate < GATES; gate++)
-            x[half][gate] = drive[((long long)t * ROWS + item.row(group)) * GATES * UNITS + gate * UNITS + item.unit(half)];
+          for (int gate = 0; gate < GATES; gate++) x[half][gate] = drive[item.at(t, group, half, gate)];
           if (CELL == GRU) extra[half] = bias[item.unit(half)];
         }
       float* sums = partial + turn * WARPS * PARTIAL;
       matrix.multiply<0, GATES>((const uint2*)before, group, sums);
       __syncthreads();
       float2 product[GATES];
-      if (item.there)
-        for (int gate = 0; gate < GATES; gate++) product[gate] = add_warps(sums, item, gate);
+      for (int gate = 0; gate < GATES; gate++) product[gate] = add_warps(sums, item, gate);
       float found[2] = {};
       for (int half = 0; half < 2; half++)
         if (item.real(group, half)) {
           float of_h[GATES], kept[SAVED];
           for (int gate = 0; gate < GATES; gate++) of_h[gate] = half ? product[gate].y : product[gate].x;
           found[half] = forward_unit(x[half], of_h, extra[half], state[group][half], kept);
-          outputs[((long long)t * ROWS + item.row(group)) * UNITS + item.unit(half)] = found[half];
+          outputs[item.at(t, group, half)] = found[half];
           if (saved)
-            for (int which = 0; which < SAVED; which++)
-              saved[(long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, which)] = kept[which];
+            for (int which = 0; which < SAVED; which++) saved[item.saved(t, group, half, which)] = kept[which];
         }
       if (item.placed(group)) after[blockIdx.x * TILE + item.place(group)] = pair(found[0], found[1]);
     }
-    __syncthreads();
-    if (threadIdx.x == 0) release(flags + blockIdx.x, t + 2);
+    publish(flags, t + 2);
   }
   if (CELL == LSTM)
     for (int group = 0; group < GROUPS; group++)
       for (int half = 0; half < 2; half++)
-        if (item.real(group, half)) last_c[item.row(group) * UNITS + item.unit(half)] = state[group][half];
+        if (item.real(group, half)) last_c[item.at(0, group, half)] = state[group][half];
 }
 
 // d_outputs [T, B, H]; d_last [B, H] of an LSTM's last c; d_x and d_u [T, B, G H] of the sums' parts, one array where
@@ -139,19 +132,18 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 backward(int steps, const float* d_outputs, const float* d_last, const float* weight, const float* saved, float* d_x,
          float* d_u, float* d_h, float* d_c, word* tiles, float2* sums, int* flags) {
   SHARED;
-  float* partial = (float*)(shared + (PER - REGISTERS) * GATES * WARPS * 32);
+  float* partial = parts_of(shared);
   Item item(threadIdx.x);
   int rank = blockIdx.x % GATES, leader = blockIdx.x - rank;
   Matrix matrix(shared, [&](int m, int row, int column) {
-    int unit = (leader + m) * 16 + row;
-    return unit < UNITS && column < UNITS ? weight[(rank * UNITS + column) * UNITS + unit] : 0.f;
+    return element(weight, rank, column, (leader + m) * 16 + row);
   });
 
   float carried[GROUPS][2] = {};
   if (CELL == LSTM)
     for (int group = 0; group < GROUPS; group++)
       for (int half = 0; half < 2; half++)
-        if (item.real(group, half)) carried[group][half] = d_last[item.row(group) * UNITS + item.unit(half)];
+        if (item.real(group, half)) carried[group][half] = d_last[item.at(0, group, half)];
 
   int turn = 0;
   for (int done = 0; done <= steps; done++) {
@@ -176,21 +168,18 @@ backward(int steps, const float* d_outputs, const float* d_last, const float* we
       for (int half = 0; half < 2; half++)
         if (item.real(group, half)) {
           float of_h = half ? of_product.y : of_product.x;
-          long long at = item.row(group) * UNITS + item.unit(half);
           if (t < 0) {
-            d_h[at] = CELL == GRU ? of_h + carried[group][half] : of_h;
-            if (CELL == LSTM) d_c[at] = carried[group][half];
+            d_h[item.at(0, group, half)] = CELL == GRU ? of_h + carried[group][half] : of_h;
+            if (CELL == LSTM) d_c[item.at(0, group, half)] = carried[group][half];
             continue;
           }
           float kept[SAVED], to_x[GATES], to_u[GATES];
-          for (int which = 0; which < SAVED; which++)
-            kept[which] = saved[(long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, which)];
-          of_h += d_outputs[(long long)t * ROWS * UNITS + at];
+          for (int which = 0; which < SAVED; which++) kept[which] = saved[item.saved(t, group, half, which)];
+          of_h += d_outputs[item.at(t, group, half)];
           backward_unit(of_h, carried[group][half], kept, to_x, to_u);
           for (int gate = 0; gate < GATES; gate++) {
-            long long place = ((long long)t * ROWS + item.row(group)) * GATES * UNITS + gate * UNITS + item.unit(half);
-            d_x[place] = to_x[gate];
-            if (CELL == GRU) d_u[place] = to_u[gate];
+            d_x[item.at(t, group, half, gate)] = to_x[gate];
+            if (CELL == GRU) d_u[item.at(t, group, half, gate)] = to_u[gate];
             found[gate][half] = to_u[gate];
           }
         }
@@ -199,8 +188,7 @@ backward(int steps, const float* d_outputs, const float* d_last, const float* we
           now[(gate * TILES + blockIdx.x) * TILE + item.place(group)] = pair(found[gate][0], found[gate][1]);
     }
     if (t < 0) break;
-    __syncthreads();
-    if (threadIdx.x == 0) release(flags + blockIdx.x, done + 1);
+    publish(flags, done + 1);
     matrix.wait(flags, done + 1);
 #pragma unroll
     for (int group = 0; group < GROUPS; group++, turn ^= 1) {
@@ -211,7 +199,6 @@ backward(int steps, const float* d_outputs, const float* d_last, const float* we
         for (int m = 0; m < GATES; m++)
           sums_after[((blockIdx.x * GATES + m) * GROUPS + group) * ITEMS + item.index] = add_warps(here, item, m);
     }
-    __syncthreads();
-    if (threadIdx.x == 0) release(flags + BLOCKS + blockIdx.x, done + 1);
+    publish(flags + BLOCKS, done + 1);
   }
 }

@@ -80,10 +80,31 @@ struct Item {
     int unit = lane / 4, row = lane % 4 * 2 + part;
     return (group * WIDE + column) * 64 + (row * 4 + unit % 4) * 2 + unit / 4;
   }
-  __device__ int saved(int group, int half, int which) const {
-    return (((blockIdx.x * GROUPS + group) * 2 + half) * SAVED + which) * ITEMS + index;
+  // Where the unit stands at step t: in [T, B, H], in one gate's part of [T, B, G H], and in what is saved.
+  __device__ long long at(int t, int group, int half) const {
+    return ((long long)t * ROWS + row(group)) * UNITS + unit(half);
+  }
+  __device__ long long at(int t, int group, int half, int gate) const {
+    return (((long long)t * ROWS + row(group)) * GATES + gate) * UNITS + unit(half);
+  }
+  __device__ long long saved(int t, int group, int half, int which) const {
+    return (((((long long)t * BLOCKS + blockIdx.x) * GROUPS + group) * 2 + half) * SAVED + which) * ITEMS + index;
   }
 };
+
+// The element of one gate's matrix of the stack `weight` [G H, H]; 0 beyond its edges.
+__device__ float element(const float* weight, int gate, int row, int column) {
+  return row < UNITS && column < UNITS ? weight[(gate * UNITS + row) * UNITS + column] : 0.f;
+}
+
+// The place of two sets of the warps' parts of sums, [2, WARPS, PARTIAL], behind the stored tiles of a matrix.
+__device__ float* parts_of(uint4* shared) { return (float*)(shared + (PER - REGISTERS) * GATES * WARPS * 32); }
+
+// Tell the other blocks that this one has written what they wait for.
+__device__ void publish(int* flags, int value) {
+  __syncthreads();
+  if (threadIdx.x == 0) release(flags + blockIdx.x, value);
+}
 
 struct Matrix {
   uint4 held[REGISTERS > 0 ? REGISTERS : 1][GATES];
@@ -146,9 +167,10 @@ struct Matrix {
   }
 };
 
-// The sum of the warps' parts for a thread's item in m-tile m, for both of its units.
+// The sum of the warps' parts for a thread's item in m-tile m, for both of its units; 0 for a thread without an item.
 __device__ float2 add_warps(const float* partial, const Item& item, int m) {
   float2 sum = {0, 0};
+  if (!item.there) return sum;
 #pragma unroll
   for (int warp = 0; warp < WARPS; warp++) {
     const float* from = partial + ((warp * GATES + m) * WIDE + item.column) * 128 + item.part * 32 + item.lane;

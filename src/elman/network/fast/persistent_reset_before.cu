@@ -14,11 +14,10 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 forward(int steps, const float* drive, const float* weight, const float*, const float* h, const float*, float* outputs,
         float* resets, float* saved, word* tiles, int* flags) {
   SHARED;
-  float* partial = (float*)(shared + (PER - REGISTERS) * GATES * WARPS * 32);  // [2, WARPS, PARTIAL]
+  float* partial = parts_of(shared);
   Item item(threadIdx.x);
   Matrix matrix(shared, [&](int gate, int row, int column) {
-    int unit = blockIdx.x * 16 + row;
-    return unit < UNITS && column < UNITS ? weight[(gate * UNITS + unit) * UNITS + column] : 0.f;
+    return element(weight, gate, blockIdx.x * 16 + row, column);
   });
   word* of_h = tiles;
   word* of_reset = tiles + TILES * TILE;
@@ -26,11 +25,10 @@ forward(int steps, const float* drive, const float* weight, const float*, const 
   float state[GROUPS][2] = {}, keep[GROUPS][2] = {};
   for (int group = 0; group < GROUPS; group++) {
     for (int half = 0; half < 2; half++)
-      if (item.real(group, half)) state[group][half] = h[item.row(group) * UNITS + item.unit(half)];
+      if (item.real(group, half)) state[group][half] = h[item.at(0, group, half)];
     if (item.placed(group)) of_h[blockIdx.x * TILE + item.place(group)] = pair(state[group][0], state[group][1]);
   }
-  __syncthreads();
-  if (threadIdx.x == 0) release(flags + blockIdx.x, 1);
+  publish(flags, 1);
 
   int turn = 0;
   for (int t = 0; t < steps; t++) {
@@ -40,45 +38,38 @@ forward(int steps, const float* drive, const float* weight, const float*, const 
       float* sums = partial + turn * WARPS * PARTIAL;
       matrix.multiply<0, 2>((const uint2*)of_h, group, sums);
       __syncthreads();
-      float2 of_r = {0, 0}, of_z = {0, 0};
-      if (item.there) of_r = add_warps(sums, item, 0), of_z = add_warps(sums, item, 1);
+      float2 of_r = add_warps(sums, item, 0), of_z = add_warps(sums, item, 1);
       float product[2] = {};
       for (int half = 0; half < 2; half++)
         if (item.real(group, half)) {
-          const float* x = drive + ((long long)t * ROWS + item.row(group)) * GATES * UNITS + item.unit(half);
-          float r = sigmoid(x[0] + (half ? of_r.y : of_r.x)), z = sigmoid(x[UNITS] + (half ? of_z.y : of_z.x));
-          product[half] = r * state[group][half], keep[group][half] = z;
-          resets[((long long)t * ROWS + item.row(group)) * UNITS + item.unit(half)] = product[half];
-          if (saved) saved[(long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, 0)] = r;
+          float r = sigmoid(drive[item.at(t, group, half, 0)] + (half ? of_r.y : of_r.x));
+          keep[group][half] = sigmoid(drive[item.at(t, group, half, 1)] + (half ? of_z.y : of_z.x));
+          product[half] = r * state[group][half];
+          resets[item.at(t, group, half)] = product[half];
+          if (saved) saved[item.saved(t, group, half, 0)] = r;
         }
       if (item.placed(group)) of_reset[blockIdx.x * TILE + item.place(group)] = pair(product[0], product[1]);
     }
-    __syncthreads();
-    if (threadIdx.x == 0) release(flags + blockIdx.x, 2 * t + 2);
+    publish(flags, 2 * t + 2);
     matrix.wait(flags, 2 * t + 2);
 #pragma unroll
     for (int group = 0; group < GROUPS; group++, turn ^= 1) {
       float* sums = partial + turn * WARPS * PARTIAL;
       matrix.multiply<2, 3>((const uint2*)of_reset, group, sums);
       __syncthreads();
-      float2 of_n = {0, 0};
-      if (item.there) of_n = add_warps(sums, item, 2);
+      float2 of_n = add_warps(sums, item, 2);
       for (int half = 0; half < 2; half++)
         if (item.real(group, half)) {
-          long long row = (long long)t * ROWS + item.row(group);
-          float x = drive[(row * GATES + 2) * UNITS + item.unit(half)];
-          float n = tanhf(x + (half ? of_n.y : of_n.x)), z = keep[group][half], before = state[group][half];
-          if (saved) {
-            float* place = saved + (long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, 0);
-            place[ITEMS] = z, place[2 * ITEMS] = n, place[3 * ITEMS] = before;
-          }
+          float n = tanhf(drive[item.at(t, group, half, 2)] + (half ? of_n.y : of_n.x));
+          float z = keep[group][half], before = state[group][half], kept[] = {z, n, before};
+          if (saved)
+            for (int which = 1; which < SAVED; which++) saved[item.saved(t, group, half, which)] = kept[which - 1];
           state[group][half] = n + z * (before - n);
-          outputs[row * UNITS + item.unit(half)] = state[group][half];
+          outputs[item.at(t, group, half)] = state[group][half];
         }
       if (item.placed(group)) of_h[blockIdx.x * TILE + item.place(group)] = pair(state[group][0], state[group][1]);
     }
-    __syncthreads();
-    if (threadIdx.x == 0) release(flags + blockIdx.x, 2 * t + 3);
+    publish(flags, 2 * t + 3);
   }
 }
 
@@ -88,11 +79,10 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32, 1)
 backward(int steps, const float* d_outputs, const float*, const float* weight, const float* saved, float* d_x, float*,
          float* d_h, float*, word* tiles, float2*, int* flags) {
   SHARED;
-  float* partial = (float*)(shared + (PER - REGISTERS) * GATES * WARPS * 32);
+  float* partial = parts_of(shared);
   Item item(threadIdx.x);
   Matrix matrix(shared, [&](int gate, int row, int column) {
-    int unit = blockIdx.x * 16 + row;
-    return unit < UNITS && column < UNITS ? weight[(gate * UNITS + column) * UNITS + unit] : 0.f;
+    return element(weight, gate, column, blockIdx.x * 16 + row);
   });
 
   float carried[GROUPS][2] = {};  // the gradient of h before the step, as far as it is known
@@ -105,33 +95,29 @@ backward(int steps, const float* d_outputs, const float*, const float* weight, c
       float of_n[2] = {};
       for (int half = 0; half < 2; half++)
         if (item.real(group, half)) {
-          const float* kept = saved + (long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, 0);
-          float z = kept[ITEMS], n = kept[2 * ITEMS], before = kept[3 * ITEMS];
-          long long row = (long long)t * ROWS + item.row(group), at = row * GATES * UNITS + item.unit(half);
-          float d = carried[group][half] + d_outputs[row * UNITS + item.unit(half)];
-          d_x[at + 2 * UNITS] = of_n[half] = d * (1 - z) * (1 - n * n);
-          d_x[at + UNITS] = of_z[group][half] = d * (before - n) * z * (1 - z);
+          float z = saved[item.saved(t, group, half, 1)], n = saved[item.saved(t, group, half, 2)];
+          float before = saved[item.saved(t, group, half, 3)];
+          float d = carried[group][half] + d_outputs[item.at(t, group, half)];
+          d_x[item.at(t, group, half, 2)] = of_n[half] = d * (1 - z) * (1 - n * n);
+          d_x[item.at(t, group, half, 1)] = of_z[group][half] = d * (before - n) * z * (1 - z);
           carried[group][half] = d * z;
         }
       if (item.placed(group)) tiles[2 * TILES * TILE + blockIdx.x * TILE + item.place(group)] = pair(of_n[0], of_n[1]);
     }
-    __syncthreads();
-    if (threadIdx.x == 0) release(flags + blockIdx.x, 2 * done + 1);
+    publish(flags, 2 * done + 1);
     matrix.wait(flags, 2 * done + 1);
 #pragma unroll
     for (int group = 0; group < GROUPS; group++, turn ^= 1) {
       float* sums = partial + turn * WARPS * PARTIAL;
       matrix.multiply<2, 3>((const uint2*)(tiles + 2 * TILES * TILE), group, sums);
       __syncthreads();
-      float2 product = {0, 0};
-      if (item.there) product = add_warps(sums, item, 2);
+      float2 product = add_warps(sums, item, 2);
       float of_r[2] = {};
       for (int half = 0; half < 2; half++)
         if (item.real(group, half)) {
-          const float* kept = saved + (long long)t * BLOCKS * GROUPS * 2 * SAVED * ITEMS + item.saved(group, half, 0);
-          float r = kept[0], before = kept[3 * ITEMS], d = half ? product.y : product.x;
-          of_r[half] = d * before * r * (1 - r);
-          d_x[((long long)t * ROWS + item.row(group)) * GATES * UNITS + item.unit(half)] = of_r[half];
+          float r = saved[item.saved(t, group, half, 0)], before = saved[item.saved(t, group, half, 3)];
+          float d = half ? product.y : product.x;
+          d_x[item.at(t, group, half, 0)] = of_r[half] = d * before * r * (1 - r);
           carried[group][half] += d * r;
         }
       if (item.placed(group)) {  // of z only now: till here others may have read the one of the step after
@@ -139,8 +125,7 @@ backward(int steps, const float* d_outputs, const float*, const float* weight, c
         tiles[at] = pair(of_r[0], of_r[1]), tiles[TILES * TILE + at] = pair(of_z[group][0], of_z[group][1]);
       }
     }
-    __syncthreads();
-    if (threadIdx.x == 0) release(flags + blockIdx.x, 2 * done + 2);
+    publish(flags, 2 * done + 2);
     matrix.wait(flags, 2 * done + 2);
 #pragma unroll
     for (int group = 0; group < GROUPS; group++, turn ^= 1) {
@@ -148,13 +133,11 @@ backward(int steps, const float* d_outputs, const float*, const float* weight, c
       matrix.multiply<0, 1>((const uint2*)tiles, group, sums);
       matrix.multiply<1, 2>((const uint2*)(tiles + TILES * TILE), group, sums);
       __syncthreads();
-      if (item.there) {
-        float2 of_r = add_warps(sums, item, 0), of_z = add_warps(sums, item, 1);
-        carried[group][0] += of_r.x + of_z.x, carried[group][1] += of_r.y + of_z.y;
-      }
+      float2 of_r = add_warps(sums, item, 0), of_z = add_warps(sums, item, 1);
+      carried[group][0] += of_r.x + of_z.x, carried[group][1] += of_r.y + of_z.y;
     }
   }
   for (int group = 0; group < GROUPS; group++)
     for (int half = 0; half < 2; half++)
-      if (item.real(group, half)) d_h[item.row(group) * UNITS + item.unit(half)] = carried[group][half];
+      if (item.real(group, half)) d_h[item.at(0, group, half)] = carried[group][half];
 }
