@@ -4,11 +4,12 @@ Every file of these forms that the program opens is read here, so that none can 
 that no computation can use.
 """
 
+import contextlib
 import copy
 import functools
 import json
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,21 @@ MOST = 2**28
 
 LARGEST = 2**63
 """Integers are less than this in size, as in TOML and in tensors."""
+
+
+@contextlib.contextmanager
+def opened_tensors(path: Path, framework: str, advice: str) -> Iterator[Any]:
+    """A safetensors file; raises UserError with `advice` where it cannot be read, or is none."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        path.open("rb").close()  # safe_open calls every failure "No such file"
+        with safe_open(path, framework=framework) as file:
+            yield file
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (SafetensorError, RuntimeError) as error:
+        raise UserError(f"{path}: truncated or not a model file ({error}); {advice}") from None
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
-from msgspec.structs import replace
 
 from elman.cli import progress, show
+from elman.cli.accuracy_tables import COMPARED, cells_of_difference, percent, tables_of
 from elman.cli.groups import Common, UnknownOptions
 from elman.cli.options import AsUnk, RunFolders, file_to_write, refuse
 from elman.cli.score_rows import write_tsv
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from elman.data.minimal_pairs import Pair
     from elman.evaluation.minimal_pairs import CodedPair, PairAccuracy
-    from elman.evaluation.paired import PairedAccuracy
     from elman.evaluation.statistics import Floats
     from elman.tasks.text.minimal_pairs import Judged
     from elman.tasks.text.model import TextModel
@@ -40,13 +39,7 @@ PairFiles = Annotated[
     ),
 ]
 
-_HEADER = ["phenomenon", "pairs", "not distinguished", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
-_WAYS = {
-    "sentence": ["sentence, %", *_HEADER[4:]],
-    "word": ["first difference, %", *_HEADER[4:]],
-}
 _PREDICTIONS = ["prediction", "items", "accuracy, %", "95 % interval", "no unknown", "accuracy, %"]
-_COMPARED = ["phenomenon", "pairs", "A, %", "B, %", "B - A", "95 % interval", "only A", "only B", "p", "p, Holm"]
 
 
 def minimal_pairs(
@@ -98,6 +91,7 @@ def minimal_pairs(
     tables: list[show.Table] = []
     single: list[dict[str, Any]] = []
     notes: list[str] = []
+    ways: dict[str, dict[str, list[PairAccuracy]]] = {}
     for name, how, whole in every:
         cut = [cuts[how][index] for index in kept]
         judged = Judged([whole.coded[index] for index in kept], whole.log_probs[kept])
@@ -107,20 +101,9 @@ def minimal_pairs(
         left = {} if left_out is None else {"left_out": len(read) - len(kept)}
         facts = {part: [row.facts() for row in own] for part, own in parts.items()}
         found.append({"run": name, **said, **left, **facts})
-        if how == by[0]:
-            first: dict[str, list[list[str]]] = {part: [_cells(row) for row in own] for part, own in parts.items()}
-        else:
-            for part, own in parts.items():
-                first[part] = [[*cells, *_cells(row)[3:]] for cells, row in zip(first[part], own, strict=True)]
+        ways[how] = parts
         if how == by[-1]:
-            ways = [head for one in by for head in _WAYS[one]]
-            title, header = f"{name}: minimal pairs", [*_HEADER[:3], *ways] if len(by) > 1 else _HEADER
-            if by == ("word",):
-                title += " until their first difference"
-            named = (("fields", " by field"), ("phenomena", ""), ("columns", " by other columns"))
-            for part, of in named:
-                told = (header, first[part]) if len(by) == 1 else show.without_idle(header, first[part])
-                tables += [(title + of, *told)] if first[part] else []
+            tables += tables_of(name, ways)
         if (strange := rows[-1].strange).strange and how == by[0]:
             notes.append(strange._replace(condition=f"{name}: unknown words in pairs").line())
         if items is not None:
@@ -169,10 +152,10 @@ def _suites(
                 [
                     f"{each['prediction']}: {each['formula']}" if each["prediction"] != "all" else each["formula"],
                     f"{each['items']:,}",
-                    _percent(each["accuracy"]),
-                    f"{_percent(each['low'])} to {_percent(each['high'])}",
+                    percent(each["accuracy"]),
+                    f"{percent(each['low'])} to {percent(each['high'])}",
                     f"{each['without_unknown_words']:,}",
-                    _percent(each["accuracy_without_unknown_words"]),
+                    percent(each["accuracy_without_unknown_words"]),
                 ]
                 for each in facts["predictions"]
             ]
@@ -230,16 +213,13 @@ def compare_on_pairs(
     runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None = None, *, as_json: bool
 ) -> None:
     """Print McNemar's tests of runs on the minimal pairs of files, or on the predictions of suites, each with each."""
-    from elman.evaluation.paired import compare_accuracies, holm
+    from elman.evaluation.paired import adjusted, compare_accuracies
     from elman.tasks.text.suites import is_suite
 
     way = _suites_as_pairs if any(map(is_suite, names)) else _kept_pairs
     read, left_out, scores = way(runs, names, exclude)
     pairs = list(combinations(range(len(runs)), 2))
-    compared = [compare_accuracies(read, scores[a], scores[b]) for a, b in pairs]
-    if len(pairs) > 1:
-        adjusted = iter(holm([row.p_mid for rows in compared for row in rows[:-1]]))
-        compared = [[*(replace(row, p_holm=next(adjusted)) for row in rows[:-1]), rows[-1]] for rows in compared]
+    compared = adjusted((compare_accuracies(read, scores[a], scores[b]) for a, b in pairs), "p_mid")
     verdicts, notes = list[str](), list[str]()
     for (a, b), rows in zip(pairs, compared, strict=True):
         whole, first, second = rows[-1], LETTERS[a], LETTERS[b]
@@ -255,9 +235,18 @@ def compare_on_pairs(
     many = " of all comparisons" if len(pairs) > 1 else ""
     notes[0] = f"p: McNemar's test, mid-p, two-sided; Holm: adjusted for the number of phenomena{many}. {notes[0]}"
     facts = {"pairs": list(names), **({} if exclude is None else {"left_out": left_out})}
-    cells = [[_compared(row) for row in (rows if len(rows) > 2 else rows[-1:])] for rows in compared]
+    cells = [[cells_of_difference(row) for row in (rows if len(rows) > 2 else rows[-1:])] for rows in compared]
     print_compared(
-        runs, "minimal pairs", _COMPARED, facts, "phenomena", compared, cells, verdicts, notes, as_json=as_json
+        runs,
+        "minimal pairs",
+        COMPARED,
+        facts,
+        "phenomena",
+        compared,
+        cells,
+        verdicts,
+        notes,
+        as_json=as_json,
     )
 
 
@@ -311,40 +300,3 @@ def _tsv(rows: Sequence[dict[str, Any]]) -> str:
     columns, text = dict.fromkeys((key for row in rows for key in row), ""), io.StringIO()
     write_tsv(({**columns, **row} for row in rows), out=text)
     return text.getvalue()
-
-
-def _named(row: "PairAccuracy | PairedAccuracy") -> str:
-    return f"{row.field}: {row.phenomenon}" if row.field else row.phenomenon
-
-
-def _cells(row: "PairAccuracy") -> list[str]:
-    low, high = row.accuracy.interval
-    return [
-        _named(row),
-        f"{row.pairs:,}",
-        f"{row.same:,}",
-        _percent(row.accuracy.share),
-        f"{_percent(low)} to {_percent(high)}",
-        f"{row.known.count:,}",
-        _percent(row.known.share),
-    ]
-
-
-def _compared(row: "PairedAccuracy") -> list[str]:
-    interval = f"{_percent(row.low, '+')} to {_percent(row.high, '+')}" if row.judged else _percent(None)
-    return [
-        _named(row),
-        f"{row.judged:,}",
-        _percent(row.a),
-        _percent(row.b),
-        _percent(row.difference, "+"),
-        interval,
-        f"{row.only_a:,}",
-        f"{row.only_b:,}",
-        f"{row.p_mid:.2g}",
-        "" if row.p_holm is None else f"{row.p_holm:.2g}",
-    ]
-
-
-def _percent(share: float | None, sign: str = "") -> str:
-    return "\N{EN DASH}" if share is None or share != share else f"{100 * share:{sign}.1f}"

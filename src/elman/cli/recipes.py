@@ -67,20 +67,13 @@ def recipes(
 
 def _cost(file: Path) -> tuple[int, float] | None:
     """The parameters of a recipe's network and its minutes on one thread; None where it names no data of its own."""
-    import torch
-
-    from elman.network.build import build_model
-    from elman.study.conduct import training_minutes
-    from elman.tasks.open import task_of
+    from elman.study.conduct import parameters_of, training_minutes
 
     recipe = load_recipe(file)
     try:
-        words = task_of(recipe).nominal_size(recipe).words
+        return parameters_of(recipe), round(training_minutes(recipe), 1)
     except UserError:
         return None
-    with torch.device("meta"):
-        parameters = sum(one.numel() for one in build_model(recipe.model, words).parameters())
-    return parameters, round(training_minutes(recipe), 1)
 
 
 def _published(recipe: _Listed, loss: float) -> tuple[float, str]:

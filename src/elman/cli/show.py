@@ -206,13 +206,3 @@ def print_differences(title: str, compared: Sequence["Difference"]) -> None:
         for one in compared
     ]
     print_table(title, ["measure", "difference", "95 % interval", "p-value"], rows)
-
-
-def without_idle(header: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    """Minimal pairs judged in two ways, without columns of unknown words and equal pairs where there are none."""
-    unknown = [at for at, name in enumerate(header) if name == "no unknown"]
-    idle = {2} if all(row[2] == "0" for row in rows) else set[int]()
-    if all(row[at] == row[1] for row in rows for at in unknown):
-        idle |= {one for at in unknown for one in (at, at + 1)}
-    cut = [[cell for at, cell in enumerate(row) if at not in idle] for row in (header, *rows)]
-    return cut[0], cut[1:]

@@ -1,5 +1,6 @@
 """Runs on the sentences of a table, by item and condition: comparisons of runs, and the items of `score`."""
 
+import re
 from collections.abc import Collection, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -42,7 +43,7 @@ def compare_on_stimuli(
     import numpy as np
 
     from elman.data.stimuli import read_table
-    from elman.evaluation.paired import compare_items, holm
+    from elman.evaluation.paired import adjusted, compare_items
     from elman.tasks.text.comparison import shared
 
     table = read_table(texts.read_text(str(stimuli)), str(stimuli), column)
@@ -70,11 +71,8 @@ def compare_on_stimuli(
             f" {len(sentences):,} sentences {both.left_out:,} have words unknown to a run, which --unknown spread keeps"
         )
     pairs = list(combinations(range(len(runs)), 2))
-    compared = [compare_items(both.log_probs[a], both.log_probs[b], items, conditions) for a, b in pairs]
-    if len(pairs) > 1:
-        tested = [row for lines in compared for row in lines[:-1] if row.p_value is not None]
-        adjusted = dict(zip(map(id, tested), holm([row.p_value or 0.0 for row in tested]), strict=True))
-        compared = [[msgspec.structs.replace(row, p_holm=adjusted.get(id(row))) for row in lines] for lines in compared]
+    scores = both.log_probs
+    compared = adjusted((compare_items(scores[a], scores[b], items, conditions) for a, b in pairs), "p_value")
     some = int((strange[alike] > 0).sum())
     have = f"{some:,} of {counted(len(alike), 'sentence')} have some"
     how = {
@@ -146,11 +144,10 @@ def print_compared(
             for (a, b), lines in zip(pairs, compared, strict=True)
         ],
     }
-    heads = [one.replace("A - B", "first - second").replace("B - A", "second - first") for one in header]
-    places = {"bits, A": "bits, first", "bits, B": "bits, second", "A, %": "first, %", "B, %": "second, %"}
-    places |= {"only A": "only first", "only B": "only second"}
+    places = {"A": "first", "B": "second"}
+    heads = [re.sub(r"\b[AB]\b", lambda found: places[found[0]], one) for one in header]
     rows = [[f"{LETTERS[a]}, {LETTERS[b]}", *row] for (a, b), lines in zip(pairs, cells, strict=True) for row in lines]
-    table = (f"{named}, {what}", ["runs", *(places.get(one, one) for one in heads)], rows)
+    table = (f"{named}, {what}", ["runs", *heads], rows)
     show.print_result(as_json, found, table, notes=notes)
 
 

@@ -8,7 +8,7 @@ one claims. Modules with a lower `ORDER` are asked first. A file that no kind cl
 import functools
 import re
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
@@ -189,22 +189,23 @@ def _look_inside(path: Path) -> Look:
 
 def _text_of(seen: Seen) -> str:
     """What a text is, in words: prose, or what is read with all its marks for want of a reader of its own."""
-    rows, marked = seen.rows, {row.count("\t") for row in seen.rows}
-    forms = {
-        "lines of JSON": lambda row: row.lstrip()[:2] in ('{"', '["') and row.rstrip()[-1] in "}]",
-        "subtitles": lambda row: row[:1].isdecimal() or " --> " in row,
-        "pairs with ||| between": lambda row: " ||| " in row,
-    }
-    shares = {what: sum(map(is_one, rows)) / max(1, len(rows)) for what, is_one in forms.items()}
-    found = next((what for what in shares if shares[what] > 0.9 and what != "subtitles"), None)
-    if any(" --> " in row for row in rows) and shares["subtitles"] > 0.4:
+    rows, found = seen.rows, ""
+
+    def are(share: float, test: Callable[[str], bool]) -> bool:
+        return sum(map(test, rows)) > share * len(rows)
+
+    if any(" --> " in row for row in rows) and are(0.4, lambda row: row[:1].isdecimal() or " --> " in row):
         found = "subtitles"
-    elif re.match(r"(?:\ufeff)?\s*<(?:!doctype|html|\?xml)", "".join(rows[:1]), re.IGNORECASE):
+    elif rows and re.match(r"(?:\ufeff)?\s*<(?:!doctype|html|\?xml)", rows[0], re.IGNORECASE):
         found = "a document with marks of HTML or XML"
-    elif found is None and seen.suffix in (".csv", ".tsv"):
-        mark = "\t" if len(marked) == 1 and marked != {0} else ","
-        columns = rows[0].count(mark) + 1
-        found = f"a table without numbers and without pairs, of {columns} columns" if columns > 1 else None
+    elif are(0.9, lambda row: row.lstrip()[:2] in ('{"', '["') and row.rstrip()[-1] in "}]"):
+        found = "lines of JSON"
+    elif are(0.9, lambda row: " ||| " in row):
+        found = "pairs with ||| between"
+    elif rows and seen.suffix in (".csv", ".tsv"):
+        tabs = {row.count("\t") for row in rows}
+        columns = rows[0].count("\t" if len(tabs) == 1 and tabs != {0} else ",") + 1
+        found = f"a table without numbers and without pairs, of {columns} columns" if columns > 1 else ""
     return f"text: {found}, read as it stands" if found else "text"
 
 

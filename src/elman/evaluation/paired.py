@@ -1,7 +1,8 @@
 """Two models on the same minimal pairs (McNemar's test) and on the same sentences (a t test by item), and over all."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -53,6 +54,21 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+Tested = TypeVar("Tested", "PairedAccuracy", "PairedItems")
+
+
+def adjusted(tables: Iterable[Sequence[Tested]], p_value: str) -> list[list[Tested]]:
+    """Tables whose rows have `p_holm` for the tests of all, but for the last row of each, which is over all others.
+
+    `p_value` is the attribute that is adjusted; a row in which it is None is no test.
+    """
+    rows = [list(table) for table in tables]
+    places = [(own, at) for own in rows for at, row in enumerate(own[:-1]) if getattr(row, p_value) is not None]
+    for (own, at), p in zip(places, holm([getattr(own[at], p_value) for own, at in places]), strict=True):
+        own[at] = msgspec.structs.replace(own[at], p_holm=p)
+    return rows
+
+
 class PairedAccuracy(msgspec.Struct, frozen=True, kw_only=True):
     """The accuracies of two models on the pairs of a phenomenon that both can judge, and their difference, B - A.
 
@@ -91,9 +107,7 @@ def compare_accuracies(pairs: Sequence[Pair], a: Floats, b: Floats) -> list[Pair
     A pair that a model cannot distinguish (NaN) is left out; a tie is not correct.
     """
     rows = [_compared(*names, a[members], b[members]) for names, members in by_phenomenon(pairs).items()]
-    adjusted = holm([row.p_mid for row in rows])
-    rows = [msgspec.structs.replace(row, p_holm=p) for row, p in zip(rows, adjusted, strict=True)]
-    return [*rows, _compared("all", "", a, b)]
+    return adjusted([[*rows, _compared("all", "", a, b)]], "p_mid")[0]
 
 
 def _compared(phenomenon: str, field: str, a: Floats, b: Floats) -> PairedAccuracy:
@@ -161,9 +175,7 @@ def compare_items(a: Floats, b: Floats, items: Sequence[str], conditions: Sequen
         _compared_items(name, a[members], b[members], [items[one] for one in members])
         for name, members in groups.items()
     ]
-    adjusted = iter(holm([row.p_value for row in rows if row.p_value is not None]))
-    rows = [row if row.p_value is None else msgspec.structs.replace(row, p_holm=next(adjusted)) for row in rows]
-    return [*rows, _compared_items("all", a, b, items)]
+    return adjusted([[*rows, _compared_items("all", a, b, items)]], "p_value")[0]
 
 
 def _compared_items(condition: str, a: Floats, b: Floats, items: Sequence[str]) -> PairedItems:

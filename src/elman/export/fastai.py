@@ -23,7 +23,7 @@ from elman import config
 from elman.config.text import TextData
 from elman.config.toml import decisive, dump_recipe
 from elman.data.text.utf8 import read_text
-from elman.data.text.vocabulary import EOS, UNK, Vocabulary
+from elman.data.text.vocabulary import EOS, TABLE, UNK, Vocabulary
 from elman.errors import UserError, first_line
 from elman.export.folder import new_folder
 from elman.files import json_text, sha256_file, write_atomic
@@ -102,7 +102,7 @@ def import_fastai(
     source = f"the training text of {weights.name}"
     facts: dict[str, Any] = {"vocabulary": vocabulary.digest, "step": 0, "epoch": 0.0, "valid_nll": None}
     with new_folder(out) as folder:
-        vocabulary.save(folder / "vocabulary.tsv")
+        vocabulary.save(folder / TABLE)
         origin = {"source": source, "digest": hashlib.sha256(source.encode()).hexdigest(), "splits": {}}
         origin |= {"imported": {"file": weights.name, "sha256": sha256_file(weights)}}
         write_atomic(folder / "data.json", json_text(origin, indent=2) + "\n")

@@ -15,13 +15,13 @@ from typing import Any
 
 import msgspec
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from elman.errors import UserError
 from elman.files import replacing
-from elman.formats import parse_json
+from elman.formats import opened_tensors, parse_json
 from elman.learning import packing
 from elman.learning.packing import UNPACKED
 
@@ -68,17 +68,11 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """
     if not path.is_file():
         raise UserError(f"{path}: no such model file; give a run folder in which training has saved one")
-    try:
-        path.open("rb").close()  # safe_open calls every failure "No such file"
-        with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if os.name == "nt":  # where a file that tensors are mapped from cannot be replaced
-            tensors = {name: tensor.clone() for name, tensor in tensors.items()}
-    except (SafetensorError, OSError, RuntimeError) as error:
-        if isinstance(error, OSError):
-            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-        raise UserError(f"{path}: truncated or not a model file ({error}); restore it or train again") from None
+    with opened_tensors(path, "pt", "restore it or train again") as file:
+        header = file.metadata() or {}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if os.name == "nt":  # where a file that tensors are mapped from cannot be replaced
+        tensors = {name: tensor.clone() for name, tensor in tensors.items()}
     if not {"facts", "digest"} <= header.keys():
         raise UserError(f"{path}: not written by elman (its header has no digest); give a run folder")
     if digest_of(tensors, header["facts"]) != header["digest"]:

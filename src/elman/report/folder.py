@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from safetensors import SafetensorError, safe_open
 
 from elman.config.data import reporting_of
 from elman.config.recipe import Expected
 from elman.config.record import Reporting
-from elman.data.text.vocabulary import Vocabulary
+from elman.data.text.vocabulary import TABLE, Vocabulary
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
 from elman.evaluation.result import RESULTS, Result, rows_of
-from elman.formats import SCALE, parse_json, parse_toml, read_json
+from elman.formats import SCALE, opened_tensors, parse_json, parse_toml, read_json
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 from elman.tasks.hub import fetched
 from elman.tasks.samples import Passage, Sample
@@ -181,7 +180,7 @@ def read_folder(path: Path) -> RunFolder:
         recipe = msgspec.convert(recipe_table, RecipeFacts)
     except ValueError as error:
         raise UserError(f"{recipe_file}: not a readable recipe ({error}); restore the file") from None
-    vocabulary_file = path / "vocabulary.tsv"
+    vocabulary_file = path / TABLE
     baselines = _read_results(path / "baselines.json")
     parameters, saved = _model(path / "model.safetensors")
     return RunFolder(
@@ -227,16 +226,10 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
     """The number of parameters in a model file, and what it says of its validation, by its header alone."""
     if not path.is_file():
         return None, None
-    try:
-        path.open("rb").close()  # safe_open calls every failure "No such file"
-        with safe_open(path, framework="numpy") as file:
-            names = [name for name in file.keys() if not name.endswith(SCALE)]  # noqa: SIM118
-            count = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
-            facts = (file.metadata() or {}).get("facts", "")
-    except (SafetensorError, OSError) as error:
-        if isinstance(error, OSError):
-            raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-        raise UserError(f"{path}: truncated or not a model file ({error}); restore or remove it") from None
+    with opened_tensors(path, "numpy", "restore or remove it") as file:
+        names = [name for name in file.keys() if not name.endswith(SCALE)]  # noqa: SIM118
+        count = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+        facts = (file.metadata() or {}).get("facts", "")
     try:
         return count, msgspec.convert(parse_json(facts), SavedModel)
     except ValueError:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -78,18 +78,32 @@ def training_minutes(recipe: Recipe) -> float:
     This overestimates a choice that leaves out most words, such as adaptive softmax.
     """
     size = task_of(recipe).nominal_size(recipe)
-    weights, reader, layers = _weights(recipe.model, size.words)
+    network = _weights(recipe.model, size.words)
     epochs = sum(phase.epochs for phase in phases_of(recipe.training))
-    steps = layers * (size.tokens + size.source_tokens) / recipe.training.batch_size
-    return (6 * (weights * size.tokens + reader * size.source_tokens) / RATE + STEP * steps) * epochs / 60
+    steps = network.layers * (size.tokens + size.source_tokens) / recipe.training.batch_size
+    products = 6 * (network.of_token * size.tokens + network.of_source * size.source_tokens)
+    return (products / RATE + STEP * steps) * epochs / 60
 
 
-_WEIGHTS: dict[tuple[str, int], tuple[int, int, int]] = {}
+def parameters_of(recipe: Recipe) -> int:
+    """Of the network, where it is trained on the recipe's own data; raises UserError where it names none."""
+    return _weights(recipe.model, task_of(recipe).nominal_size(recipe).words).parameters
+
+
+class _Weights(NamedTuple):
+    """The weights of a network, of these for each token of a text and of its source, and the layers of each of both."""
+
+    parameters: int
+    of_token: int
+    of_source: int
+    layers: int
+
+
+_WEIGHTS: dict[tuple[str, int], _Weights] = {}
 """Those of networks that were built already: most runs of a claim differ in other keys."""
 
 
-def _weights(record: Model, words: int) -> tuple[int, int, int]:
-    """The weights for each token of a text and of its source, and the number of layers, of both on average."""
+def _weights(record: Model, words: int) -> _Weights:
     if (key := (repr(record), words)) in _WEIGHTS:
         return _WEIGHTS[key]
 
@@ -103,7 +117,7 @@ def _weights(record: Model, words: int) -> tuple[int, int, int]:
     weights = count(model.core) + count(model.output.contexts) + components * count(model.output.choice)
     layers = sum(isinstance(module, Layer) for module in model.modules())
     pair = isinstance(model, SequenceToSequence)
-    _WEIGHTS[key] = weights, count(model.reader) if pair else 0, max(1, layers // (1 + pair))
+    _WEIGHTS[key] = _Weights(count(model), weights, count(model.reader) if pair else 0, max(1, layers // (1 + pair)))
     return _WEIGHTS[key]
 
 

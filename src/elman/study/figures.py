@@ -188,11 +188,7 @@ def write_claim_page(
         Section("Published and ours", tables=[Table("", *table(made), note)]),
         Section("Comparisons", rules, tables=[comparisons(made)]),
         Section("Every seed", legend=legend(made.arms), figures=seeds),
-        Section(
-            "How many seeds",
-            [made.planned, *(one.words for one in made.plans[-1:])],
-            tables=[Table("", POWERS, strength, FACTOR)] if strength else [],
-        ),
+        Section("How many seeds", planning(made), tables=[Table("", POWERS, strength, FACTOR)] if strength else []),
     ]
     for one in drawings(made):
         drawing = svg(one.figure, one.name, one.shows, f"{one.marks}, the mean over seeds")

@@ -124,14 +124,13 @@ def _written_section(made: ClaimRecord, folder: Path) -> str:
     A drawing of the course that is there is kept where the record has no points for it.
     """
     seeds = f"{made.metrics[made.headline]} by arm, a dot per seed"
-    shown = [(made.name, by_seed(made, "narrow"), made.claim, ONE_DOT)]
-    others = [(one.name, one.figure, made.claim, one.marks) for one in drawings(made)]
-    for name, figure, text, marks in (*shown, *others):
-        write_atomic(folder / IMAGES / f"{name}.svg", svg_file(figure, name, text, marks))
-    kinds = [*(["cost"] if made.cost else []), *(["course"] if made.course else [])]
-    names = [f"{made.name}-{kind}" for kind in kinds]
-    links = [f"[{name}]({(IMAGES / f'{name}.svg').as_posix()})" for name in names
-             if (folder / IMAGES / f"{name}.svg").is_file()]  # fmt: skip
+    drawn = [(made.name, by_seed(made, "narrow"), ONE_DOT)]
+    drawn += [(one.name, one.figure, one.marks) for one in drawings(made)]
+    for name, figure, marks in drawn:
+        write_atomic(folder / IMAGES / f"{name}.svg", svg_file(figure, name, made.claim, marks))
+    there = {"cost": made.cost, "course": made.course}
+    others = [IMAGES / f"{made.name}-{kind}.svg" for kind, labels in there.items() if labels]
+    links = [f"[{path.stem}]({path.as_posix()})" for path in others if (folder / path).is_file()]
     judged = comparisons(made)
     again = command("reproduce", made.name, "--threads", 1)
     return "\n\n".join([

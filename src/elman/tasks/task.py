@@ -60,6 +60,13 @@ class Task(ABC):
         return recipe.data.corpus
 
     @classmethod
+    def own_corpus(cls, recipe: Recipe) -> str:
+        """The corpus that the recipe names; raises UserError where it names none."""
+        if recipe.data.corpus is None:
+            raise UserError("a recipe without a corpus has no size of its own")
+        return recipe.data.corpus
+
+    @classmethod
     @abstractmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
         """The approximate size of the recipe's own data, without reading it; raises UserError where it names none."""

@@ -10,7 +10,7 @@ from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
 from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.drawing.piano_roll import PianoRoll
-from elman.errors import UserError, counted
+from elman.errors import counted
 from elman.evaluation.perplexity import Score, evaluate
 from elman.evaluation.result import Result
 from elman.kinds.music.corpus import open_music
@@ -47,9 +47,7 @@ class MusicTask(SplitTask):
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
         """Training steps and pitches of the recipe's own corpus, as published or approximate."""
-        name = recipe.data.corpus
-        if name is None:
-            raise UserError("a recipe without a corpus has no size of its own")
+        name = cls.own_corpus(recipe)
         published = info(name).published
         return Size(_STEPS.get(name) or published["train"], _PITCHES.get(name) or published["vocabulary"])
 

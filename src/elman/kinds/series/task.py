@@ -60,9 +60,7 @@ class SeriesTask(SplitTask):
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
         """Training steps of the recipe's own corpus, and one number per step."""
-        if recipe.data.corpus is None:
-            raise UserError("a recipe without a corpus has no size of its own")
-        return Size(info(recipe.data.corpus).published["train"], 1)
+        return Size(info(cls.own_corpus(recipe)).published["train"], 1)
 
     @property
     def first(self) -> np.ndarray:

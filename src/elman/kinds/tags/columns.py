@@ -22,8 +22,6 @@ CONLLU_COLUMNS = 10
 FORM, UPOS = 1, 3
 """The columns of CoNLL-U that hold words and their universal parts of speech."""
 
-_BLANKS = re.compile("[ \t]+")
-
 
 class TaggedSentence(NamedTuple):
     """The words of a sentence and their tags, as they stand in the files."""
@@ -198,7 +196,7 @@ def read_joined(lines: Sequence[str], name: str) -> list[TaggedSentence]:
     """
     sentences = []
     for number, line in enumerate(lines, start=1):
-        tokens = [token for token in _BLANKS.split(line.strip(" \t")) if token.strip("[]=")]
+        tokens = [token for token in cells_of(line, tabs=False) if token.strip("[]=")]
         cut = [(token, joined_tag(token)) for token in tokens]
         if bare := next((token for token, pair in cut if pair is None), None):
             raise UserError(f"{name}:{number}: {bare!r} has no tag; every word has one, as in cat_NN or cat/NN")

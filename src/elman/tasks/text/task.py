@@ -75,14 +75,13 @@ class TextTask(Task):
         assert isinstance(data, TextData)
         if data.grammar is not None:
             return Size(7 * data.grammar.sentences, 50)
-        if data.corpus is None:
-            raise UserError("a recipe without a corpus has no size of its own")
-        published = info(data.corpus).published
+        corpus = cls.own_corpus(recipe)
+        published = info(corpus).published
         if data.tokenisation == "characters":
-            tokens, symbols = _CHARACTERS.get(data.corpus) or published["train"], 100
+            tokens, symbols = _CHARACTERS.get(corpus) or published["train"], 100
         else:
-            tokens = _TOKENS.get(data.corpus) or published["train"]
-            symbols = _WORDS.get(data.corpus) or published["vocabulary"]
+            tokens = _TOKENS.get(corpus) or published["train"]
+            symbols = _WORDS.get(corpus) or published["vocabulary"]
         return Size(min(tokens, data.train_tokens or tokens), min(symbols, data.max_vocabulary or symbols))
 
     @classmethod
