@@ -100,10 +100,10 @@ def test_both_ways_of_judging_stand_side_by_side_without_columns_that_say_nothin
     monkeypatch.setenv("COLUMNS", "120")
     file = tmp_path / "pairs.tsv"
     texts = ["good\tbad\nthe king is\tthe king are\n", "good\tbad\nthe xyzzy is\tthe king is\n"]
-    for text, told in zip(texts, (False, True), strict=True):
+    for text, reported in zip(texts, (False, True), strict=True):
         file.write_text(text)
         printed = output(capsys, "minimal-pairs", "shakespeare", "--pairs", file, "--by", "sentence", "word")
-        assert ("unknown" in " ".join(printed.split("unknown words in pairs")[0].split())) is told
+        assert ("unknown" in " ".join(printed.split("unknown words in pairs")[0].split())) is reported
         assert "first difference, %" in printed
         assert "distinguished" not in printed
 

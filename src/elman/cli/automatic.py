@@ -94,7 +94,7 @@ def choose(
 
     The reasons and the equivalent command are printed on standard error.
 
-    `options` are those of the command line that the equivalent command needs too, and `init` is the folder of the run
+    `options` are what the equivalent command needs too of the command line, and `init` is the folder of the run
     from which training starts. Raises UserError where there is no place for a run, or no time.
     """
     from elman.data.text.vocabulary import words_of

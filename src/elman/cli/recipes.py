@@ -35,8 +35,8 @@ def recipes(
 
     Args:
         filters: only recipes with all of these words in their path, title, corpus or kind of data, such as: ptb lstm
-        minutes: only those that train in so many minutes on one thread, estimated within a factor of two or three
-        size: only those of so many parameters at most
+        minutes: only recipes that train in at most this many minutes on one thread, estimated within a factor of three
+        size: only recipes with at most this many parameters
     """
     rows, cells = [], []
     costs = minutes is not None or size is not None

@@ -73,7 +73,7 @@ def nominal_minutes(claim: Claim, scale: Scale) -> float:
 
 
 def training_minutes(recipe: Recipe) -> float:
-    """Minutes on one thread: six operations per weight and token, those of the choice for every component, and steps.
+    """Minutes on one thread: six operations per weight and token, for the choice once per component, and steps.
 
     This overestimates a choice that leaves out most words, such as adaptive softmax.
     """

@@ -134,7 +134,7 @@ def equivalence(mean: float, deviation: float, count: int, margin: float) -> flo
     """The p-value of two one-sided t tests (Schuirmann 1987, J. Pharmacokin. Biopharm. 15, 657-680).
 
     Of `count` differences with this mean and sample standard deviation: that their true mean is `margin` or more from
-    0 on either side. The larger of the two p-values is that of the side on which the mean lies. NaN where the
+    0 on either side. The larger of the two p-values belongs to the side on which the mean lies. NaN where the
     deviation is not known.
 
     Example:

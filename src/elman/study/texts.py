@@ -17,7 +17,7 @@ NAMES = {
 def texts(claim: Claim, scale: Scale, recipes: Sequence[Recipe] = ()) -> tuple[str, str]:
     """The text of the published figures and ours, as far as a claim, its recipes or these `recipes` tell.
 
-    That of the published ones is what the claim says (`Claim.published_text`), or that of its recipes at paper scale.
+    The published text is what the claim says (`Claim.published_text`), or the text of its recipes at paper scale.
     """
     known = [arm.at(scale) for arm in claim.arms]
     own = recipes or [source.at(1) for source in known if source is not None and not isinstance(source, Computation)]

@@ -68,7 +68,7 @@ class Grammar:
         return tuple(dict.fromkeys(word for words in self.words.values() for word in words))
 
     def forms(self, feature: str, known: Container[str]) -> dict[str, tuple[str, ...]]:
-        """The words of targets by their value of a feature: of several values under each, without those of all values.
+        """The words of targets by their value of a feature: of several values under each, without words of all values.
 
         A word is left out where itself or a form that differs from it in this feature alone is not `known`.
         """

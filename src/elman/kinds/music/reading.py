@@ -89,7 +89,7 @@ class Onsets:
 def read_files(files: Sequence[Path], options: MusicReading, source: Path) -> tuple[dict[Path, Roll], list[Path]]:
     """The piano rolls of files of music, and those that are left out since they cannot be read.
 
-    Of a file of several tunes each has a name below that of the file.
+    Each tune of a file with several has a name below the file's.
 
     What a roll has no place for, damage that was read past, and onsets between the steps are counted in notices.
 

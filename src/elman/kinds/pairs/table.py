@@ -41,7 +41,7 @@ class PairColumns(NamedTuple):
 def pairs_mark(suffix: str, lines: Sequence[str]) -> str | None:
     """What divides the cells of lines that may be a table of pairs; None: they are lines of two columns, or no table.
 
-    Commas and semicolons divide those of .csv files alone.
+    Commas and semicolons divide the cells of .csv files alone.
     """
     rows = [line for line in lines if line.strip()]
     if suffix.lower() == ".csv" and rows and "\t" not in rows[0]:

@@ -12,7 +12,7 @@
 //
 // The sizes are in capitals: persistent_product.cu has them, and stands before this file when it is compiled.
 
-// One unit's step: `z` are the sums of the gates' inputs with `x`, `product` those of U h; `c` is the state beside h.
+// One unit's step: `z` are the sums of the gates' inputs with `x`, `product` the sums of U h; `c` is the state beside h.
 __device__ float forward_unit(const float* x, const float* product, float bias, float& c, float* saved) {
 #if CELL == LSTM
   float i = sigmoid(x[0] + product[0]), f = sigmoid(x[1] + product[1]);
@@ -34,8 +34,8 @@ __device__ float forward_unit(const float* x, const float* product, float bias, 
 #endif
 }
 
-// The gradients of one unit's sums, as they reach the inputs (`d_x`) and the products U h (`d_u`), from that of h and
-// the one that is carried beside the products: d c of an LSTM, and what reaches h past the gates of a GRU.
+// The gradients of one unit's sums, as they reach the inputs (`d_x`) and the products U h (`d_u`), from the gradient of
+// h and the one that is carried beside the products: d c of an LSTM, and what reaches h past the gates of a GRU.
 __device__ void backward_unit(float d_h, float& carried, const float* saved, float* d_x, float* d_u) {
 #if CELL == LSTM
   float i = saved[0], f = saved[1], g = saved[2], o = saved[3], before = saved[4];

@@ -74,7 +74,7 @@ class Layout(NamedTuple):
 
     @property
     def tile_words(self) -> int:
-        """Words of the published tiles of all blocks, those of no block included."""
+        """Words of all published tiles, with the tiles that no block owns."""
         return self.warps * self.per * self.columns * 64
 
     @property
@@ -88,7 +88,7 @@ class Layout(NamedTuple):
 
 
 def layout(cell: str, units: int, rows: int, *, memory: int, blocks: int, warps: int = 8) -> Layout | None:
-    """The layout for `units` and `rows` in this much shared memory and at most so many blocks, or None."""
+    """The layout for `units` and `rows` in at most this much shared memory and this number of blocks, or None."""
     gates = GATES[cell]
     needed = gates * -(-units // (TILE * gates))
     per, columns = -(-needed // warps), -(-rows // 8)

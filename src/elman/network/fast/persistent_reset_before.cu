@@ -2,8 +2,8 @@
 // one launch, as persistent.cu has it for cells whose products all read h.
 //
 // A step needs two exchanges. Forward: h, from which every block forms r and z of its 16 units, and r h, from which it
-// forms n and the new h. Backward: the gradient of n's sum, from which comes that of r h, and those of r's and z's sums,
-// from which comes that of h. Both ways a block holds the rows of its own units, backward of the transposed matrices.
+// forms n and the new h. Backward: the gradient of n's sum, which gives the gradient of r h, and the gradients of
+// r's and z's sums, which give the gradient of h. Both ways a block holds the rows of its own units, backward of the transposed matrices.
 //
 // `flags` counts the exchanges of a block. One buffer of each kind suffices: who writes h again has seen the flags of
 // r h of all blocks, each of which was set after its block had read h; and so on.
