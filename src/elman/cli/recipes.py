@@ -1,13 +1,15 @@
 """elman recipes: the recipes that come with elman, with their published figures and what they cost."""
 
+import contextlib
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from elman.cli import show
+from elman.cli import progress, show
 from elman.cli.options import AboveZero, AsJson, Positive
 from elman.config.data import Data
 from elman.config.parts import OneOf, convert, tag_of
@@ -38,25 +40,28 @@ def recipes(
         minutes: only recipes that train in at most this many minutes on one thread, estimated within a factor of three
         size: only recipes with at most this many parameters
     """
-    rows, cells = [], []
-    costs = minutes is not None or size is not None
+    listed = list[tuple[Path, _Listed]]()
     for file in sorted(FOLDER.rglob("*.toml")):
-        path, recipe = Path("recipes") / file.relative_to(FOLDER), convert(read_tables(file), _Listed)
-        own = (str(path), recipe.title, tag_of(recipe.data), getattr(recipe.data, "corpus", None) or "")
-        known = " ".join(own).lower()
-        if not all(word.lower() in known for word in filters):
-            continue
-        taken = _cost(file) if costs else None
-        if costs and (taken is None or taken[0] > (size or math.inf) or taken[1] > (minutes or math.inf)):
+        recipe = convert(read_tables(file), _Listed)
+        own = (_path(file), recipe.title, tag_of(recipe.data), getattr(recipe.data, "corpus", None) or "")
+        if all(word.lower() in " ".join(own).lower() for word in filters):
+            listed.append((file, recipe))
+    costs = minutes is not None or size is not None
+    taken = _costs([file for file, _ in listed]) if costs else {}
+    rows, cells = [], []
+    for file, recipe in listed:
+        cost = taken.get(file)
+        if costs and (cost is None or cost[0] > (size or math.inf) or cost[1] > (minutes or math.inf)):
             continue
         found = recipe.expected
         best = None if found is None else found.fine_tuned_test or found.test
         figure, measure = (None, "") if best is None else _published(recipe, best)
-        rows.append({"path": str(path), "title": recipe.title, "expected": best, "figure": figure, "measure": measure})
-        cells.append([str(path), recipe.title, "" if figure is None else f"{figure:.4g}", measure])
-        if taken is not None:
-            rows[-1] |= {"parameters": taken[0], "minutes": taken[1]}
-            cells[-1] += [f"{taken[0]:,}", f"{taken[1]:,.1f}"]
+        path = _path(file)
+        rows.append({"path": path, "title": recipe.title, "expected": best, "figure": figure, "measure": measure})
+        cells.append([path, recipe.title, "" if figure is None else f"{figure:.4g}", measure])
+        if cost is not None:
+            rows[-1] |= {"parameters": cost[0], "minutes": cost[1]}
+            cells[-1] += [f"{cost[0]:,}", f"{cost[1]:,.1f}"]
     if not rows:
         words = f" has {' and '.join(filters)} in its path, title, corpus or kind of data" if filters else ""
         limits = " is within --minutes and --size" if costs else ""
@@ -65,15 +70,22 @@ def recipes(
     show.print_result(as_json, rows, ("recipes", header, cells))
 
 
-def _cost(file: Path) -> tuple[int, float] | None:
-    """The parameters of a recipe's network and its minutes on one thread; None where it names no data of its own."""
+def _path(file: Path) -> str:
+    return str(Path("recipes") / file.relative_to(FOLDER))
+
+
+def _costs(files: Sequence[Path]) -> dict[Path, tuple[int, float]]:
+    """The parameters of each recipe's network and its minutes on one thread, where it names data of its own."""
     from elman.study.conduct import parameters_of, training_minutes
 
-    recipe = load_recipe(file)
-    try:
-        return parameters_of(recipe), round(training_minutes(recipe), 1)
-    except UserError:
-        return None
+    found = dict[Path, tuple[int, float]]()
+    with progress.counting("estimating what recipes cost") as advance:
+        for done, file in enumerate(files, start=1):
+            recipe = load_recipe(file)
+            with contextlib.suppress(UserError):
+                found[file] = parameters_of(recipe), round(training_minutes(recipe), 1)
+            advance(done, len(files))
+    return found
 
 
 def _published(recipe: _Listed, loss: float) -> tuple[float, str]:
