@@ -34,7 +34,7 @@ LAYERS = {  # steps, columns, inputs and units
     "gru, reset after": [(70, rows, 650, 650) for rows in (1, 20, 80)],
     "gru, reset before": [(70, 20, 650, 650)],
 }
-PERSISTENT = {"lstm": "lstm", "gru, reset after": "gru-after"}
+PERSISTENT = {"lstm": "lstm", "gru, reset after": "gru-after", "gru, reset before": "gru-before"}
 CHIPS = {"sm_80": (163, 108), "sm_90": (227, 132), "sm_100": (227, 148)}
 """Shared memory of a block in KB and multiprocessors of A100, H100 and B200."""
 
