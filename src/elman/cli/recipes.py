@@ -54,7 +54,7 @@ def recipes(
         if costs and (cost is None or cost[0] > (size or math.inf) or cost[1] > (minutes or math.inf)):
             continue
         found = recipe.expected
-        best = None if found is None else found.fine_tuned_test or found.test
+        best = None if found is None else found.of("test", fine_tuned=True)
         figure, measure = (None, "") if best is None else _published(recipe, best)
         path = _path(file)
         rows.append({"path": path, "title": recipe.title, "expected": best, "figure": figure, "measure": measure})

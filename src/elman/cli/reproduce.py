@@ -44,9 +44,13 @@ def reproduce(
     kept in OUT by their content, so that no run is trained twice; after an interruption the same command continues. The
     last line begins with NAME: holds, NAME: does not hold, or NAME: undecided; at the scale quick with NAME: indicates.
 
+    `published` lists the published figures of the recipes beside what runs by these recipes reached: the runs that the
+    project has trained, and those in OUT.
+
     Args:
-        name: an experiment, `all`, `list` to see them, or `summary` of the results in OUT
-        others: further experiments; the runs of all share the jobs, and verdicts follow when all are trained
+        name: an experiment, `all`, `list` to see them, `summary` of the results in OUT, or `published`
+        others: further experiments; the runs of all share the jobs, and verdicts follow when all are trained; of
+            `published` only recipes with all of these words in their path, title or source
         scale: quick (indicative, one seed), small (minutes per run on two cores) or paper
         quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
@@ -54,10 +58,13 @@ def reproduce(
         seeds: N, for seeds 1 to N, or M-N for fresh ones (default: as the experiment plans)
         arm: only this arm of the experiment, and comparisons among those named; may be repeated
         resume: continue in OUT, which must exist
-        into: of `summary`, a Markdown file to write too, such as results/claims.md
+        into: of `summary` and `published`, a Markdown file to write too, such as results/claims.md; of `published` also
+            a .json file of records
     """
-    if into is not None and name != "summary":
-        raise UserError("--into belongs to `elman reproduce summary`; leave it out")
+    if into is not None and name not in ("summary", "published"):
+        raise UserError("--into belongs to `elman reproduce summary` and `elman reproduce published`; leave it out")
+    if name == "published":
+        return _published(others, out, into, as_json=common.as_json)
     names = list(dict.fromkeys((name, *others)))
     for word in ("all", "list", "summary"):
         if others and word in names:
@@ -187,6 +194,23 @@ def _summary(out: Path, scale: "Scale", into: Path | None, *, as_json: bool) -> 
     pages = [write_index(out, found), *([] if into is None else [write_markdown(into, found)])]
     notes = [found.chance, *(f"summary: {page}" for page in pages), found.tally]
     show.print_result(as_json, found.facts(), (f"Claims at the scale {scale}", HEADER, found.table()), notes=notes)
+    return 0
+
+
+def _published(words: tuple[str, ...], out: Path, into: Path | None, *, as_json: bool) -> int:
+    from elman.study import published
+
+    known = published.targets(words)
+    if not known:
+        raise UserError(f"no recipe with a published figure has {' and '.join(words)} in its path, title or source")
+    records = published.merged([*published.records_of(published.RECORDS), *published.trained_in(out, known)])
+    rows = published.rows_of(known, records)
+    notes = [published.tally(rows), f"train one: elman train {known[0].path} --out {out / Path(known[0].path).stem}"]
+    if into is not None:
+        notes.append(f"written: {published.write(into, rows, records)}")
+    header = ["recipe", "published valid, test", "ours: valid, test", "training", "verdict"]
+    cells = [[name, *rest] for name, _, *rest in map(published.cells, rows)]
+    show.print_result(as_json, [row.facts for row in rows], ("Published figures", header, cells), notes=notes)
     return 0
 
 

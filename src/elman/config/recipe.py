@@ -9,14 +9,25 @@ from elman.config.training import Training
 
 
 class Expected(Record, frozen=True):
-    """Published figures to compare with: perplexities, or nats per step."""
+    """Published figures to compare with: perplexities, or nats per step; dynamic ones by dynamic evaluation."""
 
     source: str
     valid: float | None = None
     test: float | None = None
     fine_tuned_valid: float | None = None
     fine_tuned_test: float | None = None
+    dynamic_valid: float | None = None
+    dynamic_test: float | None = None
     parameters: int | None = None
+
+    def of(self, split: str, *, fine_tuned: bool, method: str = "static") -> float | None:
+        """The figure of a split, valid or test: after fine-tuning if that was done, or by dynamic evaluation."""
+        plain: float | None = getattr(self, split, None)
+        tuned: float | None = getattr(self, f"fine_tuned_{split}", None)
+        dynamic: float | None = getattr(self, f"dynamic_{split}", None)
+        if method != "static":
+            return dynamic
+        return tuned if fine_tuned and tuned is not None else plain
 
 
 class DataOfRecipe(Record, frozen=True):

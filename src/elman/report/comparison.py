@@ -176,9 +176,7 @@ def published_verdict(run: RunFolder) -> str | None:
 def published(run: RunFolder, split: str) -> float | None:
     """The published loss of the recipe: that after fine-tuning if the run has reached it."""
     expected = run.recipe.expected
-    plain: float | None = getattr(expected, split, None)
-    tuned: float | None = getattr(expected, f"fine_tuned_{split}", None)
-    return tuned if run.fine_tuned and tuned is not None else plain
+    return None if expected is None else expected.of(split, fine_tuned=run.fine_tuned)
 
 
 def _leaves(run: RunFolder) -> dict[str, Any]:

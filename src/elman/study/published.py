@@ -1,0 +1,293 @@
+"""Published figures at their size: each recipe that states one, beside the runs that were trained by it."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from elman.config.recipe import Expected, Recipe
+from elman.config.record import Reporting
+from elman.config.toml import FOLDER, decisive, flatten, load_recipe, parse_recipe, read_tables
+from elman.errors import UserError, counted, notice
+from elman.evaluation.statistics import Spread, spread
+from elman.files import write_atomic
+from elman.formats import read_json
+from elman.learning.progress import phases_of
+from elman.report.folder import NotARunError, RunFolder, read_folder
+from elman.report.tables import MISSING
+
+RECORDS = FOLDER / "published.json"
+"""Of the runs that the project has trained; their weights are not kept with it."""
+
+WITHIN, SHARE = 0.5, 0.01
+"""A figure is met within this perplexity, or this share of it."""
+
+
+class Trained(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A run by a recipe with a published figure: what it reached, on what, and what that took.
+
+    Attributes:
+        recipe: as `elman recipes` lists it.
+        changed: the settings of training in which the run differs from the recipe.
+        text, digest: the name of its data, and the digest.
+        epochs, planned: passes over the data done and asked for, in all phases.
+        losses: nats per token (of music: per step) by split, and by split and method such as `test dynamic`.
+        seconds: of training.
+        machine: the processor or the GPU, and the threads.
+    """
+
+    recipe: str
+    seed: int
+    text: str
+    digest: str
+    epochs: float
+    planned: int
+    finished: bool
+    losses: dict[str, float]
+    seconds: float
+    machine: str
+    elman: str
+    started: str
+    changed: tuple[str, ...] = ()
+    fine_tuned: bool = False
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return self.recipe, self.changed, self.digest, self.seed
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A recipe, the figure that is published for it, and how its losses are reported."""
+
+    path: str
+    recipe: Recipe
+    expected: Expected
+
+    @property
+    def scale(self) -> Reporting:
+        return self.recipe.data.reporting
+
+    @property
+    def text(self) -> str:
+        return getattr(self.recipe.data, "corpus", None) or ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A published figure and ours: means over `runs`, which differ by their seed alone; no runs: never trained.
+
+    `method` is static or dynamic evaluation; losses are perplexities, or nats per step.
+    """
+
+    target: Target
+    method: str
+    runs: tuple[Trained, ...]
+    valid: float | None
+    test: float | None
+    our_valid: Spread | None = None
+    our_test: Spread | None = None
+
+    @property
+    def finished(self) -> bool:
+        return all(run.finished for run in self.runs)
+
+    @property
+    def verdict(self) -> str:
+        if not self.runs:
+            return "not run"
+        first = self.runs[0]
+        if first.text.casefold() != self.target.text.casefold():
+            return f"on another text, {first.text}"
+        if not self.finished:
+            open_run = next(run for run in self.runs if not run.finished)
+            return f"in training: {open_run.epochs:.0f} of {open_run.planned} epochs"
+        return verdict(
+            (self.test, self.our_test) if self.test is not None else (self.valid, self.our_valid), self.target.scale
+        )
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """As plain values."""
+        target, ours = self.target, (self.our_valid, self.our_test)
+        return {
+            "recipe": target.path, "source": target.expected.source, "text": target.text, "method": self.method,
+            "measure": target.scale.measure, "published": {"valid": self.valid, "test": self.test},
+            "ours": {split: one and one.mean for split, one in zip(("valid", "test"), ours, strict=True)},
+            "runs": msgspec.to_builtins(self.runs), "verdict": self.verdict,
+        }  # fmt: skip
+
+
+def verdict(figures: tuple[float | None, Spread | None], scale: Reporting) -> str:
+    """Whether a published loss was met within .5 perplexity or 1 %, beaten by more, or missed.
+
+    Example:
+        >>> from elman.config.record import TOKENS
+        >>> [verdict((82.7, Spread(ours, None, 1)), TOKENS) for ours in (80.1, 83.4, 84.0)]
+        ['beaten by 2.60', 'met', 'missed by 1.30']
+    """
+    published, ours = figures
+    if published is None or ours is None:
+        return "not measured"
+    tolerance = max(SHARE * published, WITHIN if scale.in_perplexity else 0.0)
+    distance = ours.mean - published
+    if abs(distance) <= tolerance:
+        return "met"
+    return f"{'beaten' if distance < 0 else 'missed'} by {abs(distance):.2f}"
+
+
+def targets(words: Sequence[str] = ()) -> list[Target]:
+    """The shipped recipes with published figures whose paths, titles and sources have all of these words."""
+    found = []
+    for file in sorted(FOLDER.rglob("*.toml")):
+        if "expected" not in read_tables(file):
+            continue
+        recipe = load_recipe(file)
+        path, expected = str(Path("recipes") / file.relative_to(FOLDER)), recipe.expected
+        assert expected is not None
+        if all(word.casefold() in f"{path} {recipe.title} {expected.source}".casefold() for word in words):
+            found.append(Target(path, recipe, expected))
+    return found
+
+
+def records_of(path: Path) -> list[Trained]:
+    """The records of a file; raises UserError where it is damaged."""
+    return read_json(path, list[Trained]) if path.is_file() else []
+
+
+def trained_in(out: Path, known: Sequence[Target]) -> Iterator[Trained]:
+    """The runs among the folders in `out`, and in their folders, that were trained by one of these recipes."""
+    for folder in sorted({file.parent for depth in ("*", "*/*") for file in out.glob(f"{depth}/metrics.jsonl")}):
+        try:
+            run = read_folder(folder)
+            recipe = parse_recipe(run.recipe_table, str(folder / "recipe.toml"))
+        except NotARunError:
+            continue
+        except UserError as error:
+            notice(f"{folder} is left out: {error}")
+            continue
+        if (by := _by(recipe, known)) is not None:
+            yield _record(run, recipe, *by)
+
+
+def merged(records: Iterable[Trained]) -> list[Trained]:
+    """One record of each recipe, settings, data and seed: the one with the most epochs, of equals the last."""
+    best = dict[tuple[object, ...], Trained]()
+    for record in records:
+        other = best.get(record.key)
+        if other is None or (record.finished, record.epochs) >= (other.finished, other.epochs):
+            best[record.key] = record
+    return list(best.values())
+
+
+def rows_of(known: Sequence[Target], records: Sequence[Trained]) -> list[Row]:
+    """The rows of the table: of each recipe its runs as published, then those with other settings, or one of none."""
+    rows = list[Row]()
+    for target in known:
+        groups = dict[tuple[object, ...], list[Trained]]()
+        for record in sorted(records, key=lambda one: (len(one.changed), one.changed, one.digest, one.seed)):
+            if record.recipe == target.path:
+                groups.setdefault((record.changed, record.digest), []).append(record)
+        for runs in groups.values() or [[]]:
+            rows.append(_row(target, "static", runs))
+            dynamic = _row(target, "dynamic", runs)
+            if dynamic.valid is not None or dynamic.test is not None:
+                rows.append(dynamic)
+    return rows
+
+
+def write(path: Path, rows: Sequence[Row], records: Sequence[Trained]) -> Path:
+    """Write the table as Markdown, or the records where the path ends in .json; returns the path."""
+    if path.suffix == ".json":
+        write_atomic(
+            path, msgspec.json.format(msgspec.json.encode(records, order="deterministic"), indent=1).decode() + "\n"
+        )
+        return path
+    header = ["recipe", "source", "published valid, test", "ours: valid, test", "training", "verdict"]
+    body = ([cell.replace("|", "\\|") for cell in (f"`{name}`", *rest)] for name, *rest in map(cells, rows))
+    lines = [f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *body)]
+    text = (
+        "# Published figures at their size\n\n"
+        "Written by `elman reproduce published`. Losses are perplexities, or nats per step of music, of the text that"
+        " the recipe names; ours are means over the seeds, ± their standard deviation. A figure is met within .5"
+        f" perplexity or 1 %.\n\n{tally(rows)}.\n\n" + "\n".join(lines) + "\n"
+    )
+    write_atomic(path, text)
+    return path
+
+
+def tally(rows: Sequence[Row]) -> str:
+    """How many figures were met, beaten, missed, and so on, in one line."""
+    first = [row.verdict.partition(" by ")[0].partition(":")[0].partition(",")[0] for row in rows]
+    counts = ", ".join(f"{first.count(word)} {word}" for word in sorted(set(first), key=first.count, reverse=True))
+    return f"{len(rows)} figures: {counts}"
+
+
+def cells(row: Row) -> list[str]:
+    """Recipe and method, source, published losses, ours, what the runs took and how they differ, verdict."""
+    name = row.target.path.removeprefix("recipes/").removesuffix(".toml")
+    published = ", ".join(MISSING if value is None else f"{value:,.4g}" for value in (row.valid, row.test))
+    ours = training = ""
+    if row.runs:
+        ours = ", ".join(map(_spread, (row.our_valid, row.our_test)))
+        hours, epochs = max(run.seconds for run in row.runs) / 3600, max(run.epochs for run in row.runs)
+        took = f"{epochs:.0f} epochs, {hours:.1f} h, {row.runs[0].machine}, {counted(len(row.runs), 'seed')}"
+        training = "; ".join((took, *row.runs[0].changed))
+    method = "" if row.method == "static" else f", {row.method} evaluation"
+    return [name + method, row.target.expected.source, published, ours, training, row.verdict]
+
+
+def _spread(value: Spread | None) -> str:
+    if value is None:
+        return MISSING
+    return f"{value.mean:,.2f}" + ("" if value.deviation is None else f" ± {value.deviation:.2f}")
+
+
+def _row(target: Target, method: str, runs: Sequence[Trained]) -> Row:
+    suffix = "" if method == "static" else f" {method}"
+    tuned = runs[0].fine_tuned if runs else True  # without runs the figure at which the recipe aims
+    published = {split: target.expected.of(split, fine_tuned=tuned, method=method) for split in ("valid", "test")}
+    ours = {
+        split: spread(target.scale.of(run.losses[split + suffix]) for run in runs if split + suffix in run.losses)
+        for split in published
+    }
+    return Row(target, method, tuple(runs), published["valid"], published["test"], ours["valid"], ours["test"])
+
+
+def _by(recipe: Recipe, known: Sequence[Target]) -> tuple[str, tuple[str, ...]] | None:
+    """The recipe with the same data and model that differs in the fewest settings of training, and those settings."""
+    own, best = decisive(recipe), None
+    for target in known:
+        other = decisive(target.recipe)
+        if own["model"] != other["model"] or own["data"] != other["data"]:
+            continue
+        a, b = (dict(flatten(one["training"])) for one in (own, other))
+        changed = tuple(
+            f"{key} = {'none' if a.get(key) is None else a[key]}"
+            for key in sorted(a.keys() | b.keys())
+            if a.get(key) != b.get(key) and key != "log_every"
+        )
+        if best is None or len(changed) < len(best[1]):
+            best = target.path, changed
+    return best
+
+
+def _record(run: RunFolder, recipe: Recipe, path: str, changed: tuple[str, ...]) -> Trained:
+    losses = {
+        row.split + ("" if row.method in (None, "static") else f" {row.method}"): row.nll
+        for row in run.results
+        if (row.model or "best") == "best" and math.isfinite(row.nll)
+    }
+    if not losses and run.metrics.best is not None:
+        losses["valid"] = run.metrics.best.nll
+    threads = run.environment.get("threads")
+    return Trained(
+        recipe=path, seed=recipe.seed, changed=changed, fine_tuned=run.fine_tuned,
+        text="" if run.data is None else run.data.name, digest="" if run.data is None else run.data.digest or "",
+        epochs=round(run.metrics.epochs, 2), planned=sum(phase.epochs for phase in phases_of(recipe.training)),
+        finished=bool(run.results), losses=losses, seconds=round(run.metrics.seconds, 1),
+        machine=f"{run.environment.get('processor', 'unknown')}, {counted(threads or 0, 'thread')}",
+        elman=str(run.environment.get("elman", "")), started=str(run.environment.get("started", "")),
+    )  # fmt: skip
