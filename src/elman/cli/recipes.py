@@ -60,13 +60,15 @@ def recipes(
         rows.append({"path": path, "title": recipe.title, "expected": best, "figure": figure, "measure": measure})
         cells.append([path, recipe.title, "" if figure is None else f"{figure:.4g}", measure])
         if cost is not None:
-            rows[-1] |= {"parameters": cost[0], "minutes": cost[1]}
-            cells[-1] += [f"{cost[0]:,}", f"{cost[1]:,.1f}"]
+            from elman.report.tables import duration
+
+            rows[-1] |= {"parameters": cost[0], "minutes": cost[1], "gpu_minutes": cost[2]}
+            cells[-1] += [f"{cost[0]:,}", *(duration(60 * minutes) for minutes in cost[1:])]
     if not rows:
         words = f" has {' and '.join(filters)} in its path, title, corpus or kind of data" if filters else ""
         limits = " is within --minutes and --size" if costs else ""
         raise UserError(f"no recipe{words}{' and' if words and limits else ''}{limits}")
-    header = ["recipe", "title", "published test", "measure", *(["parameters", "minutes"] if costs else [])]
+    header = ["recipe", "title", "published test", "measure", *(["parameters", "one thread", "a GPU"] if costs else [])]
     show.print_result(as_json, rows, ("recipes", header, cells))
 
 
@@ -74,16 +76,17 @@ def _path(file: Path) -> str:
     return str(Path("recipes") / file.relative_to(FOLDER))
 
 
-def _costs(files: Sequence[Path]) -> dict[Path, tuple[int, float]]:
-    """The parameters of each recipe's network and its minutes on one thread, where it names data of its own."""
+def _costs(files: Sequence[Path]) -> dict[Path, tuple[int, float, float]]:
+    """The parameters of each recipe's network, minutes on one thread and on a GPU, where it names data of its own."""
     from elman.study.conduct import parameters_of, training_minutes
 
-    found = dict[Path, tuple[int, float]]()
+    found = dict[Path, tuple[int, float, float]]()
     with progress.counting("estimating what recipes cost") as advance:
         for done, file in enumerate(files, start=1):
             recipe = load_recipe(file)
             with contextlib.suppress(UserError):
-                found[file] = parameters_of(recipe), round(training_minutes(recipe), 1)
+                times = (round(training_minutes(recipe, gpu=gpu), 1) for gpu in (False, True))
+                found[file] = parameters_of(recipe), *times
             advance(done, len(files))
     return found
 

@@ -298,6 +298,7 @@ def _tracked(experiment: "Experiment", track: str | None) -> contextlib.Abstract
 
 
 def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json: bool) -> int:
+    from elman.report.tables import duration
     from elman.tasks.estimate import estimate
 
     with progress.counting("timing a few steps") as advance:
@@ -306,9 +307,11 @@ def _estimate(recipe: Recipe, data: str | None, device: "torch.device", as_json:
         ["parameters", f"{cost['parameters']:,}"],
         ["peak memory", f"{cost['peak_mb']:,.0f} MB"],
         ["speed", f"{cost['tokens_per_s']:,.0f} tokens/s"],
-        ["minutes per epoch", f"{cost['minutes_per_epoch']:.1f}"],
+        ["time per epoch", duration(60 * cost["minutes_per_epoch"])],
         ["epochs", f"{cost['epochs']}"],
-        ["minutes in all", f"{cost['minutes']:.0f}"],
+        ["time in all", duration(60 * cost["minutes"])],
     ]
+    if (gpu := cost.get("gpu_minutes")) is not None:
+        rows.append(["on a GPU (H100), about", duration(60 * gpu)])
     show.print_result(as_json, cost, (recipe.title, ["", "estimate"], rows))
     return 0

@@ -27,6 +27,7 @@ from elman.study.planning import register
 from elman.study.record import ClaimRecord, record, write_record
 from elman.study.runs import Machine, train_all
 from elman.study.store import Plan, Planned, Store, trial_recipes, untrained
+from elman.tasks.estimate import gpu_seconds
 from elman.tasks.open import task_of
 
 RATE = 60e9  # floating-point operations per second of one thread of a processor of 2024, in training these models
@@ -72,17 +73,17 @@ def nominal_minutes(claim: Claim, scale: Scale) -> float:
     return claim.num_seeds(scale) * sum([*computing, *once]) + sum(tried)
 
 
-def training_minutes(recipe: Recipe) -> float:
+def training_minutes(recipe: Recipe, *, gpu: bool = False) -> float:
     """Minutes on one thread: six operations per weight and token, for the choice once per component, and steps.
 
-    This overestimates a choice that leaves out most words, such as adaptive softmax.
+    This overestimates a choice that leaves out most words, such as adaptive softmax. With `gpu` those on a GPU.
     """
     size = task_of(recipe).nominal_size(recipe)
     network = _weights(recipe.model, size.words)
     epochs = sum(phase.epochs for phase in phases_of(recipe.training))
     steps = network.layers * (size.tokens + size.source_tokens) / recipe.training.batch_size
     products = 6 * (network.of_token * size.tokens + network.of_source * size.source_tokens)
-    return (products / RATE + STEP * steps) * epochs / 60
+    return (gpu_seconds(steps, products) if gpu else products / RATE + STEP * steps) * epochs / 60
 
 
 def parameters_of(recipe: Recipe) -> int:

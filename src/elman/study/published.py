@@ -16,7 +16,8 @@ from elman.files import write_atomic
 from elman.formats import read_json
 from elman.learning.progress import phases_of
 from elman.report.folder import NotARunError, RunFolder, read_folder
-from elman.report.tables import MISSING
+from elman.report.tables import MISSING, duration
+from elman.study.conduct import training_minutes
 
 RECORDS = FOLDER / "published.json"
 """Of the runs that the project has trained; their weights are not kept with it."""
@@ -229,8 +230,11 @@ def cells(row: Row) -> list[str]:
     """Recipe and method, source, published losses, ours, what the runs took and how they differ, verdict."""
     name = row.target.path.removeprefix("recipes/").removesuffix(".toml")
     published = ", ".join(MISSING if value is None else f"{value:,.4g}" for value in (row.valid, row.test))
-    ours = training = ""
-    if row.runs:
+    ours = ""
+    if not row.runs:
+        alone, gpu = (duration(60 * training_minutes(row.target.recipe, gpu=gpu)) for gpu in (False, True))
+        training = f"about {alone} of one thread, or {gpu} of a GPU"
+    else:
         ours = ", ".join(map(_spread, (row.our_valid, row.our_test)))
         hours, epochs = max(run.seconds for run in row.runs) / 3600, max(run.epochs for run in row.runs)
         took = f"{epochs:.0f} epochs, {hours:.1f} h, {row.runs[0].machine}, {counted(len(row.runs), 'seed')}"
