@@ -174,7 +174,7 @@ def trained_in(out: Path, known: Sequence[Target]) -> Iterator[Trained]:
 
 
 def merged(records: Iterable[Trained]) -> list[Trained]:
-    """One record of each recipe, settings, data and seed: the one with the most epochs, of equals the last."""
+    """One record of each recipe, settings, data and seed: the one with the most epochs; ties go to the last."""
     best = dict[tuple[object, ...], Trained]()
     for record in records:
         other = best.get(record.key)
