@@ -169,7 +169,9 @@ def test_every_row_of_the_tables_is_there():
     rows |= {f"{corpus}/awd-lstm-mos-thesis" for corpus in DOC_TABLES}
     rows |= {f"one-billion-word/adaptive-{name}" for name in ("softmax", "sigsoftmax")}
     rows |= {f"{corpus}/gru-{kind}" for corpus in DOC_TABLES for kind in ("constrained", "clipped")}
-    rows |= {f"{corpus}/gru-delta-{delta}" for corpus in DOC_TABLES for delta in (0.5, 0.8, 1.1, 1.4)} | {"ptb/gru-clip-10"}
+    rows |= {f"{corpus}/gru-delta-{delta}" for corpus in DOC_TABLES for delta in (0.5, 0.8, 1.1, 1.4)} | {
+        "ptb/gru-clip-10"
+    }
     rows |= {f"ptb/char-{size}{twin}" for size in ("small", "large") for twin in ("", "-word-twin")}
     rows |= {"ptb-characters/awd-lstm", "enwik8/awd-lstm", "text8/lstm-softmax", "text8/lstm-sigsoftmax"}
     assert rows | {"ptb/bengio-window", "ptb/variational-rhn-tied", "ptb/mogrifier"} == set(PAPER)

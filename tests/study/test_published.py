@@ -120,7 +120,7 @@ def test_runs_are_found_by_their_recipe(shipped, tmp_path, capsys):
     asked = ("reproduce", "published", "--out", str(tmp_path / "runs"))
     first, second = json.loads(output(capsys, *asked, "--json"))
     assert [run["seed"] for row in (first, second) for run in row["runs"]] == [3, 4]
-    assert [row["runs"][0].get("changed", []) for row in (first, second)] == [[], ["epochs = 1"]]
+    assert [row["runs"][0].get("changed", []) for row in (first, second)] == [[], ["training.epochs = 1"]]
     results = {row["split"]: row for row in json.loads((tmp_path / "runs/a/results.json").read_text())}
     assert first["ours"] == pytest.approx({split: results[split]["perplexity"] for split in ("valid", "test")})
     assert first["published"] == {"valid": 80.0, "test": 75.0}
@@ -143,4 +143,4 @@ def test_what_is_not_published_is_refused(shipped, capsys):
     assert "--into belongs to" in refusal(capsys, "reproduce", "list", "--into", "x.md")
     printed = output(capsys, "reproduce", "published", "mine")
     assert "not run" in printed
-    assert "of one thread" in printed
+    assert "on a GPU" in printed

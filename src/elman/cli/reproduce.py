@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from elman.study.store import Plan
     from elman.study.summary import Summary
 
+OUT = Path("runs/reproduce")
+
 
 def reproduce(
     name: str,
@@ -29,7 +31,7 @@ def reproduce(
     scale: str = "small",
     quick: bool = False,
     data: DataSource = None,
-    out: Annotated[Path, Parameter(metavar="FOLDER", validator=writable)] = Path("runs/reproduce"),
+    out: Annotated[Path, Parameter(metavar="FOLDER", validator=writable)] = OUT,
     seeds: str | None = None,
     arm: Annotated[list[str] | None, Parameter(metavar="LABEL")] = None,
     resume: bool = False,
@@ -54,7 +56,7 @@ def reproduce(
         scale: quick (indicative, one seed), small (minutes per run on two cores) or paper
         quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
-        out: the folder of runs and reports
+        out: the folder of runs and reports; of `published` that of runs, runs if it is not given
         seeds: N, for seeds 1 to N, or M-N for fresh ones (default: as the experiment plans)
         arm: only this arm of the experiment, and comparisons among those named; may be repeated
         resume: continue in OUT, which must exist
@@ -64,7 +66,7 @@ def reproduce(
     if into is not None and name not in ("summary", "published"):
         raise UserError("--into belongs to `elman reproduce summary` and `elman reproduce published`; leave it out")
     if name == "published":
-        return _published(others, out, into, as_json=common.as_json)
+        return _published(others, OUT.parent if out == OUT else out, into, as_json=common.as_json)
     names = list(dict.fromkeys((name, *others)))
     for word in ("all", "list", "summary"):
         if others and word in names:
@@ -205,11 +207,11 @@ def _published(words: tuple[str, ...], out: Path, into: Path | None, *, as_json:
         raise UserError(f"no recipe with a published figure has {' and '.join(words)} in its path, title or source")
     records = published.merged([*published.records_of(published.RECORDS), *published.trained_in(out, known)])
     rows = published.rows_of(known, records)
-    notes = [published.tally(rows), f"train one: elman train {known[0].path} --out {out / Path(known[0].path).stem}"]
+    notes = [published.tally(rows), f"train one: elman train {known[0].path} --data FOLDER"]
     if into is not None:
         notes.append(f"written: {published.write(into, rows, records)}")
     header = ["recipe", "published valid, test", "ours: valid, test", "training", "verdict"]
-    cells = [[name, *rest] for name, _, *rest in map(published.cells, rows)]
+    cells = [[name, *rest] for name, _, *rest in (published.cells(row, brief=True) for row in rows)]
     show.print_result(as_json, [row.facts for row in rows], ("Published figures", header, cells), notes=notes)
     return 0
 

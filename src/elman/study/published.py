@@ -25,13 +25,16 @@ RECORDS = FOLDER / "published.json"
 WITHIN, SHARE = 0.5, 0.01
 """A figure is met within this perplexity, or this share of it."""
 
+FREE = frozenset({"seed", "training.log_every", "training.checkpoint_minutes"})
+"""Settings that decide no figure but by chance."""
+
 
 class Trained(msgspec.Struct, frozen=True, omit_defaults=True):
     """A run by a recipe with a published figure: what it reached, on what, and what that took.
 
     Attributes:
         recipe: as `elman recipes` lists it.
-        changed: the settings of training in which the run differs from the recipe.
+        changed: the settings in which the run differs from the recipe: of training, of how it begins, and rates.
         text, digest: the name of its data, and the digest.
         epochs, planned: passes over the data done and asked for, in all phases.
         losses: nats per token (of music: per step) by split, and by split and method such as `test dynamic`.
@@ -159,7 +162,7 @@ def records_of(path: Path) -> list[Trained]:
 
 
 def trained_in(out: Path, known: Sequence[Target]) -> Iterator[Trained]:
-    """The runs among the folders in `out`, and in their folders, that were trained by one of these recipes."""
+    """The runs among the folders in `out`, and in their folders, of networks of these recipes at their size."""
     for folder in sorted({file.parent for depth in ("*", "*/*") for file in out.glob(f"{depth}/metrics.jsonl")}):
         try:
             run = read_folder(folder)
@@ -213,7 +216,8 @@ def write(path: Path, rows: Sequence[Row], records: Sequence[Trained]) -> Path:
         "# Published figures at their size\n\n"
         "Written by `elman reproduce published`. Losses are perplexities, or nats per step of music, of the text that"
         " the recipe names; ours are means over the seeds, ± their standard deviation. A figure is met within .5"
-        f" perplexity or 1 %.\n\n{tally(rows)}.\n\n" + "\n".join(lines) + "\n"
+        " perplexity or 1 %. What was not run has an estimate of its time on one thread of a CPU, and on an H100."
+        f"\n\n{tally(rows)}.\n\n" + "\n".join(lines) + "\n"
     )
     write_atomic(path, text)
     return path
@@ -223,22 +227,26 @@ def tally(rows: Sequence[Row]) -> str:
     """How many figures were met, beaten, missed, and so on, in one line."""
     first = [row.verdict.partition(" by ")[0].partition(":")[0].partition(",")[0] for row in rows]
     counts = ", ".join(f"{first.count(word)} {word}" for word in sorted(set(first), key=first.count, reverse=True))
-    return f"{len(rows)} figures: {counts}"
+    return f"{counted(len(rows), 'figure')}: {counts}"
 
 
-def cells(row: Row) -> list[str]:
-    """Recipe and method, source, published losses, ours, what the runs took and how they differ, verdict."""
+def cells(row: Row, *, brief: bool = False) -> list[str]:
+    """Recipe and method, source, published losses, ours, what the runs took and how they differ, verdict.
+
+    Settings that differ are counted where they are to be `brief`.
+    """
     name = row.target.path.removeprefix("recipes/").removesuffix(".toml")
     published = ", ".join(MISSING if value is None else f"{value:,.4g}" for value in (row.valid, row.test))
     ours = ""
     if not row.runs:
         alone, gpu = (duration(60 * training_minutes(row.target.recipe, gpu=gpu)) for gpu in (False, True))
-        training = f"about {alone} of one thread, or {gpu} of a GPU"
+        training = f"about {alone}, on a GPU {gpu}"
     else:
         ours = ", ".join(map(_spread, (row.our_valid, row.our_test)))
         hours, epochs = max(run.seconds for run in row.runs) / 3600, max(run.epochs for run in row.runs)
         took = f"{epochs:.0f} epochs, {hours:.1f} h, {row.runs[0].machine}, {counted(len(row.runs), 'seed')}"
-        training = "; ".join((took, *row.runs[0].changed))
+        changed = row.runs[0].changed
+        training = "; ".join((took, *([counted(len(changed), "other setting")] if brief and changed else changed)))
     method = "" if row.method == "static" else f", {row.method} evaluation"
     return [name + method, row.target.expected.source, published, ours, training, row.verdict]
 
@@ -261,21 +269,24 @@ def _row(target: Target, method: str, runs: Sequence[Trained]) -> Row:
 
 
 def _by(recipe: Recipe, known: Sequence[Target]) -> tuple[str, tuple[str, ...]] | None:
-    """The recipe with the same data and model that differs in the fewest settings of training, and those settings."""
-    own, best = decisive(recipe), None
+    """The recipe of a network of this kind and size on such data that differs in the fewest settings, and those."""
+    own, best = dict(flatten(decisive(recipe))), None
     for target in known:
-        other = decisive(target.recipe)
-        if own["model"] != other["model"] or own["data"] != other["data"]:
-            continue
-        a, b = (dict(flatten(one["training"])) for one in (own, other))
-        changed = tuple(
-            f"{key} = {'none' if a.get(key) is None else a[key]}"
-            for key in sorted(a.keys() | b.keys())
-            if a.get(key) != b.get(key) and key != "log_every"
-        )
-        if best is None or len(changed) < len(best[1]):
-            best = target.path, changed
+        other = dict(flatten(decisive(target.recipe)))
+        keys = [key for key in sorted(own.keys() | other.keys()) if own.get(key) != other.get(key) and key not in FREE]
+        kinds = {key.removesuffix("kind") for key in keys if key.endswith(".kind")}
+        keys = [key for key in keys if own.get(key) is not None or key.rpartition(".")[0] + "." not in kinds]
+        if all(_keeps_size(key, own.get(key), other.get(key)) for key in keys):
+            changed = tuple(f"{key} = {'none' if own.get(key) is None else own[key]}" for key in keys)
+            if best is None or len(changed) < len(best[1]):
+                best = target.path, changed
     return best
+
+
+def _keeps_size(key: str, *values: object) -> bool:
+    """Whether the setting leaves kind and size of the network: one of training, of how it begins, or a rate."""
+    rates = all(value is None or isinstance(value, float) for value in values)
+    return key.startswith(("training.", "model.initialisation.")) or (key.startswith("model.") and rates)
 
 
 def _record(run: RunFolder, recipe: Recipe, path: str, changed: tuple[str, ...]) -> Trained:
