@@ -119,7 +119,9 @@ def test_a_cache_of_a_user_who_does_not_exist(capsys, monkeypatch):
 
 def test_an_estimate_finds_data_in_the_home_folder(capsys, home, recipe):
     text_runs.write_corpus(home / "corpus")
-    assert "time in all" in output(capsys, "train", recipe, "--data=~/corpus", "--dry-run")
+    printed = output(capsys, "train", recipe, "--data=~/corpus", "--dry-run")
+    assert "time in all" in printed
+    assert "on a GPU" in printed
     assert "time in all" in output(capsys, "train", recipe, "--set", "data.corpus=~/corpus", "--dry-run")
 
 

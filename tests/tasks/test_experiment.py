@@ -416,6 +416,8 @@ def test_the_cost_by_value(corpus, monkeypatch):
     assert cost["minutes"] == pytest.approx(5 * steps / 60)
     counted = [recipe.training.batch_size * spans[index % len(spans)].length for index in range(1, costs.STEPS + 1)]
     assert cost["tokens_per_s"] == pytest.approx(sum(counted) / len(counted))
+    a_step = 2 * sum(counted) / len(counted) / 4 * 55e-6 + 6 * cost["parameters"] * sum(counted) / len(counted) / 1e14
+    assert cost["gpu_minutes"] == pytest.approx(5 * steps * a_step / 60)
 
 
 def test_a_busy_moment_does_not_count(corpus, monkeypatch):
