@@ -81,8 +81,8 @@ def test_dynamic_evaluation_has_a_row_of_its_own():
 
 def test_unfinished_runs_and_other_texts_have_no_verdict():
     known = [target(dynamic_test=None)]
-    (row,) = rows_of(known, [trained(75.0), trained(75.0, 2, finished=False, epochs=1.4, planned=39)])
-    assert row.verdict == "in training: 1 of 39 epochs"
+    rows = rows_of(known, [trained(75.0), trained(99.0, 2, finished=False, epochs=1.4, planned=39)])
+    assert [row.verdict for row in rows] == ["met", "in training: 1 of 39 epochs"]
     (row,) = rows_of(known, [trained(20.0, text="another")])
     assert row.verdict == "on another text, another"
 

@@ -95,19 +95,14 @@ class Row:
     our_test: Spread | None = None
 
     @property
-    def finished(self) -> bool:
-        return all(run.finished for run in self.runs)
-
-    @property
     def verdict(self) -> str:
         if not self.runs:
             return "not run"
         first = self.runs[0]
         if first.text.casefold() != self.target.text.casefold():
             return f"on another text, {first.text}"
-        if not self.finished:
-            open_run = next(run for run in self.runs if not run.finished)
-            return f"in training: {open_run.epochs:.0f} of {open_run.planned} epochs"
+        if not first.finished:
+            return f"in training: {first.epochs:.0f} of {first.planned} epochs"
         return verdict(
             (self.test, self.our_test) if self.test is not None else (self.valid, self.our_valid), self.target.scale
         )
@@ -166,6 +161,8 @@ def trained_in(out: Path, known: Sequence[Target]) -> Iterator[Trained]:
     for folder in sorted({file.parent for depth in ("*", "*/*") for file in out.glob(f"{depth}/metrics.jsonl")}):
         try:
             run = read_folder(folder)
+            if "plugins" in run.recipe_table:  # no shipped recipe needs one, and none is executed for a table
+                continue
             recipe = parse_recipe(run.recipe_table, str(folder / "recipe.toml"))
         except NotARunError:
             continue
@@ -187,13 +184,16 @@ def merged(records: Iterable[Trained]) -> list[Trained]:
 
 
 def rows_of(known: Sequence[Target], records: Sequence[Trained]) -> list[Row]:
-    """The rows of the table: of each recipe its runs as published, then those with other settings, or one of none."""
+    """The rows of the table: of each recipe its runs as published, then those with other settings, or one of none.
+
+    Runs that are not finished stand in rows of their own.
+    """
     rows = list[Row]()
     for target in known:
         groups = dict[tuple[object, ...], list[Trained]]()
-        for record in sorted(records, key=lambda one: (len(one.changed), one.changed, one.digest, one.seed)):
+        for record in sorted(records, key=lambda one: (len(one.changed), one.key)):
             if record.recipe == target.path:
-                groups.setdefault((record.changed, record.digest), []).append(record)
+                groups.setdefault((record.changed, record.digest, record.finished), []).append(record)
         for runs in groups.values() or [[]]:
             rows.append(_row(target, "static", runs))
             dynamic = _row(target, "dynamic", runs)
