@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 import elman
-from elman.errors import counted
+from elman.errors import command, counted
 from elman.files import canonical_json, finite, json_text, sha256_lines, write_atomic
 from elman.formats import read_json
-from elman.study.claim import Computation, Scale, at_scale
+from elman.study.claim import Claim, Computation, Scale, at_scale
 from elman.study.statistics import LEVEL, MARGIN
 from elman.study.store import Plan, PlannedComputation, Store, trial_recipes
 
@@ -82,6 +82,23 @@ def register(planned: Plan, store: Store) -> list[PlanRecord]:
     )  # fmt: skip
     write_atomic(path, json_text(msgspec.to_builtins([*earlier, made]), indent=1) + "\n")
     return [*earlier, made]
+
+
+def arm_lines(claim: Claim, scale: Scale) -> list[str]:
+    """How each arm is made: the command that trains it for a seed, and what is tried before, or what is computed."""
+    found = []
+    for arm in claim.arms:
+        source = claim.origin(arm, scale)
+        if isinstance(source, Computation):
+            settings = ", ".join(f"{name} = {value}" for name, value in source.constants.items())
+            found.append(f"{arm.label}: computed, {type(source.function).__name__} with {settings}")
+            continue
+        options = [word for each in source.settings for word in ("--set", each)]
+        found.append(f"{arm.label}: {command('train', f'recipes/{source.recipe}', *options, '--set', 'seed=SEED')}")
+        if source.grid is not None:
+            tried = " or ".join(", ".join(settings) for settings in source.grid.alternatives)
+            found.append(f"  with the best by validation loss of {tried}")
+    return found
 
 
 def plan_content(planned: Plan, store: Store) -> dict[str, Any]:
