@@ -12,7 +12,7 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Tracked, file_to_write, trackers_of_runs, writable
-from elman.errors import UserError, counted
+from elman.errors import UserError, command, counted
 from elman.files import require_own
 
 if TYPE_CHECKING:
@@ -225,6 +225,8 @@ def _follow(claims: "Sequence[Claim]", out: Path, scale: "Scale", *, as_json: bo
             for row in rows
         ]
         print(f"{claim.sentence} ({claim.source})", *planning(made), *(f"run: {out / run}" for run in runs), sep="\n")
+        if made.minutes is not None and not runs:
+            print(f"Its runs were not kept; `{command('reproduce', 'list', made.name)}` has commands that train them.")
         show.print_table("Figures", ["arm", "figure", *(f"seed {made.seeds[place]}" for place in places)], cells)
         show.print_table("Comparisons", ["comparison", "answer", "p", "p again", "by"], again)
         print(made.line + ("" if made.p_value is None else f", p = {made.p_value:.3g}"))
