@@ -238,9 +238,9 @@ class Again(msgspec.Struct, frozen=True):
     statement: str
     answer: Answer
     p: float | None
-    answer_again: Answer | None
-    p_again: float | None
-    by: str
+    answer_again: Answer | None = None
+    p_again: float | None = None
+    by: str = ""
 
 
 def judged_again(made: ClaimRecord, claim: Claim) -> list[Again]:
@@ -263,10 +263,11 @@ def judged_again(made: ClaimRecord, claim: Claim) -> list[Again]:
             again = msgspec.structs.replace(before, answer=judgement.answer, judgement=judgement)
         elif again is None:
             by = "not kept"
-        both = (bounded(each) if each is not None else None for each in (before, again))
-        (answer, p), (answer_again, p_again) = ((each and each.answer, each and each.p_value) for each in both)
-        assert answer is not None
-        rows.append(Again(one.statement, answer, p, answer_again, p_again, by))
+        kept = bounded(before)
+        rows.append(Again(one.statement, kept.answer, kept.p_value, by=by))
+        if again is not None:
+            now = bounded(again)
+            rows[-1] = msgspec.structs.replace(rows[-1], answer_again=now.answer, p_again=now.p_value)
     return rows
 
 
