@@ -44,6 +44,8 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
             told += f" Seeds {between(self.fresh)} were added after a verdict ({self.after}): they alone are judged."
         elif self.after is not None:
             told += f" It follows a verdict ({self.after})."
+        if self.digest and sha256_lines(canonical_json(self.content)) != self.digest:
+            told += " Its content has another digest: it was changed afterwards."
         return told
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from elman.files import canonical_json, sha256_lines
 from elman.study.claims import CLAIMS
 from elman.study.record import judged_again, read_record, rejudged
 
@@ -25,6 +26,14 @@ def test_the_figures_of_a_record_give_its_p_values_again(path):
             assert math.isclose(row.p, row.p_again, rel_tol=0.05, abs_tol=1e-5), row.statement
     verdict = re.escape(rejudged(made).verdict)
     assert re.search(rf"^\| \[{made.name}\].* \| {verdict} \|$", PAGE, re.MULTILINE)
+
+
+def test_a_plan_has_the_digest_of_what_was_planned():
+    plans = [plan for path in RECORDS for plan in read_record(path).plans if plan.digest]
+    assert plans
+    for plan in plans:
+        assert sha256_lines(canonical_json(plan.content)) == plan.digest
+        assert plan.content["seeds"] == plan.seeds
 
 
 def test_records_name_no_place_on_a_machine_and_the_page_counts_them():
