@@ -1,7 +1,6 @@
 """What is planned before anything is trained: a file of plans, each with its digest and what was known when."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +9,7 @@ import elman
 from elman.errors import command, counted
 from elman.files import canonical_json, finite, json_text, sha256_lines, write_atomic
 from elman.formats import read_json
-from elman.study.claim import Claim, Computation, Scale, at_scale
+from elman.study.claim import Claim, Computation, Scale
 from elman.study.statistics import LEVEL, MARGIN
 from elman.study.store import Plan, PlannedComputation, Store, trial_recipes
 
@@ -53,17 +52,13 @@ def between(seeds: list[int]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
 
 
-def plan_file(out: Path, name: str, scale: Scale) -> Path:
-    return out / f"{at_scale(name, scale)}.plan.json"
-
-
 def register(planned: Plan, store: Store) -> list[PlanRecord]:
     """The plans of a claim so far, this one last; a new one is added to its file before it is trained.
 
     A plan of the same content is the same plan. Seeds that are added after a verdict are judged alone, so that what
     is known of the first ones cannot decide.
     """
-    path = plan_file(store.out, planned.claim.name, planned.scale)
+    path = store.out / f"{planned.name}.plan.json"
     earlier = msgspec.convert(read_json(path), list[PlanRecord]) if path.is_file() else []
     content = plan_content(planned, store)
     digest = sha256_lines(canonical_json(content))
