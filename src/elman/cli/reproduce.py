@@ -1,7 +1,7 @@
 """elman reproduce."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +12,12 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Tracked, file_to_write, trackers_of_runs, writable
-from elman.errors import UserError, counted
+from elman.cli.published import published
+from elman.errors import UserError, command, counted
 from elman.files import require_own
 
 if TYPE_CHECKING:
-    from elman.study.claim import Scale
+    from elman.study.claim import Claim, Scale
     from elman.study.conduct import Reproduction
     from elman.study.store import Plan
     from elman.study.summary import Summary
@@ -51,8 +52,9 @@ def reproduce(
 
     Args:
         name: an experiment, `all`, `list` to see them, `summary` of the results in OUT, or `published`
-        others: further experiments; the runs of all share the jobs, and verdicts follow when all are trained; of
-            `published` only recipes with all of these words in their path, title or source
+        others: further experiments; the runs of all share the jobs, and verdicts follow when all are trained; behind
+            `list` those of which to see the arms, behind `summary` those of which to see plan, figures and p, behind
+            `published` words of which recipes must have all in their path, title or source
         scale: quick (indicative, one seed), small (minutes per run on two cores) or paper
         quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
@@ -66,15 +68,13 @@ def reproduce(
     if into is not None and name not in ("summary", "published"):
         raise UserError("--into belongs to `elman reproduce summary` and `elman reproduce published`; leave it out")
     if name == "published":
-        return _published(others, OUT.parent if out == OUT else out, into, as_json=common.as_json)
+        return published(others, OUT.parent if out == OUT else out, into, as_json=common.as_json)
     names = list(dict.fromkeys((name, *others)))
     for word in ("all", "list", "summary"):
-        if others and word in names:
+        if word in names[1:] or (others and name == word == "all"):
             raise UserError(f"`elman reproduce {word}` takes no further names; leave them out")
     if arm and (len(names) > 1 or name in ("all", "list", "summary")):
         raise UserError(f"--arm belongs to one experiment, not to `elman reproduce {' '.join(names)}`; leave it out")
-    if name == "list":
-        return _list(common.as_json)
     from elman.study.claim import scale_of
     from elman.study.claims import choose
     from elman.study.conduct import batches, conduct, plan, total_minutes, train_together
@@ -86,6 +86,12 @@ def reproduce(
     if quick and scale == "paper":
         raise UserError("--quick --scale paper: choose one of them")
     chosen = scale_of("quick" if quick else scale)
+    if name == "list":
+        return _list([claim for one in others for claim in choose(one)], chosen, common.as_json)
+    if name == "summary" and others:
+        if into is not None:
+            raise UserError("--into writes all claims; leave out the names")
+        return _follow([claim for one in others for claim in choose(one)], out, chosen, as_json=common.as_json)
     if name == "summary":
         return _summary(out, chosen, into, as_json=common.as_json)
     claims = [claim.among(arm) if arm else claim for one in names for claim in choose(one)]
@@ -199,30 +205,54 @@ def _summary(out: Path, scale: "Scale", into: Path | None, *, as_json: bool) -> 
     return 0
 
 
-def _published(words: tuple[str, ...], out: Path, into: Path | None, *, as_json: bool) -> int:
-    from elman.study import published
+def _follow(claims: "Sequence[Claim]", out: Path, scale: "Scale", *, as_json: bool) -> int:
+    """Print of each claim the plan, the figures by seed and every comparison, which they judge again."""
+    from elman.study.claim import at_scale
+    from elman.study.figures import planning
+    from elman.study.record import judged_again, judged_figures, judged_places, read_record, rejudged
 
-    known = published.targets(words)
-    if not known:
-        raise UserError(f"no recipe with a published figure has {' and '.join(words)} in its path, title or source")
-    records = published.merged([*published.records_of(published.RECORDS), *published.trained_in(out, known)])
-    rows = published.rows_of(known, records)
-    notes = [published.tally(rows), f"train one: elman train {known[0].path} --data FOLDER"]
-    if into is not None:
-        notes.append(f"written: {published.write(into, rows, records)}")
-    header = ["recipe", "published valid, test", "ours: valid, test", "training", "verdict"]
-    cells = [[name, *rest] for name, _, *rest in (published.cells(row, brief=True) for row in rows)]
-    show.print_result(as_json, [row.facts for row in rows], ("Published figures", header, cells), notes=notes)
+    facts = []
+    for claim in claims:
+        made = rejudged(read_record(out / f"{at_scale(claim.name, scale)}.json"))
+        rows, figures, places = judged_again(made, claim), judged_figures(made), judged_places(made)
+        plans = [{"digest": one.digest, "written": one.written, "content": one.content} for one in made.plans]
+        runs = [run for arm in made.arms.values() for run in arm.runs]
+        facts.append(
+            {"name": made.name, "verdict": made.verdict, "p": made.p_value, "planned": planning(made), "plans": plans,
+             "runs": runs, "figures": figures, "comparisons": msgspec.to_builtins(rows)}
+        )  # fmt: skip
+        if as_json:
+            continue
+        used = {getattr(one, part, None) for one in claim.comparisons for part in ("metric", "b_metric", "limit")}
+        cells = [
+            [label, name, *(f"{seed[name]:.6g}" for seed in seeds)]
+            for label, seeds in figures.items()
+            for name in seeds[0]
+            if name in used or name == made.headline
+        ]
+        again = [
+            [row.statement, row.answer, *("" if p is None else f"{p:.3g}" for p in (row.p, row.p_again)), row.by]
+            for row in rows
+        ]
+        print(f"{claim.sentence} ({claim.source})", *planning(made), *(f"run: {out / run}" for run in runs), sep="\n")
+        if made.minutes is not None and not runs:
+            print(f"Its runs were not kept; `{command('reproduce', 'list', made.name)}` has commands that train them.")
+        show.print_table("Figures", ["arm", "figure", *(f"seed {made.seeds[place]}" for place in places)], cells)
+        show.print_table("Comparisons", ["comparison", "answer", "p", "p again", "by"], again)
+        print(made.line + ("" if made.p_value is None else f", p = {made.p_value:.3g}"))
+    if as_json:
+        show.print_json(facts)
     return 0
 
 
-def _list(as_json: bool) -> int:
+def _list(named: "Sequence[Claim]", scale: "Scale", as_json: bool) -> int:
     from elman.study.claim import SCALES
     from elman.study.claims import CLAIMS
     from elman.study.conduct import nominal_minutes
+    from elman.study.planning import arm_lines
 
     facts, notes = [], []
-    for claim in CLAIMS.values():
+    for claim in named or CLAIMS.values():
         minutes = {scale: nominal_minutes(claim, scale) for scale in SCALES if claim.has(scale)}
         seeds = {scale: claim.num_seeds(scale) for scale in minutes}
         facts.append(
@@ -232,6 +262,9 @@ def _list(as_json: bool) -> int:
         notes += [claim.name + (" (needs --data)" if claim.data else ""), f"  {claim.sentence}", f"  {claim.source}"]
         notes += [] if claim.data is None else [f"  --data: {claim.data}"]
         arms = counted(len(claim.arms), "arm")
+        if named and claim.has(scale):
+            facts[-1]["commands"] = lines = arm_lines(claim, scale)
+            notes += [f"  {line}" for line in lines]
         notes += [
             f"  {scale}: {arms}, {counted(seeds[scale], 'seed')}, {_minutes(minutes[scale])}" for scale in minutes
         ]

@@ -1,16 +1,15 @@
 """What is planned before anything is trained: a file of plans, each with its digest and what was known when."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 import elman
-from elman.errors import counted
+from elman.errors import command, counted
 from elman.files import canonical_json, finite, json_text, sha256_lines, write_atomic
 from elman.formats import read_json
-from elman.study.claim import Computation, Scale, at_scale
+from elman.study.claim import Claim, Computation, Scale
 from elman.study.statistics import LEVEL, MARGIN
 from elman.study.store import Plan, PlannedComputation, Store, trial_recipes
 
@@ -44,15 +43,13 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
             told += f" Seeds {between(self.fresh)} were added after a verdict ({self.after}): they alone are judged."
         elif self.after is not None:
             told += f" It follows a verdict ({self.after})."
+        if self.digest and sha256_lines(canonical_json(self.content)) != self.digest:
+            told += " Its content has another digest: it was changed afterwards."
         return told
 
 
 def between(seeds: list[int]) -> str:
     return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
-
-
-def plan_file(out: Path, name: str, scale: Scale) -> Path:
-    return out / f"{at_scale(name, scale)}.plan.json"
 
 
 def register(planned: Plan, store: Store) -> list[PlanRecord]:
@@ -61,7 +58,7 @@ def register(planned: Plan, store: Store) -> list[PlanRecord]:
     A plan of the same content is the same plan. Seeds that are added after a verdict are judged alone, so that what
     is known of the first ones cannot decide.
     """
-    path = plan_file(store.out, planned.claim.name, planned.scale)
+    path = store.out / f"{planned.name}.plan.json"
     earlier = msgspec.convert(read_json(path), list[PlanRecord]) if path.is_file() else []
     content = plan_content(planned, store)
     digest = sha256_lines(canonical_json(content))
@@ -82,6 +79,23 @@ def register(planned: Plan, store: Store) -> list[PlanRecord]:
     )  # fmt: skip
     write_atomic(path, json_text(msgspec.to_builtins([*earlier, made]), indent=1) + "\n")
     return [*earlier, made]
+
+
+def arm_lines(claim: Claim, scale: Scale) -> list[str]:
+    """How each arm is made: the command that trains it for a seed, and what is tried before, or what is computed."""
+    found = []
+    for arm in claim.arms:
+        source = claim.origin(arm, scale)
+        if isinstance(source, Computation):
+            settings = ", ".join(f"{name} = {value}" for name, value in source.constants.items())
+            found.append(f"{arm.label}: computed, {type(source.function).__name__} with {settings}")
+            continue
+        options = [word for each in source.settings for word in ("--set", each)]
+        found.append(f"{arm.label}: {command('train', f'recipes/{source.recipe}', *options, '--set', 'seed=SEED')}")
+        if source.grid is not None:
+            tried = " or ".join(", ".join(settings) for settings in source.grid.alternatives)
+            found.append(f"  with the best by validation loss of {tried}")
+    return found
 
 
 def plan_content(planned: Plan, store: Store) -> dict[str, Any]:

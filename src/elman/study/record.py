@@ -1,5 +1,6 @@
 """The record of a reproduction, NAME.json: all that its page and the summary of the claims show but the curves."""
 
+import contextlib
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -12,10 +13,10 @@ from elman.errors import UserError, counted
 from elman.files import finite, json_text, write_atomic
 from elman.formats import read_json
 from elman.study.claim import Claim, Measurement, Power, Scale
-from elman.study.comparison import ByToken, Verdict, bounded, together
+from elman.study.comparison import ByToken, Ratio, Verdict, bounded, together
 from elman.study.planning import PlanRecord
 from elman.study.runs import PlannedRun
-from elman.study.statistics import POWER, Answer, Judgement, spread_text
+from elman.study.statistics import POWER, Answer, Judgement, judge, spread_text
 from elman.study.store import Plan
 from elman.study.texts import texts
 
@@ -61,7 +62,7 @@ class TrialRecord(msgspec.Struct, frozen=True):
 
 
 class ArmRecord(msgspec.Struct, frozen=True):
-    """An arm: its published figure, every metric, the folders of its runs, and the minutes for which each trained.
+    """An arm: its published figure, every metric, the folders of its runs (from that of the record), their minutes.
 
     `course` are points of the claim's `course`, means over the seeds; `series` is that of the `Arm`.
     """
@@ -151,6 +152,9 @@ def record(
     page: Path,
     plans: Sequence[PlanRecord] = (),
 ) -> ClaimRecord:
+    def named(folder: Path) -> str:
+        return (folder.relative_to(page.parent) if folder.is_relative_to(page.parent) else folder).as_posix()
+
     claim, measure = planned.claim, planned.claim.measure
     trained = {label: [one for one in each if isinstance(one, PlannedRun)] for label, each in planned.runs.items()}
     files = [run.folder / "environment.json" for each in trained.values() for run in each]
@@ -167,10 +171,10 @@ def record(
                 name: FigureRecord.of([one.figures[name] for one in measurements[arm.label]])
                 for name in measure.metrics
             },
-            runs=[str(run.folder) for run in trained[arm.label]],
+            runs=[named(run.folder) for run in trained[arm.label]],
             minutes=[run.minutes for run in trained[arm.label]],
             grid=[
-                TrialRecord(list(trial.settings), finite(trial.loss), str(trial.run.folder), trial.run.minutes)
+                TrialRecord(list(trial.settings), finite(trial.loss), named(trial.run.folder), trial.run.minutes)
                 for trial in planned.trials.get(arm.label, [])
             ],
             course=mean_course(measure.course, measurements[arm.label]),
@@ -220,12 +224,68 @@ def rejudged(made: ClaimRecord) -> ClaimRecord:
     """
     if made.scale == "quick":
         return made
-    verdicts = [bounded(_read(one, len(made.seeds))) for one in made.comparisons]
+    verdicts = [bounded(_read(one, len(judged_places(made)))) for one in made.comparisons]
     verdict = together(made.claim, verdicts)
     return msgspec.structs.replace(
         made, comparisons=list(map(_recorded, verdicts)), answer=verdict.answer, verdict=verdict.line,
         p_value=verdict.whole,
     )  # fmt: skip
+
+
+class Again(msgspec.Struct, frozen=True):
+    """A comparison as it was judged, and judged again `by` the figures that were kept; None where there were none."""
+
+    statement: str
+    answer: Answer
+    p: float | None
+    answer_again: Answer | None = None
+    p_again: float | None = None
+    by: str = ""
+
+
+def judged_again(made: ClaimRecord, claim: Claim) -> list[Again]:
+    """Every comparison by its figures by seed, or a ratio by mean, deviation and number of its logarithms."""
+    figures, count = judged_figures(made), len(judged_places(made))
+    found = dict[str, Verdict]()
+    for comparison in claim.comparisons:
+        with contextlib.suppress(KeyError):  # a figure by seed was not kept
+            verdict = comparison.verdict(figures)
+            found[verdict.statement] = verdict
+    intervals = {one.statement: one.interval for one in claim.comparisons if isinstance(one, Ratio)}
+    rows = []
+    for one in made.comparisons:
+        before, again, by = _read(one, count), found.get(one.statement), "figures by seed"
+        known = before.judgement
+        if again is None and known is not None and one.statement in intervals and math.isfinite(known.deviation):
+            spread = known.deviation * math.sqrt((count - 1) / 2)
+            alike = [known.mean - spread, known.mean + spread, *[known.mean] * (count - 2)]
+            judgement, by = judge(alike, *intervals[one.statement]), "mean, deviation and number"
+            again = msgspec.structs.replace(before, answer=judgement.answer, judgement=judgement)
+        elif again is None:
+            by = "not kept"
+        kept = bounded(before)
+        rows.append(Again(one.statement, kept.answer, kept.p_value, by=by))
+        if again is not None:
+            now = bounded(again)
+            rows[-1] = msgspec.structs.replace(rows[-1], answer_again=now.answer, p_again=now.p_value)
+    return rows
+
+
+def judged_places(made: ClaimRecord) -> list[int]:
+    """Of the seeds that were judged, among all seeds of the record."""
+    fresh = made.plans[-1].fresh if made.plans else made.seeds
+    return [place for place, seed in enumerate(made.seeds) if seed in fresh]
+
+
+def judged_figures(made: ClaimRecord) -> dict[str, list[dict[str, float]]]:
+    """Arm -> for each seed that was judged, metric -> value, of the metrics that were kept by seed."""
+    return {
+        label: [
+            {name: one.values[place] for name, one in arm.figures.items() if one.by_seed}
+            for place in judged_places(made)
+        ]
+        for label, arm in made.arms.items()
+    }
 
 
 def _read(one: ComparisonRecord, seeds: int) -> Verdict:

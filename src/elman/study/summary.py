@@ -106,8 +106,15 @@ class Summary:
     @property
     def remarks(self) -> list[str]:
         total = f"The trainings took {self.minutes:,.0f} minutes in all; one that several claims use counts once."
+        lacking = any(one.minutes is not None and not one.training for one in self.records)  # its runs were not kept
         quick = [QUICK] if self.scale == "quick" else []
-        return [self.chance, WITHIN, *quick, f"Drawings: {DOTS[0].lower()}{DOTS[1:]}", *([] if self.kept else [total])]
+        return [
+            self.chance,
+            WITHIN,
+            *quick,
+            f"Drawings: {DOTS[0].lower()}{DOTS[1:]}",
+            *([] if self.kept or lacking else [total]),
+        ]
 
     def table(self) -> list[list[str]]:
         ran = [

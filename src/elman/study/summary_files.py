@@ -81,8 +81,11 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     if entries:
         notice(f"{path}: {len(entries)} claims have no new result and are kept as they stand")
     known = {row.name: row for row in summary.rows}
+    data = {claim.name: claim.data for claim in summary.claims}
     for made in (made for made in summary.records if made.name in known):
-        entries[made.name] = Entry(_glance(made), known[made.name], _written_section(made, path.parent))
+        entries[made.name] = Entry(
+            _glance(made), known[made.name], _written_section(made, path.parent, data[made.name])
+        )
     tests = [[f"`{name}`", *cells] for name, *cells in summary.table()[: len(summary.rows)]]
     glances = (entries[row.name].glance for row in summary.rows)
     missing = [f"Not run: {', '.join(f'`{claim.name}`' for claim in summary.missing)}."] if summary.missing else []
@@ -118,10 +121,10 @@ def _cells(text: str) -> dict[str, list[str]]:
     return {row[0].partition("(")[0]: row for row in cells}
 
 
-def _written_section(made: ClaimRecord, folder: Path) -> str:
+def _written_section(made: ClaimRecord, folder: Path, data: str | None) -> str:
     """The claim, one drawing, published figures and ours, comparisons, and how to follow them; other drawings linked.
 
-    A drawing of the course that is there is kept where the record has no points for it.
+    A drawing of the course that is there is kept where the record has no points for it. `data`: what --data must be.
     """
     seeds = f"{made.metrics[made.headline]} by arm, a dot per seed"
     drawn = [(made.name, by_seed(made, "narrow"), ONE_DOT)]
@@ -132,15 +135,16 @@ def _written_section(made: ClaimRecord, folder: Path) -> str:
     others = [IMAGES / f"{made.name}-{kind}.svg" for kind, labels in there.items() if labels]
     links = [f"[{path.stem}]({path.as_posix()})" for path in others if (folder / path).is_file()]
     judged = comparisons(made)
-    again = command("reproduce", made.name, "--threads", 1)
+    named = [command("reproduce", word, made.name) for word in ("list", "summary")]
+    again = command("reproduce", made.name, "--threads", 1) + (" --data DATA" if data else "")
     return "\n\n".join([
         f"## {made.name}",
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
         f"![{seeds}]({(IMAGES / f'{made.name}.svg').as_posix()})",
         *([f"More drawings: {', '.join(links)}."] if links else []),
         _markdown(*table(made)), _markdown(judged.header, judged.rows), *map(_text, remarks(made)),
-        f"Follow it: `elman reproduce list` for its arms, `{again}` for plan, recipes and runs, `elman reproduce"
-        f" summary --out results/claims` for verdict and p from `claims/{made.name}.json`.",
+        f"Follow it: `{named[0]}` names arms, recipes and settings; `{named[1]} --out results/claims` shows plan and"
+        f" figures by seed, and judges them again; `{again}` trains it{_text(f' (DATA: {data})' if data else '')}.",
     ])  # fmt: skip
 
 

@@ -2,10 +2,12 @@
 
 import json
 
+import msgspec
 import pytest
 
 from elman.cli import main
 from elman.study import claims as registry
+from elman.study.planning import PlanRecord
 from support.claims import Error, claim
 
 
@@ -49,3 +51,10 @@ def test_fresh_seeds_can_be_asked_for(reproduce):
 def test_seeds_that_cannot_be_read(text, capsys):
     assert main(["reproduce", "rank-bound", f"--seeds={text}"]) == 2
     assert "--seeds" in capsys.readouterr().err
+
+
+def test_a_plan_that_was_changed_afterwards_is_found_out(reproduce):
+    (plan,), _ = reproduce()
+    assert "another digest" not in msgspec.convert(plan, PlanRecord).words
+    plan["content"]["comparisons"][0]["high"] = 1.02
+    assert "another digest" in msgspec.convert(plan, PlanRecord).words

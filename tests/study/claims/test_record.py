@@ -91,7 +91,7 @@ def test_minutes_versions_and_processors_are_those_of_the_runs(tmp_path):
     one = made(tmp_path, runs, [1.0, 1.1])
     assert one.arms["a"].minutes == [None, 3.0]
     assert one.arms["b"].minutes == [1.0, 3.0]
-    assert one.training == {str(folders["two"]): 1.0, str(folders["shared"]): 3.0}
+    assert one.training == {"two": 1.0, "shared": 3.0}
     assert one.minutes == 4.0
     assert one.versions == ["0.1.0", "0.1.1, commit abc"]
     assert one.processors == ["a GPU"]

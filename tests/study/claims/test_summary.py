@@ -3,19 +3,24 @@
 import dataclasses
 import json
 import re
+import shlex
 import shutil
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import msgspec
+import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from elman.cli import main
+from elman.config.toml import find, load_recipe
 from elman.errors import UserError
 from elman.study import claims as registry
 from elman.study.claim import Arm, Computation, Source
 from elman.study.comparison import lower
 from elman.study.figures import drawings
-from elman.study.record import ArmRecord, FigureRecord, read_record, rejudged, write_record
+from elman.study.record import ArmRecord, FigureRecord, judged_again, read_record, rejudged, write_record
 from elman.study.summary import summarise
 from elman.study.summary_files import write_markdown
 from support.claims import ERRORS, Error, claim
@@ -286,6 +291,10 @@ def test_all_ends_with_the_index(tmp_path, monkeypatch, capsys):
         ),
         (["rank-bound", "--into", "claims.md"], "--into belongs to `elman reproduce summary`"),
         (["summary", "--into", "."], "is a folder; give the name of a file"),
+        (["summary", "rank-bound", "--into", "claims.md"], "--into writes all claims; leave out the names"),
+        (["summary", "rank-bound", "--out", "nowhere"], "rank-bound.json"),
+        (["rank-bound", "summary"], "`elman reproduce summary` takes no further names"),
+        (["list", "unknown"], "there is no experiment unknown"),
     ],
 )
 def test_mistakes_are_reported_in_one_line(arguments, message, tmp_path, monkeypatch, capsys):
@@ -294,6 +303,74 @@ def test_mistakes_are_reported_in_one_line(arguments, message, tmp_path, monkeyp
     told = capsys.readouterr().err.strip().splitlines()
     assert len(told) == 1
     assert message in told[0]
+
+
+def test_a_claim_is_followed_to_its_figures_which_judge_it_again(out, capsys):
+    """A figure that was changed by hand gives another p-value than the one that stands beside it."""
+    command = ["reproduce", "summary", "toy-clear", "toy-open", "--out", str(out)]
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "before training" in told
+    assert "toy-clear: holds, p = 0.0" in told
+    assert "toy-open: undecided" in told
+    assert not (out / "index.html").exists()
+    assert main([*command, "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    made = read_record(out / "toy-clear.json")
+    a, b = ([seed["error"] for seed in first["figures"][name]] for name in "ab")
+    again = ttest_rel(np.log(a), np.log(b)).pvalue
+    row, bound = first["comparisons"]
+    assert (bound["p"], bound["p_again"], bound["answer_again"]) == (None, None, "holds")
+    assert row["p"] == pytest.approx(again) == row["p_again"]
+    assert row["answer_again"] == "holds"
+    assert first["plans"][-1]["digest"] == made.plans[-1].digest
+    assert second["comparisons"][0]["answer_again"] == "undecided"
+
+    changed = json.loads((out / "toy-clear.json").read_text())
+    changed["arms"]["a"]["figures"]["error"]["by_seed"][0] = 9.0
+    (out / "toy-clear.json").write_text(json.dumps(changed))
+    assert main(["reproduce", "summary", "toy-clear", "--out", str(out), "--json"]) == 0
+    row, _ = json.loads(capsys.readouterr().out)[0]["comparisons"]
+    assert row["answer"] == "holds"
+    assert row["answer_again"] == "undecided"
+
+
+def test_a_ratio_is_judged_again_by_its_mean_and_deviation_where_no_figure_by_seed_was_kept(out):
+    made = read_record(out / "toy-open.json")
+    for arm in made.arms.values():
+        arm.figures["error"].by_seed.clear()
+    one, bound = judged_again(made, TOYS[2])
+    assert one.by == "mean, deviation and number"
+    assert one.p_again == pytest.approx(one.p)
+    assert (bound.by, bound.p_again, bound.answer_again) == ("not kept", None, None)
+
+
+def test_seeds_that_are_not_judged_do_not_judge_again(out):
+    made = read_record(out / "toy-clear.json")
+    plan = msgspec.structs.replace(made.plans[-1], fresh=made.seeds[1:])
+    one, _ = judged_again(msgspec.structs.replace(made, plans=[plan]), TOYS[0])
+    values = [made.arms[name].figures["error"].values[1:] for name in "ab"]
+    assert one.p_again == pytest.approx(ttest_rel(*map(np.log, values)).pvalue)
+
+
+@pytest.mark.parametrize("name", ["kneser-ney", "mos-components", "gru-optimiser", "echo-state"])
+def test_the_list_of_a_claim_has_commands_that_make_its_arms(name, capsys):
+    assert main(["reproduce", "list", name, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    claim = registry.CLAIMS[name]
+    lines = dict(line.split(": ", 1) for line in found["commands"] if not line.startswith(" "))
+    assert list(lines) == [arm.label for arm in claim.arms]
+    for arm in claim.arms:
+        if isinstance(arm.small, Computation):
+            assert "computed" in lines[arm.label]
+            continue
+        words = shlex.split(lines[arm.label])
+        settings = [word for before, word in pairwise(words) if before == "--set"]
+        made = load_recipe(find(words[2].removeprefix("recipes/")), [*settings[:-1], "seed=3"])
+        assert settings[-1] == "seed=SEED"
+        assert made == arm.small.at(3)
+    tried = [arm for arm in claim.arms if isinstance(arm.small, Source) and arm.small.grid is not None]
+    assert len(tried) == sum(line.startswith("  with the best") for line in found["commands"])
 
 
 def test_a_record_that_cannot_be_read_is_reported_and_left_out(out, capsys):
