@@ -10,10 +10,13 @@ forgotten, and gradients do not explode at long windows and high rates. The proj
 optimiser.
 
 The third network has no projection: its recurrent matrices are products of reflections and of singular values, which
-stay within 1 - r and 1 + r (Zhang, Lei & Dhillon 2018), so that nothing is forgotten fast either.
+stay within 1 - r and 1 + r (Zhang, Lei & Dhillon 2018), so that nothing is forgotten fast either. The fourth has a
+penalty in the place of a bound: the norm of the state is to stay what it was (Krueger & Memisevic 2016).
 """
 
 import argparse
+import time
+from functools import partial
 from pydoc_data.topics import topics
 
 import torch
@@ -22,14 +25,17 @@ from torch.nn.utils import parametrize
 
 import elman
 from elman import nn as enn
+from elman.nn.penalties import norm_stabiliser
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--tiny", action="store_true", help="a small model and little text")
 parser.add_argument("--torch", action="store_true", help="constrain torch.nn.GRU")
 parser.add_argument("--delta", type=float, default=0.2)
 parser.add_argument("--radius", type=float, default=0.1, help="r")
+parser.add_argument("--weight", type=float, default=1.0, help="of the norm stabiliser")
 parser.add_argument("--rate", type=float, default=1e-2, help="of Adam")
 parser.add_argument("--clip", type=float, default=None, help="the largest norm of a gradient; by default none")
+parser.add_argument("--seed", type=int, default=0)
 options = parser.parse_args()
 
 SIZE, EPOCHS, LENGTH = (32, 2, 20_000) if options.tiny else (128, 6, 200_000)
@@ -51,14 +57,15 @@ class Characters(torch.nn.Module):
         self.core = (torch.nn.GRU if options.torch else enn.GRU)(SIZE, SIZE)
         self.output = enn.Softmax(SIZE, len(alphabet))
 
-    def forward(self, inputs: Tensor, state: enn.State | None = None) -> tuple[Tensor, enn.State]:
-        """Hidden states [T, B, H] of inputs [T, B], and the state after them."""
+    def forward(self, inputs: Tensor, state: enn.State | None = None, levels: bool = False) -> tuple[Tensor, enn.State]:
+        """Hidden states [T, B, H] of inputs [T, B], all that softmax and penalty read, and the state after them."""
         return self.core(self.encoder(inputs), state)
 
 
-for name in ("without a bound", f"sigma_1 <= {2 - options.delta:g}", f"singular values within {options.radius:g} of 1"):
-    torch.manual_seed(0)
-    model = Characters()
+WAYS = ("without a bound", f"sigma_1 <= {2 - options.delta:g}", f"singular values within {options.radius:g} of 1")
+for name in (*WAYS, "norm stabiliser"):
+    torch.manual_seed(options.seed)
+    began, model = time.process_time(), Characters()
     bound = enn.SpectralBound(model, options.delta) if name.startswith("sigma_1") else None
     if name.startswith("singular"):
         enn.svd_weight(model.core, "weight_hh_l0", options.radius)
@@ -71,13 +78,16 @@ for name in ("without a bound", f"sigma_1 <= {2 - options.delta:g}", f"singular 
             epochs=EPOCHS,
             bptt=100,
             clip=options.clip,
+            penalties=[partial(norm_stabiliser, weight=options.weight)] if name.startswith("norm") else (),
             bound=bound,
         )
         outcome = f"validation perplexity {history.best.perplexity:.3f} per character"
     except elman.UserError as error:
         outcome = str(error)
+    seconds = time.process_time() - began
     if parametrize.is_parametrized(model.core):
         parametrize.remove_parametrizations(model.core, "weight_hh_l0")
-    bound = enn.SpectralBound(model, options.delta)  # measures all three alike
+    bound = enn.SpectralBound(model, options.delta)  # measures all four alike
     (norm,), (radius,) = bound.norms().values(), bound.radii().values()
-    print(f"{name}: {outcome}; sigma_1 {norm:.3f}, spectral radius of the Jacobian {radius:.3f}", flush=True)
+    spread = f"sigma_1 {norm:.3f}, spectral radius of the Jacobian {radius:.3f}"
+    print(f"{name}: {outcome}; {spread}; {seconds:.0f} s of processor time", flush=True)

@@ -51,11 +51,12 @@ def test_awd_lstm_learns_adapts_and_is_saved(run, tmp_path):
 
 def test_constrained_gru_stays_below_the_bound(run):
     out, names = run("constrained_gru", "--tiny", "--rate", 0.03)
-    free, bounded, reflected = out.splitlines()
+    free, bounded, reflected, stable = out.splitlines()
     assert number(free, "sigma_1") > 2
     assert number(bounded, "; sigma_1") == pytest.approx(1.8, abs=1e-3)
     assert number(bounded, "Jacobian") < 1 < number(free, "Jacobian")
     assert 1 < number(reflected, "; sigma_1") <= 1.1
+    assert number(stable, "perplexity") != number(free, "perplexity")
     assert isinstance(names["model"].core, torch.nn.Module)
 
 
@@ -161,9 +162,10 @@ def test_handwriting_reads_its_text_through_the_window(run, tmp_path):
 
 
 def test_captions_look_at_what_they_name(run, tmp_path):
-    out, names = run("captions", "--tiny", "--picture", tmp_path / "attention.png")
-    once, soft = (results[0]["colour"] for results in names["results"].values())
+    out, names = run("captions", "--tiny", "--hard", "--picture", tmp_path / "attention.png")
+    once, soft, hard = (results[0]["colour"] for results in names["results"].values())
     assert soft > max(once, 0.8)
+    assert hard > max(once, 0.4)
     assert number(out, "right shape") > 0.6
     assert (tmp_path / "attention.png").is_file()
 

@@ -1,9 +1,10 @@
 """What the claim about copying measures."""
 
+import numpy as np
 import pytest
 
 from elman.study.claims import bits
-from elman.study.claims.bits import NTM_COPY, Copying
+from elman.study.claims.bits import NTM_COPY, Copying, GradedCopying
 from elman.study.lab import trial
 
 TINY = Copying("ntm", 96, units=3, columns=4, trained=3, beyond=5, check_every=32, checked=2)
@@ -60,3 +61,24 @@ def test_the_rate_falls_to_nought(monkeypatch):
     monkeypatch.setattr(trial, "Update", Recorded)
     TINY(0, None)
     assert rates == pytest.approx([TINY.lr * (24 - step) / 24 for step in range(24)])
+
+
+def test_sequences_grow_from_two_vectors_and_some_are_blank(monkeypatch):
+    longest = []
+
+    def some_length(_, span):
+        longest.append(span)
+        return span
+
+    monkeypatch.setattr(bits, "some_length", some_length)
+    graded = GradedCopying("lstm", 40, columns=500, trained=5, grown=0.6)
+    for step in range(1, 11):
+        batch = graded.drawn(np.random.default_rng(step), step / 10)
+        length = longest[-1]
+        shown, due = batch.inputs[:length], batch.targets[length + 1 :]
+        assert (shown[..., :-1] == due).all()
+        assert (shown[..., -1] == 0).all()
+        assert (batch.inputs[length, :, -1] == 1).all()
+        blank = (shown == 0).all(-1).float().mean()
+        assert 0.03 < blank < 0.09 if step > 6 else blank < 0.01
+    assert longest == [2, 2, 3, 4, 5, 5, 5, 5, 5, 5]
