@@ -228,7 +228,7 @@ def test_sentences_that_end_for_one_run_alone_are_said_to():
         Words([Word("ab", end, slice(0, 2))], np.zeros(1), np.zeros(1, int), 0, np.array([int(end)]))
         for end in (True, False)
     )
-    with pytest.raises(UserError, match=r"such as 'a b': A reads 'ab' and its end, B 'ab';"):
+    with pytest.raises(UserError, match=r"such as 'a b': without blanks A reads 'ab' and its end, B 'ab';"):
         _read_alike([ends, continues], ["a b"])
 
 
@@ -240,7 +240,7 @@ def test_small_letters_are_advised_where_one_run_alone_reads_capitals(capsys):
     )
     assert _read_alike([folds, keeps], texts) == [1, 2]
     line = capsys.readouterr().err
-    assert "1 of 3 sentences are other symbols to each run and are left out, such as 'The dog'" in line
+    assert "1 of 3 sentences are left out, which the runs read as different symbols, such as 'The dog'" in line
     assert line.endswith("A reads 'the dog', B 'The dog'; give them in small letters\n")
     with pytest.raises(UserError, match="give them in small letters"):
         _read_alike([folds, keeps], texts[:2])

@@ -242,7 +242,9 @@ def test_branches_that_are_too_short_or_too_late_predict_nothing(tmp_path):
     short = trainer_of(tmp_path / "short", epochs=4)
     short.run()
     assert short.progress.branches == [None, None]
-    assert [line["message"] for line in branches(short)] == ["it gives no loss, so that none is predicted"] * 2
+    assert [line["message"] for line in branches(short)] == [
+        "no loss is predicted: the run is too short, or is predicted too late"
+    ] * 2
     late = trainer_of(tmp_path / "late", predict_loss=False)
     stop = threading.Event()
     late.validate = lambda *_: (late.progress.step >= 14 and stop.set(), Score(1.0, 1))[1]

@@ -204,8 +204,8 @@ def _read_alike(found: "Sequence[Words]", sentences: Sequence[str]) -> list[int]
         read = [f"{text!r}{' and its end' if ends else ''}" for text, ends in ways[other]]
         named = ", ".join(f"{letter} {text}" for letter, text in zip(LETTERS[1:], read[1:], strict=False))
         line = (
-            f"{len(sentences) - len(alike):,} of {len(sentences):,} sentences are other symbols to each run and are"
-            f" left out, such as {sentences[other]!r}: A reads {read[0]}, {named}"
+            f"{len(sentences) - len(alike):,} of {len(sentences):,} sentences are left out, which the runs read as"
+            f" different symbols, such as {sentences[other]!r}: without blanks A reads {read[0]}, {named}"
         )
         folded = len({(text.lower(), ends) for text, ends in ways[other]}) == 1
         advice = "give them in small letters" if folded else "give sentences that all read in the same way"
