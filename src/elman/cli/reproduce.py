@@ -223,6 +223,7 @@ def _follow(claims: "Sequence[Claim]", out: Path, scale: "Scale", *, as_json: bo
         )  # fmt: skip
         if as_json:
             continue
+        kept = [run for run in runs if (out / run).is_dir()]
         used = {getattr(one, part, None) for one in claim.comparisons for part in ("metric", "b_metric", "limit")}
         cells = [
             [label, name, *(f"{seed[name]:.6g}" for seed in seeds)]
@@ -234,8 +235,8 @@ def _follow(claims: "Sequence[Claim]", out: Path, scale: "Scale", *, as_json: bo
             [row.statement, row.answer, *("" if p is None else f"{p:.3g}" for p in (row.p, row.p_again)), row.by]
             for row in rows
         ]
-        print(f"{claim.sentence} ({claim.source})", *planning(made), *(f"run: {out / run}" for run in runs), sep="\n")
-        if made.minutes is not None and not runs:
+        print(f"{claim.sentence} ({claim.source})", *planning(made), *(f"run: {out / run}" for run in kept), sep="\n")
+        if made.minutes is not None and not kept:
             print(f"Its runs were not kept; `{command('reproduce', 'list', made.name)}` has commands that train them.")
         show.print_table("Figures", ["arm", "figure", *(f"seed {made.seeds[place]}" for place in places)], cells)
         show.print_table("Comparisons", ["comparison", "answer", "p", "p again", "by"], again)

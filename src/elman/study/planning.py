@@ -35,7 +35,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        when = f", when {counted(self.trained, 'run')} were trained" if self.trained else ", before training"
+        when = f", when {counted(self.trained, 'run')} had been trained" if self.trained else ", before training"
         told = f"Plan {self.digest[:12]}, written {self.written}{when}."
         if not self.digest:
             told = "No plan was kept of this claim, which was judged before plans were."
