@@ -1,12 +1,37 @@
 """Log-probabilities of symbols by the logits of a model of transformers, formed in few passes over memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
 BLOCK = 1 << 11
 """Tokens of the vocabulary whose logits are formed at once, so that many symbols share a part of the weights."""
+
+Tree: TypeAlias = dict[int, np.ndarray]
+"""Rows of symbols by their numbers, each with the places of its symbols [n]; rows that begin alike share places."""
+
+
+def size_of(tree: Tree) -> int:
+    """How many symbols a tree has."""
+    return max((int(path.max(initial=-1)) + 1 for path in tree.values()), default=0)
+
+
+def trees_of(rows: Sequence[np.ndarray], size: int) -> list[Tree]:
+    """Rows of symbols [n] in trees of at most `size` symbols; a longer row, or any one where `size` is 0, is alone."""
+    trees, count = list[Tree](), 0
+    before = path = np.empty(0, np.int64)
+    for number in sorted(range(len(rows)), key=lambda number: rows[number].tolist()):
+        row = rows[number]
+        both = min(len(row), len(before))
+        shared = int(np.append(row[:both] != before[:both], True).argmax())
+        if not trees or count + len(row) - shared > size:
+            trees.append({})
+            count = shared = 0
+        path = np.append(path[:shared], np.arange(count, count + len(row) - shared))
+        before, count, trees[-1][number] = row, count + len(row) - shared, path
+    return trees
 
 
 def with_fused_gelu(model: Any) -> Any:
@@ -30,26 +55,30 @@ def blocks_of(states: torch.Tensor, head: Any) -> Iterator[torch.Tensor]:
         yield torch.nn.functional.linear(states, head.weight[at : at + BLOCK], bias).float()
 
 
-def log_probs_of(blocks: Iterable[torch.Tensor], following: torch.Tensor) -> torch.Tensor:
-    """Log-probabilities [N] of symbols [N, 1] whose logits [N, V] come in blocks, and whose memory is used again."""
-    at, picked, sums = 0, torch.zeros(following.shape, device=following.device), list[torch.Tensor]()
+def log_probs_of(blocks: Iterable[torch.Tensor], rows: torch.Tensor, following: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities [N] of symbols [N] by rows [N] of logits [R, V], which come in blocks.
+
+    The sum of a block's exponentials is one by the largest value of its softmax, which torch forms in one pass.
+    """
+    at, picked, sums = 0, torch.zeros(len(rows), device=rows.device), list[torch.Tensor]()
     for logits in blocks:
         size, own = logits.shape[-1], following - at
-        picked = torch.where((own >= 0) & (own < size), logits.gather(-1, own.clamp(0, size - 1)), picked)
-        largest = logits.amax(-1, keepdim=True).clamp_min_(torch.finfo(torch.float32).min)
-        sums.append(largest.double() + logits.sub_(largest).exp_().sum(-1, keepdim=True).double().log_())
+        picked = torch.where((own >= 0) & (own < size), logits[rows, own.clamp(0, size - 1)], picked)
+        largest = logits.amax(-1).clamp_min_(torch.finfo(torch.float32).min).double()
+        sums.append(largest - logits.softmax(-1).amax(-1).nan_to_num_(1.0).double().log_())
         at += size
-    return (picked.double() - torch.cat(sums, -1).logsumexp(-1, keepdim=True)).squeeze(-1)
+    return picked.double() - torch.stack(sums, -1).logsumexp(-1)[rows]
 
 
-def figures_of(logits: torch.Tensor, following: torch.Tensor, spaces: Sequence[int]) -> torch.Tensor:
-    """Log-probability, rank, entropy and space [4, N] of symbols `following` [N, 1] by their logits [N, V]."""
-    log_probs = logits.log_softmax(-1)
-    asked = torch.tensor(spaces, dtype=torch.long, device=logits.device)
+def figures_of(
+    logits: torch.Tensor, rows: torch.Tensor, following: torch.Tensor, spaces: Sequence[int]
+) -> torch.Tensor:
+    """Log-probability, rank, entropy and space [4, N] of symbols `following` [N] by rows [N] of logits [R, V]."""
+    log_probs, picked = logits.log_softmax(-1), logits[rows, following]
     values = [
-        log_probs.gather(-1, following).squeeze(-1),
-        (logits > logits.gather(-1, following)).sum(-1) + 1,
-        torch.special.entr(log_probs.exp()).sum(-1),
-        log_probs[..., asked].logsumexp(-1),
+        log_probs[rows, following],
+        (logits[rows] > picked.unsqueeze(-1)).sum(-1) + 1,
+        torch.special.entr(log_probs.exp()).sum(-1)[rows],
+        log_probs[:, list(spaces)].logsumexp(-1)[rows],
     ]
     return torch.stack([value.double() for value in values])

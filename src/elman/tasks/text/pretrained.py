@@ -24,11 +24,14 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError, first_line
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.jobs import Advance
-from elman.tasks.text.logits import BLOCK, blocks_of, figures_of, log_probs_of, with_fused_gelu
+from elman.tasks.text.logits import BLOCK, Tree, blocks_of, figures_of, log_probs_of, size_of, trees_of, with_fused_gelu
 from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
 
 AHEAD = 512
-"""Sentences sorted by their length at once, so that few symbols are padding."""
+"""Sentences looked at together, so that few symbols are padding and few are read twice."""
+
+TREE = 64
+"""Symbols of a tree at most (`elman.tasks.text.logits`)."""
 
 SYMBOLS = 1 << 13
 """Symbols read side by side at most, the padding included."""
@@ -142,19 +145,16 @@ class Pretrained(Foreign):
         items = (sentence for sentence, _ in text.items)
         ahead = AHEAD if batch_size > 1 else 1
         while group := list(islice(items, ahead)):
-            order = sorted(range(len(group)), key=lambda index: len(group[index].ids))
-            found = self._masked(group, order) if self.masked else self._causal(group, order, batch_size, whole)
-            yield from zip(group, (found[index] for index in range(len(group))), strict=True)
+            found = map(self._masked, group) if self.masked else self._causal(group, batch_size, whole)
+            yield from zip(group, found, strict=True)
 
-    def _causal(self, group: list[Sentence], order: list[int], batch_size: int, whole: bool) -> dict[int, Prediction]:
-        found, batch = dict[int, Prediction](), list[int]()
-        for index in [*order, -1]:
-            longest = len(group[index].ids) + 1
-            if batch and (index < 0 or len(batch) == batch_size or (len(batch) + 1) * longest > SYMBOLS):
-                found |= zip(batch, self._batch([group[one].ids for one in batch], whole), strict=True)
-                batch = []
-            batch.append(index)
-        return found
+    def _causal(self, group: list[Sentence], batch_size: int, whole: bool) -> Iterator[Prediction]:
+        begin = [] if self.first is None else [self.first]
+        rows = [np.concatenate([begin, sentence.ids]).astype(np.int64) for sentence in group]
+        found = self._figures([row for row in rows if len(row) <= self.limit], whole, batch_size)
+        for row in rows:
+            figures = next(found) if len(row) <= self.limit else self._windows(row, self.limit, whole)
+            yield self._prediction(figures, len(begin))
 
     def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:
         """The log-probabilities of a text with its line ends, in windows; raises UserError of a masked model."""
@@ -206,15 +206,6 @@ class Pretrained(Foreign):
         found: torch.Tensor = part.weight[: len(self._words)].detach()
         return found
 
-    def _batch(self, sentences: list[np.ndarray], whole: bool) -> list[Prediction]:
-        begin = [] if self.first is None else [self.first]
-        rows = [np.concatenate([begin, ids]).astype(np.int64) for ids in sentences]
-        if max(map(len, rows)) > self.limit:
-            found = [self._windows(row, self.limit, whole) for row in rows]
-        else:
-            found = self._figures(rows, whole)
-        return [self._prediction(figures, len(begin)) for figures in found]
-
     def advance_of(self, limit: int) -> int:
         """How far windows of `limit` symbols advance; raises UserError where that leaves some out."""
         if self.stride is not None and self.stride >= limit:
@@ -227,7 +218,9 @@ class Pretrained(Foreign):
         begins = range(0, max(1, len(row) - limit + stride), stride)
         side_by_side = max(1, SYMBOLS // limit)
         for group in (begins[at : at + side_by_side] for at in range(0, len(begins), side_by_side)):
-            for at, figures in zip(group, self._figures([row[at : at + limit] for at in group], whole), strict=True):
+            for at, figures in zip(
+                group, self._figures([row[at : at + limit] for at in group], whole, side_by_side), strict=True
+            ):
                 # The last figure of a window is of what follows it: the next window has its rank and probability.
                 stop = at + figures.shape[1] - (at + limit < len(row))
                 parts.append(figures[:, done - at : stop - at])
@@ -247,35 +240,83 @@ class Pretrained(Foreign):
         fits = state is not None and state.shape[-1] == head.weight.shape[-1]
         return (below, head) if fits and torch.equal(head(state), whole) else None
 
-    @torch.inference_mode()
-    def _figures(self, rows: list[np.ndarray], whole: bool) -> list[np.ndarray]:
+    @functools.cached_property
+    def _branches(self) -> bool:
+        """Whether the model reads trees: whether their figures are those of each row alone."""
+        size = min(TREE, self.limit)
+        chain = np.random.default_rng(0).integers(len(self.cut), size=size + 1)
+        rows = [chain, *(np.append(chain[:at], chain[-at:]) for at in range(1, size // 4, 2))]
+        try:
+            alone, found = (np.concatenate([*self._figures(rows, False, len(rows), size=one)], 1) for one in (0, size))
+        except Exception:
+            return False
+        return bool(np.allclose(found, alone, rtol=1e-5, atol=1e-5))
+
+    def _figures(
+        self, rows: list[np.ndarray], whole: bool, batch_size: int, size: int | None = None
+    ) -> Iterator[np.ndarray]:
         """Of what follows each symbol of each row [n]: log-probability of the next one, also rank, entropy, space.
 
         Each is [1 or 4, n]; without `whole` there is none of what follows the last symbol, which is then not read.
-        Padding stands after a row, where no symbol of it sees it, and has no logits.
+        Rows are read in trees of `size` symbols at most; by default alone where the model cannot read trees.
         """
-        lengths = torch.tensor([len(row) for row in rows]) - (0 if whole else 1)
-        width = max(1, int(lengths.max()))
-        ids = torch.zeros((len(rows), width + 1), dtype=torch.long)
-        for place, row in enumerate(rows):
-            ids[place, : len(row)] = torch.from_numpy(row)
-        asked = torch.arange(width) < lengths.unsqueeze(1)
-        following = ids[:, 1:][asked].to(self.model.device).unsqueeze(-1)
-        ids, device_asked = ids[:, :-1].to(self.model.device), asked.to(self.model.device)
+        read = [row if whole else row[:-1] for row in rows]
+        if size is None:
+            size = min(TREE, self.limit) if len(rows) > 1 and self._branches else 0
+        figures = [np.zeros((4 if whole else 1, len(row))) for row in rows]
+        batch, longest = list[Tree](), 0
+        for tree in [*sorted(trees_of(read, size), key=size_of), {}]:
+            longest = size_of(tree)
+            full = sum(map(len, batch)) >= batch_size or (len(batch) + 1) * longest > SYMBOLS
+            if batch and (full or not tree or longest > size >= size_of(batch[-1])):
+                places = [row for one in batch for row in one]
+                follow = [np.append(rows[row][1:], 0)[: len(read[row])] for row in places]
+                found = self._read(batch, [read[row] for row in places], np.concatenate(follow), whole)
+                for row, part in zip(places, np.split(found, np.cumsum([*map(len, follow)])[:-1], 1), strict=True):
+                    figures[row][:, : part.shape[1]] = part
+                batch = []
+            batch.append(tree)
+        return iter(figures)
+
+    @torch.inference_mode()
+    def _read(self, trees: list[Tree], rows: list[np.ndarray], following: np.ndarray, whole: bool) -> np.ndarray:
+        """The figures [1 or 4, N] of the symbols that follow those of the rows of trees side by side.
+
+        A symbol sees those before it in its row alone. Padding stands after a tree, where no symbol of it sees it. What
+        rows share is read once, and its logits are formed once.
+        """
+        width = max(1, *map(size_of, trees))
+        ids, depths = np.zeros((2, len(trees), width), np.int64)
+        sees, before = np.tile(np.eye(width, dtype=bool), (len(trees), 1, 1)), np.tri(width, dtype=bool)
+        spots, each = list[np.ndarray](), iter(rows)
+        for place, tree in enumerate(trees):
+            for path in tree.values():
+                ids[place, path], depths[place, path] = next(each), np.arange(len(path))
+                sees[place][np.ix_(path, path)] = before[: len(path), : len(path)]
+                spots.append(place * width + path)
+        asked, back = np.unique((np.concatenate(spots) << 32) + following, return_inverse=True)
+        nodes, of_nodes = np.unique(asked >> 32, return_inverse=True)
+        device, more = self.model.device, dict[str, torch.Tensor]()
+        if any(len(path) < size_of(tree) for tree in trees for path in [max(tree.values(), key=len)]):
+            hidden = torch.zeros(sees.shape).masked_fill_(torch.from_numpy(~sees), torch.finfo(torch.float32).min)
+            more = {
+                "attention_mask": hidden.unsqueeze(1).to(device),
+                "position_ids": torch.from_numpy(depths).to(device),
+            }
         below, head = self._parts or (None, None)
-        read = self.model(input_ids=ids).logits if below is None else below(input_ids=ids)[0]
-        states, found = read[device_asked], np.empty((4 if whole else 1, len(following)))
-        in_blocks = not whole and type(head) is torch.nn.Linear
-        step = max(1, LOGITS // (BLOCK if in_blocks else len(self.cut)))
-        for at in (slice(start, start + step) for start in range(0, len(states), step)):
+        more["input_ids"], found = torch.from_numpy(ids).to(device), np.empty((4 if whole else 1, len(asked)))
+        read = self.model(**more).logits if below is None else below(**more)[0]
+        states = read.flatten(0, 1)[torch.from_numpy(nodes).to(device)]
+        step = max(1, LOGITS // (BLOCK if not whole and type(head) is torch.nn.Linear else len(self.cut)))
+        for start in range(0, len(nodes), step):
+            at = slice(*np.searchsorted(of_nodes, [start, start + step]))
+            pairs = torch.from_numpy(np.stack([of_nodes[at] - start, asked[at] & 0xFFFFFFFF])).to(device)
             if whole:
-                logits = states[at] if head is None else head(states[at])
-                found[:, at] = figures_of(logits.float(), following[at], self.spaces).cpu().numpy()
+                logits = states[start : start + step] if head is None else head(states[start : start + step])
+                found[:, at] = figures_of(logits.float(), *pairs, self.spaces).cpu().numpy()
             else:
-                found[0, at] = log_probs_of(blocks_of(states[at], head), following[at]).cpu().numpy()
-        figures = np.zeros((len(found), len(rows), width + 1))
-        figures[:, :, :-1][:, asked.numpy()] = found
-        return [figures[:, place, : len(row)] for place, row in enumerate(rows)]
+                found[0, at] = log_probs_of(blocks_of(states[start : start + step], head), *pairs).cpu().numpy()
+        return found[:, back]
 
     @staticmethod
     def _prediction(figures: np.ndarray, begin: int) -> Prediction:
@@ -288,27 +329,24 @@ class Pretrained(Foreign):
         return Prediction(log_prob, np.nan_to_num(figures[1, :-1]).astype(np.int64), entropy, space)
 
     @torch.inference_mode()
-    def _masked(self, group: list[Sentence], order: list[int]) -> dict[int, Prediction]:
-        found, device = dict[int, Prediction](), self.model.device
-        for index in order:
-            text = "".join(group[index].pieces)
-            read = self.cut(text, return_special_tokens_mask=True)
-            ids, words = torch.tensor(read["input_ids"]), read.word_ids()
-            own = [at for at, special in enumerate(read["special_tokens_mask"]) if not special]
-            if len(ids) > self.limit:
-                raise UserError(f"{self.path} reads {self.limit} tokens at once, and a text has {len(ids)}; divide it")
-            rows = ids.repeat(len(own), 1)
-            for row, at in enumerate(own):
-                later = [one for one in own if one > at and self.pll != "original" and words[one] == words[at]]
-                rows[row, [at, *later]] = self.cut.mask_token_id
-            log_probs, step = list[float](), max(1, SYMBOLS // len(ids))
-            for start in range(0, len(own), step):
-                places = torch.tensor(own[start : start + step])
-                logits = self.model(input_ids=rows[start : start + step].to(device)).logits.float().cpu()
-                chosen = logits[torch.arange(len(places)), places].log_softmax(-1)
-                log_probs += chosen.gather(-1, ids[places].unsqueeze(-1)).squeeze(-1).tolist()
-            found[index] = unranked(np.array(log_probs, dtype=np.float32))
-        return found
+    def _masked(self, sentence: Sentence) -> Prediction:
+        text, device = "".join(sentence.pieces), self.model.device
+        read = self.cut(text, return_special_tokens_mask=True)
+        ids, words = torch.tensor(read["input_ids"]), read.word_ids()
+        own = [at for at, special in enumerate(read["special_tokens_mask"]) if not special]
+        if len(ids) > self.limit:
+            raise UserError(f"{self.path} reads {self.limit} tokens at once, and a text has {len(ids)}; divide it")
+        rows = ids.repeat(len(own), 1)
+        for row, at in enumerate(own):
+            later = [one for one in own if one > at and self.pll != "original" and words[one] == words[at]]
+            rows[row, [at, *later]] = self.cut.mask_token_id
+        log_probs, step = list[float](), max(1, SYMBOLS // len(ids))
+        for start in range(0, len(own), step):
+            places = torch.tensor(own[start : start + step])
+            logits = self.model(input_ids=rows[start : start + step].to(device)).logits.float().cpu()
+            chosen = logits[torch.arange(len(places)), places].log_softmax(-1)
+            log_probs += chosen.gather(-1, ids[places].unsqueeze(-1)).squeeze(-1).tolist()
+        return unranked(np.array(log_probs, dtype=np.float32))
 
 
 class _Reader:
