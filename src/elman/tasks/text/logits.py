@@ -1,5 +1,10 @@
-"""Log-probabilities of symbols by the logits of a model of transformers, formed in few passes over memory."""
+"""How causal models of transformers predict symbols, in few passes over memory.
 
+Rows of symbols that begin alike are a tree: a symbol that rows share is read once, sees those before it in its row
+alone, and has its logits formed once. Models that cannot read trees read each row alone; the figures are the same.
+"""
+
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -8,6 +13,15 @@ import torch
 
 BLOCK = 1 << 11
 """Tokens of the vocabulary whose logits are formed at once, so that many symbols share a part of the weights."""
+
+LOGITS = 1 << 21
+"""Logits formed at once: more would be written to fresh memory again and again."""
+
+SYMBOLS = 1 << 13
+"""Symbols read side by side at most, the padding included."""
+
+TREE = 64
+"""Symbols of a tree at most: each of them is compared with all others."""
 
 Tree: TypeAlias = dict[int, np.ndarray]
 """Rows of symbols by their numbers, each with the places of its symbols [n]; rows that begin alike share places."""
@@ -73,12 +87,112 @@ def log_probs_of(blocks: Iterable[torch.Tensor], rows: torch.Tensor, following: 
 def figures_of(
     logits: torch.Tensor, rows: torch.Tensor, following: torch.Tensor, spaces: Sequence[int]
 ) -> torch.Tensor:
-    """Log-probability, rank, entropy and space [4, N] of symbols `following` [N] by rows [N] of logits [R, V]."""
-    log_probs, picked = logits.log_softmax(-1), logits[rows, following]
+    """Log-probability, rank, entropy and space [4, N] of symbols `following` [N] by rows [N] of logits [R, V].
+
+    The rows ascend, and none is left out.
+    """
+    log_probs, of_rows = logits.log_softmax(-1), logits if len(rows) == len(logits) else logits[rows]
+    asked = torch.tensor(spaces, dtype=torch.long, device=logits.device)
     values = [
         log_probs[rows, following],
-        (logits[rows] > picked.unsqueeze(-1)).sum(-1) + 1,
+        (of_rows > logits[rows, following].unsqueeze(-1)).sum(-1) + 1,
         torch.special.entr(log_probs.exp()).sum(-1)[rows],
-        log_probs[:, list(spaces)].logsumexp(-1)[rows],
+        log_probs[:, asked].logsumexp(-1)[rows],
     ]
     return torch.stack([value.double() for value in values])
+
+
+class Network:
+    """A causal model of transformers with `vocabulary` symbols, which reads `limit` of them at once."""
+
+    def __init__(self, model: Any, vocabulary: int, limit: int) -> None:
+        self.model, self.vocabulary, self.limit = model, vocabulary, limit
+
+    @functools.cached_property
+    def _parts(self) -> tuple[Any, Any] | None:
+        """The network below its logits and what forms these, where the two are all of the model; otherwise None."""
+        below, head = self.model.base_model, self.model.get_output_embeddings()
+        if head is None or below is self.model:
+            return None
+        ids = torch.arange(min(3, self.vocabulary), device=self.model.device).unsqueeze(0)
+        whole, state = self.model(input_ids=ids).logits, getattr(below(input_ids=ids), "last_hidden_state", None)
+        fits = state is not None and state.shape[-1] == head.weight.shape[-1]
+        return (below, head) if fits and torch.equal(head(state), whole) else None
+
+    @functools.cached_property
+    def _branches(self) -> bool:
+        """Whether the model reads trees: whether their figures are those of each row alone."""
+        size = min(TREE, self.limit)
+        chain = np.random.default_rng(0).integers(self.vocabulary, size=size + 1)
+        rows = [chain, *(np.append(chain[:at], chain[-at:]) for at in range(1, size // 4, 2))]
+        try:
+            alone, found = (np.concatenate(self.figures(rows, None, len(rows), size=one), 1) for one in (0, size))
+        except Exception:
+            return False
+        return bool(np.allclose(found, alone, rtol=1e-5, atol=1e-5))
+
+    def figures(
+        self, rows: list[np.ndarray], spaces: Sequence[int] | None, batch_size: int, size: int | None = None
+    ) -> list[np.ndarray]:
+        """Of what follows each symbol of each row [n]: log-probability of the next one, also rank, entropy, space.
+
+        Each is [1 or 4, n]; without `spaces` there is none of what follows the last symbol, which is then not read.
+        Rows are read in trees of `size` symbols at most; by default alone where the model cannot read trees.
+        """
+        read = [row if spaces is not None else row[:-1] for row in rows]
+        if size is None:
+            size = min(TREE, self.limit) if len(rows) > 1 and self._branches else 0
+        figures = [np.zeros((1 if spaces is None else 4, len(row))) for row in rows]
+        batch, longest = list[Tree](), 0
+        for tree in [*sorted(trees_of(read, size), key=size_of), {}]:
+            longest = size_of(tree)
+            full = sum(map(len, batch)) >= batch_size or (len(batch) + 1) * longest > SYMBOLS
+            if batch and (full or not tree or longest > size >= size_of(batch[-1])):
+                places = [row for one in batch for row in one]
+                follow = [np.append(rows[row][1:], 0)[: len(read[row])] for row in places]
+                found = self._read(batch, [read[row] for row in places], np.concatenate(follow), spaces)
+                for row, part in zip(places, np.split(found, np.cumsum([*map(len, follow)])[:-1], 1), strict=True):
+                    figures[row][:, : part.shape[1]] = part
+                batch = []
+            batch.append(tree)
+        return figures
+
+    @torch.inference_mode()
+    def _read(
+        self, trees: list[Tree], rows: list[np.ndarray], following: np.ndarray, spaces: Sequence[int] | None
+    ) -> np.ndarray:
+        """The figures [1 or 4, N] of the symbols that follow those of the rows of trees side by side.
+
+        A symbol sees those before it in its row alone. Padding stands after a tree, where no symbol of it sees it. What
+        rows share is read once, and its logits are formed once.
+        """
+        width, device = max(1, *map(size_of, trees)), self.model.device
+        spots = [place * width + path for place, tree in enumerate(trees) for path in tree.values()]
+        asked, back = np.unique((np.concatenate(spots) << 32) + following, return_inverse=True)
+        nodes, of_nodes = np.unique(asked >> 32, return_inverse=True)
+        ids, depths = np.zeros((2, len(trees) * width), np.int64)
+        for row, places in zip(rows, spots, strict=True):
+            ids[places], depths[places] = row, np.arange(len(row))
+        given = {"input_ids": torch.from_numpy(ids.reshape(-1, width)).to(device)}
+        if any(len(path) <= path.max(initial=-1) for tree in trees for path in tree.values()):
+            sees, before = np.tile(np.eye(width, dtype=bool), (len(trees), 1, 1, 1)), np.tri(width, dtype=bool)
+            for place, tree in enumerate(trees):
+                for path in tree.values():
+                    sees[place, 0][np.ix_(path, path)] = before[: len(path), : len(path)]
+            hidden = torch.zeros(sees.shape).masked_fill_(torch.from_numpy(~sees), torch.finfo(torch.float32).min)
+            given["attention_mask"] = hidden.to(device)
+            given["position_ids"] = torch.from_numpy(depths.reshape(-1, width)).to(device)
+        below, head = self._parts or (None, None)
+        read = self.model(**given).logits if below is None else below(**given)[0]
+        states = read.flatten(0, 1)[torch.from_numpy(nodes).to(device)]
+        found = np.empty((1 if spaces is None else 4, len(asked)))
+        step = max(1, LOGITS // (BLOCK if spaces is None and type(head) is torch.nn.Linear else self.vocabulary))
+        for start in range(0, len(nodes), step):
+            at = slice(*np.searchsorted(of_nodes, [start, start + step]))
+            pairs = torch.from_numpy(np.stack([of_nodes[at] - start, asked[at] & 0xFFFFFFFF])).to(device)
+            if spaces is not None:
+                logits = states[start : start + step] if head is None else head(states[start : start + step])
+                found[:, at] = figures_of(logits.float(), *pairs, spaces).cpu().numpy()
+            else:
+                found[0, at] = log_probs_of(blocks_of(states[start : start + step], head), *pairs).cpu().numpy()
+        return found[:, back]

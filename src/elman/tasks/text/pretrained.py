@@ -24,20 +24,11 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError, first_line
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.jobs import Advance
-from elman.tasks.text.logits import BLOCK, Tree, blocks_of, figures_of, log_probs_of, size_of, trees_of, with_fused_gelu
+from elman.tasks.text.logits import SYMBOLS, Network, with_fused_gelu
 from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
 
 AHEAD = 512
 """Sentences looked at together, so that few symbols are padding and few are read twice."""
-
-TREE = 64
-"""Symbols of a tree at most (`elman.tasks.text.logits`)."""
-
-SYMBOLS = 1 << 13
-"""Symbols read side by side at most, the padding included."""
-
-LOGITS = 1 << 21
-"""Logits formed at once: more would be written to fresh memory again and again."""
 
 WINDOW = 1 << 12
 """Symbols of a window at most, where the context of a model is longer or has no end."""
@@ -83,6 +74,7 @@ class Pretrained(Foreign):
         self.lacking = -1 if self.cut.unk_token_id in (None, self.first) else int(self.cut.unk_token_id)
         sizes = (getattr(config, "max_position_embeddings", None), self.cut.model_max_length)
         self.limit = min((one for one in sizes if one and one < 1 << 30), default=1 << 30)
+        self.network = Network(self.model, len(self.cut), self.limit)
 
     @functools.cached_property
     def _words(self) -> list[str]:
@@ -151,7 +143,8 @@ class Pretrained(Foreign):
     def _causal(self, group: list[Sentence], batch_size: int, whole: bool) -> Iterator[Prediction]:
         begin = [] if self.first is None else [self.first]
         rows = [np.concatenate([begin, sentence.ids]).astype(np.int64) for sentence in group]
-        found = self._figures([row for row in rows if len(row) <= self.limit], whole, batch_size)
+        short = [row for row in rows if len(row) <= self.limit]
+        found = iter(self.network.figures(short, self.spaces if whole else None, batch_size))
         for row in rows:
             figures = next(found) if len(row) <= self.limit else self._windows(row, self.limit, whole)
             yield self._prediction(figures, len(begin))
@@ -218,9 +211,9 @@ class Pretrained(Foreign):
         begins = range(0, max(1, len(row) - limit + stride), stride)
         side_by_side = max(1, SYMBOLS // limit)
         for group in (begins[at : at + side_by_side] for at in range(0, len(begins), side_by_side)):
-            for at, figures in zip(
-                group, self._figures([row[at : at + limit] for at in group], whole, side_by_side), strict=True
-            ):
+            windows = [row[at : at + limit] for at in group]
+            found = self.network.figures(windows, self.spaces if whole else None, side_by_side)
+            for at, figures in zip(group, found, strict=True):
                 # The last figure of a window is of what follows it: the next window has its rank and probability.
                 stop = at + figures.shape[1] - (at + limit < len(row))
                 parts.append(figures[:, done - at : stop - at])
@@ -228,95 +221,6 @@ class Pretrained(Foreign):
             if advance is not None:
                 advance(done, len(row))
         return np.concatenate(parts, axis=1)
-
-    @functools.cached_property
-    def _parts(self) -> tuple[Any, Any] | None:
-        """The network below its logits and what forms these, where the two are all of the model; otherwise None."""
-        below, head = self.model.base_model, self.model.get_output_embeddings()
-        if head is None or below is self.model:
-            return None
-        ids = torch.arange(min(3, len(self.cut)), device=self.model.device).unsqueeze(0)
-        whole, state = self.model(input_ids=ids).logits, getattr(below(input_ids=ids), "last_hidden_state", None)
-        fits = state is not None and state.shape[-1] == head.weight.shape[-1]
-        return (below, head) if fits and torch.equal(head(state), whole) else None
-
-    @functools.cached_property
-    def _branches(self) -> bool:
-        """Whether the model reads trees: whether their figures are those of each row alone."""
-        size = min(TREE, self.limit)
-        chain = np.random.default_rng(0).integers(len(self.cut), size=size + 1)
-        rows = [chain, *(np.append(chain[:at], chain[-at:]) for at in range(1, size // 4, 2))]
-        try:
-            alone, found = (np.concatenate([*self._figures(rows, False, len(rows), size=one)], 1) for one in (0, size))
-        except Exception:
-            return False
-        return bool(np.allclose(found, alone, rtol=1e-5, atol=1e-5))
-
-    def _figures(
-        self, rows: list[np.ndarray], whole: bool, batch_size: int, size: int | None = None
-    ) -> Iterator[np.ndarray]:
-        """Of what follows each symbol of each row [n]: log-probability of the next one, also rank, entropy, space.
-
-        Each is [1 or 4, n]; without `whole` there is none of what follows the last symbol, which is then not read.
-        Rows are read in trees of `size` symbols at most; by default alone where the model cannot read trees.
-        """
-        read = [row if whole else row[:-1] for row in rows]
-        if size is None:
-            size = min(TREE, self.limit) if len(rows) > 1 and self._branches else 0
-        figures = [np.zeros((4 if whole else 1, len(row))) for row in rows]
-        batch, longest = list[Tree](), 0
-        for tree in [*sorted(trees_of(read, size), key=size_of), {}]:
-            longest = size_of(tree)
-            full = sum(map(len, batch)) >= batch_size or (len(batch) + 1) * longest > SYMBOLS
-            if batch and (full or not tree or longest > size >= size_of(batch[-1])):
-                places = [row for one in batch for row in one]
-                follow = [np.append(rows[row][1:], 0)[: len(read[row])] for row in places]
-                found = self._read(batch, [read[row] for row in places], np.concatenate(follow), whole)
-                for row, part in zip(places, np.split(found, np.cumsum([*map(len, follow)])[:-1], 1), strict=True):
-                    figures[row][:, : part.shape[1]] = part
-                batch = []
-            batch.append(tree)
-        return iter(figures)
-
-    @torch.inference_mode()
-    def _read(self, trees: list[Tree], rows: list[np.ndarray], following: np.ndarray, whole: bool) -> np.ndarray:
-        """The figures [1 or 4, N] of the symbols that follow those of the rows of trees side by side.
-
-        A symbol sees those before it in its row alone. Padding stands after a tree, where no symbol of it sees it. What
-        rows share is read once, and its logits are formed once.
-        """
-        width = max(1, *map(size_of, trees))
-        ids, depths = np.zeros((2, len(trees), width), np.int64)
-        sees, before = np.tile(np.eye(width, dtype=bool), (len(trees), 1, 1)), np.tri(width, dtype=bool)
-        spots, each = list[np.ndarray](), iter(rows)
-        for place, tree in enumerate(trees):
-            for path in tree.values():
-                ids[place, path], depths[place, path] = next(each), np.arange(len(path))
-                sees[place][np.ix_(path, path)] = before[: len(path), : len(path)]
-                spots.append(place * width + path)
-        asked, back = np.unique((np.concatenate(spots) << 32) + following, return_inverse=True)
-        nodes, of_nodes = np.unique(asked >> 32, return_inverse=True)
-        device, more = self.model.device, dict[str, torch.Tensor]()
-        if any(len(path) < size_of(tree) for tree in trees for path in [max(tree.values(), key=len)]):
-            hidden = torch.zeros(sees.shape).masked_fill_(torch.from_numpy(~sees), torch.finfo(torch.float32).min)
-            more = {
-                "attention_mask": hidden.unsqueeze(1).to(device),
-                "position_ids": torch.from_numpy(depths).to(device),
-            }
-        below, head = self._parts or (None, None)
-        more["input_ids"], found = torch.from_numpy(ids).to(device), np.empty((4 if whole else 1, len(asked)))
-        read = self.model(**more).logits if below is None else below(**more)[0]
-        states = read.flatten(0, 1)[torch.from_numpy(nodes).to(device)]
-        step = max(1, LOGITS // (BLOCK if not whole and type(head) is torch.nn.Linear else len(self.cut)))
-        for start in range(0, len(nodes), step):
-            at = slice(*np.searchsorted(of_nodes, [start, start + step]))
-            pairs = torch.from_numpy(np.stack([of_nodes[at] - start, asked[at] & 0xFFFFFFFF])).to(device)
-            if whole:
-                logits = states[start : start + step] if head is None else head(states[start : start + step])
-                found[:, at] = figures_of(logits.float(), *pairs, self.spaces).cpu().numpy()
-            else:
-                found[0, at] = log_probs_of(blocks_of(states[start : start + step], head), *pairs).cpu().numpy()
-        return found[:, back]
 
     @staticmethod
     def _prediction(figures: np.ndarray, begin: int) -> Prediction:
