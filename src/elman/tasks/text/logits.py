@@ -148,44 +148,39 @@ class Network:
             longest = size_of(tree)
             full = sum(map(len, batch)) >= batch_size or (len(batch) + 1) * longest > SYMBOLS
             if batch and (full or not tree or longest > size >= size_of(batch[-1])):
-                places = [row for one in batch for row in one]
-                follow = [np.append(rows[row][1:], 0)[: len(read[row])] for row in places]
-                found = self._read(batch, [read[row] for row in places], np.concatenate(follow), spaces)
-                for row, part in zip(places, np.split(found, np.cumsum([*map(len, follow)])[:-1], 1), strict=True):
-                    figures[row][:, : part.shape[1]] = part
+                self._read(batch, rows, figures, spaces)
                 batch = []
             batch.append(tree)
         return figures
 
     @torch.inference_mode()
     def _read(
-        self, trees: list[Tree], rows: list[np.ndarray], following: np.ndarray, spaces: Sequence[int] | None
-    ) -> np.ndarray:
-        """The figures [1 or 4, N] of the symbols that follow those of the rows of trees side by side.
+        self, trees: list[Tree], rows: list[np.ndarray], figures: list[np.ndarray], spaces: Sequence[int] | None
+    ) -> None:
+        """Write the figures of the rows of trees that are read side by side.
 
-        A symbol sees those before it in its row alone. Padding stands after a tree, where no symbol of it sees it. What
-        rows share is read once, and its logits are formed once.
+        Padding stands after a tree, where no symbol of it sees it.
         """
         width, device = max(1, *map(size_of, trees)), self.model.device
-        spots = [place * width + path for place, tree in enumerate(trees) for path in tree.values()]
-        asked, back = np.unique((np.concatenate(spots) << 32) + following, return_inverse=True)
+        paths = [(number, at * width + path) for at, tree in enumerate(trees) for number, path in tree.items()]
+        following = [(path << 32) + np.append(rows[number][1:], 0)[: len(path)] for number, path in paths]
+        asked = np.unique(np.concatenate(following))
         nodes, of_nodes = np.unique(asked >> 32, return_inverse=True)
         ids, depths = np.zeros((2, len(trees) * width), np.int64)
-        for row, places in zip(rows, spots, strict=True):
-            ids[places], depths[places] = row, np.arange(len(row))
-        given = {"input_ids": torch.from_numpy(ids.reshape(-1, width)).to(device)}
-        if any(len(path) <= path.max(initial=-1) for tree in trees for path in tree.values()):
-            sees, before = np.tile(np.eye(width, dtype=bool), (len(trees), 1, 1, 1)), np.tri(width, dtype=bool)
-            for place, tree in enumerate(trees):
-                for path in tree.values():
-                    sees[place, 0][np.ix_(path, path)] = before[: len(path), : len(path)]
-            hidden = torch.zeros(sees.shape).masked_fill_(torch.from_numpy(~sees), torch.finfo(torch.float32).min)
-            given["attention_mask"] = hidden.to(device)
-            given["position_ids"] = torch.from_numpy(depths.reshape(-1, width)).to(device)
+        for number, path in paths:
+            ids[path], depths[path] = rows[number][: len(path)], np.arange(len(path))
+        given = {"input_ids": ids.reshape(-1, width)}
+        if any((depths[path] != path % width).any() for _, path in paths):
+            seen = np.tile(np.eye(width, dtype=bool), (len(trees), 1))
+            for _, path in paths:
+                seen[np.ix_(path, path % width)] = np.tri(len(path), dtype=bool)
+            mask = np.where(seen, np.float32(0), np.finfo(np.float32).min)
+            given |= {"position_ids": depths.reshape(-1, width), "attention_mask": mask.reshape(-1, 1, width, width)}
         below, head = self._parts or (None, None)
-        read = self.model(**given).logits if below is None else below(**given)[0]
+        tensors = {name: torch.from_numpy(values).to(device) for name, values in given.items()}
+        read = self.model(**tensors).logits if below is None else below(**tensors)[0]
         states = read.flatten(0, 1)[torch.from_numpy(nodes).to(device)]
-        found = np.empty((1 if spaces is None else 4, len(asked)))
+        found = np.empty((len(figures[0]), len(asked)))
         step = max(1, LOGITS // (BLOCK if spaces is None and type(head) is torch.nn.Linear else self.vocabulary))
         for start in range(0, len(nodes), step):
             at = slice(*np.searchsorted(of_nodes, [start, start + step]))
@@ -195,4 +190,5 @@ class Network:
                 found[:, at] = figures_of(logits.float(), *pairs, spaces).cpu().numpy()
             else:
                 found[0, at] = log_probs_of(blocks_of(states[start : start + step], head), *pairs).cpu().numpy()
-        return found[:, back]
+        for (number, path), own in zip(paths, following, strict=True):
+            figures[number][:, : len(path)] = found[:, np.searchsorted(asked, own)]
