@@ -155,7 +155,7 @@ def test_rows_that_begin_alike_share_places():
         symbols = {}
         for number, path in tree.items():
             before = ()
-            for place, symbol in zip(path.tolist(), rows[number].tolist(), strict=True):
+            for place, symbol in zip(path, rows[number].tolist(), strict=True):
                 before = (*before, symbol)
                 assert symbols.setdefault(place, before) == before
         assert len(set(symbols.values())) == len(symbols)

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-BLOCK = 1 << 11
-"""Tokens of the vocabulary whose logits are formed at once, so that many symbols share a part of the weights."""
+BLOCK, ROWS = 1 << 10, 1 << 9
+"""Tokens of the vocabulary, and symbols, whose logits are formed at once: few enough for the caches of a processor."""
 
 LOGITS = 1 << 21
-"""Logits formed at once: more would be written to fresh memory again and again."""
+"""Logits formed at once where all of a symbol are needed: more would be written to fresh memory again and again."""
 
 SYMBOLS = 1 << 13
 """Symbols read side by side at most, the padding included."""
@@ -23,29 +23,32 @@ SYMBOLS = 1 << 13
 TREE = 64
 """Symbols of a tree at most: each of them is compared with all others."""
 
-Tree: TypeAlias = dict[int, np.ndarray]
+Tree: TypeAlias = dict[int, list[int]]
 """Rows of symbols by their numbers, each with the places of its symbols [n]; rows that begin alike share places."""
 
 
 def size_of(tree: Tree) -> int:
     """How many symbols a tree has."""
-    return max((int(path.max(initial=-1)) + 1 for path in tree.values()), default=0)
+    return max((path[-1] + 1 for path in tree.values() if path), default=0)
 
 
 def trees_of(rows: Sequence[np.ndarray], size: int) -> list[Tree]:
     """Rows of symbols [n] in trees of at most `size` symbols; a longer row, or any one where `size` is 0, is alone."""
-    trees, count = list[Tree](), 0
-    before = path = np.empty(0, np.int64)
-    for number in sorted(range(len(rows)), key=lambda number: rows[number].tolist()):
-        row = rows[number]
-        both = min(len(row), len(before))
-        shared = int(np.append(row[:both] != before[:both], True).argmax())
+    trees, count, before, path = list[Tree](), 0, list[int](), list[int]()
+    for row, number in sorted((row.tolist(), number) for number, row in enumerate(rows)):
+        pairs = enumerate(zip(row, before, strict=False))
+        shared = next((at for at, (own, other) in pairs if own != other), min(len(row), len(before)))
         if not trees or count + len(row) - shared > size:
             trees.append({})
             count = shared = 0
-        path = np.append(path[:shared], np.arange(count, count + len(row) - shared))
-        before, count, trees[-1][number] = row, count + len(row) - shared, path
+        before, path = row, [*path[:shared], *range(count, count + len(row) - shared)]
+        count, trees[-1][number] = count + len(row) - shared, path
     return trees
+
+
+def _counted(lengths: np.ndarray) -> np.ndarray:
+    """From 0 to each of the lengths [n], one after the other."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def with_fused_gelu(model: Any) -> Any:
@@ -126,7 +129,7 @@ class Network:
         chain = np.random.default_rng(0).integers(self.vocabulary, size=size + 1)
         rows = [chain, *(np.append(chain[:at], chain[-at:]) for at in range(1, size // 4, 2))]
         try:
-            alone, found = (np.concatenate(self.figures(rows, None, len(rows), size=one), 1) for one in (0, size))
+            alone, found = (np.concatenate(self.figures(rows, None, SYMBOLS, size=one), 1) for one in (0, size))
         except Exception:
             return False
         return bool(np.allclose(found, alone, rtol=1e-5, atol=1e-5))
@@ -137,16 +140,17 @@ class Network:
         """Of what follows each symbol of each row [n]: log-probability of the next one, also rank, entropy, space.
 
         Each is [1 or 4, n]; without `spaces` there is none of what follows the last symbol, which is then not read.
-        Rows are read in trees of `size` symbols at most; by default alone where the model cannot read trees.
+        Rows are read in trees of `size` symbols at most; by default alone where the model cannot read trees. As many
+        are read side by side as `batch_size` rows of half a tree have symbols.
         """
-        read = [row if spaces is not None else row[:-1] for row in rows]
+        figures = [np.zeros((1 if spaces is None else 4, len(row))) for row in rows]
+        rows = rows if spaces is None else [np.append(row, 0) for row in rows]
         if size is None:
             size = min(TREE, self.limit) if len(rows) > 1 and self._branches else 0
-        figures = [np.zeros((1 if spaces is None else 4, len(row))) for row in rows]
         batch, longest = list[Tree](), 0
-        for tree in [*sorted(trees_of(read, size), key=size_of), {}]:
+        for tree in [*sorted(trees_of([row[:-1] for row in rows], size), key=size_of), {}]:
             longest = size_of(tree)
-            full = sum(map(len, batch)) >= batch_size or (len(batch) + 1) * longest > SYMBOLS
+            full = (len(batch) + 1) * longest > min(SYMBOLS, batch_size * TREE // 2)
             if batch and (full or not tree or longest > size >= size_of(batch[-1])):
                 self._read(batch, rows, figures, spaces)
                 batch = []
@@ -162,18 +166,19 @@ class Network:
         Padding stands after a tree, where no symbol of it sees it.
         """
         width, device = max(1, *map(size_of, trees)), self.model.device
-        paths = [(number, at * width + path) for at, tree in enumerate(trees) for number, path in tree.items()]
-        following = [(path << 32) + np.append(rows[number][1:], 0)[: len(path)] for number, path in paths]
-        asked = np.unique(np.concatenate(following))
-        nodes, of_nodes = np.unique(asked >> 32, return_inverse=True)
+        paths = [(number, at * width, path) for at, tree in enumerate(trees) for number, path in tree.items()]
+        spots = np.array([begin + place for _, begin, path in paths for place in path], dtype=np.int64)
+        lengths = np.array([len(path) for _, _, path in paths])
         ids, depths = np.zeros((2, len(trees) * width), np.int64)
-        for number, path in paths:
-            ids[path], depths[path] = rows[number][: len(path)], np.arange(len(path))
+        ids[spots], steps = np.concatenate([rows[number][:-1] for number, _, _ in paths]), _counted(lengths)
+        depths[spots] = steps
+        following = np.concatenate([rows[number][1:] for number, _, _ in paths])
+        asked, back = np.unique((spots << 32) + following, return_inverse=True)
+        nodes, of_nodes = np.unique(asked >> 32, return_inverse=True)
         given = {"input_ids": ids.reshape(-1, width)}
-        if any((depths[path] != path % width).any() for _, path in paths):
-            seen = np.tile(np.eye(width, dtype=bool), (len(trees), 1))
-            for _, path in paths:
-                seen[np.ix_(path, path % width)] = np.tri(len(path), dtype=bool)
+        if any(path and path[-1] >= len(path) for _, _, path in paths):
+            seen, own = np.tile(np.eye(width, dtype=bool), (len(trees), 1)), np.repeat(np.arange(len(spots)), steps + 1)
+            seen[spots[own], spots[own - _counted(steps + 1)] % width] = True
             mask = np.where(seen, np.float32(0), np.finfo(np.float32).min)
             given |= {"position_ids": depths.reshape(-1, width), "attention_mask": mask.reshape(-1, 1, width, width)}
         below, head = self._parts or (None, None)
@@ -181,7 +186,8 @@ class Network:
         read = self.model(**tensors).logits if below is None else below(**tensors)[0]
         states = read.flatten(0, 1)[torch.from_numpy(nodes).to(device)]
         found = np.empty((len(figures[0]), len(asked)))
-        step = max(1, LOGITS // (BLOCK if spaces is None and type(head) is torch.nn.Linear else self.vocabulary))
+        in_blocks = spaces is None and type(head) is torch.nn.Linear
+        step = ROWS if in_blocks else max(1, LOGITS // self.vocabulary)
         for start in range(0, len(nodes), step):
             at = slice(*np.searchsorted(of_nodes, [start, start + step]))
             pairs = torch.from_numpy(np.stack([of_nodes[at] - start, asked[at] & 0xFFFFFFFF])).to(device)
@@ -190,5 +196,5 @@ class Network:
                 found[:, at] = figures_of(logits.float(), *pairs, spaces).cpu().numpy()
             else:
                 found[0, at] = log_probs_of(blocks_of(states[start : start + step], head), *pairs).cpu().numpy()
-        for (number, path), own in zip(paths, following, strict=True):
-            figures[number][:, : len(path)] = found[:, np.searchsorted(asked, own)]
+        for (number, _, path), part in zip(paths, np.split(found[:, back], np.cumsum(lengths)[:-1], 1), strict=True):
+            figures[number][:, : len(path)] = part

@@ -212,7 +212,7 @@ class Pretrained(Foreign):
         side_by_side = max(1, SYMBOLS // limit)
         for group in (begins[at : at + side_by_side] for at in range(0, len(begins), side_by_side)):
             windows = [row[at : at + limit] for at in group]
-            found = self.network.figures(windows, self.spaces if whole else None, side_by_side)
+            found = self.network.figures(windows, self.spaces if whole else None, SYMBOLS)
             for at, figures in zip(group, found, strict=True):
                 # The last figure of a window is of what follows it: the next window has its rank and probability.
                 stop = at + figures.shape[1] - (at + limit < len(row))
