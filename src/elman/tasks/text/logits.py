@@ -175,7 +175,7 @@ class Network:
         following = np.concatenate([rows[number][1:] for number, _, _ in paths])
         asked, back = np.unique((spots << 32) + following, return_inverse=True)
         nodes, of_nodes = np.unique(asked >> 32, return_inverse=True)
-        given = {"input_ids": ids.reshape(-1, width)}
+        given: dict[str, np.ndarray] = {"input_ids": ids.reshape(-1, width)}
         if any(path and path[-1] >= len(path) for _, _, path in paths):
             seen, own = np.tile(np.eye(width, dtype=bool), (len(trees), 1)), np.repeat(np.arange(len(spots)), steps + 1)
             seen[spots[own], spots[own - _counted(steps + 1)] % width] = True
