@@ -1,11 +1,13 @@
 """Sentences that `elman` and minicons score with the same random GPT-2, per second of CPU time, turn by turn.
 
-The texts come from `pydoc_data.topics`. Needs minicons beside the extra `hf`:
+The texts come from `pydoc_data.topics`, or from files of minimal pairs. Needs minicons beside the extra `hf`:
 
     python benchmarks/scoring.py --threads 1 --repetitions 5
+    python benchmarks/scoring.py --pairs blimp/*.jsonl
 """
 
 import argparse
+import math
 import statistics
 import tempfile
 import time
@@ -16,6 +18,7 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 import elman
+from elman.data.minimal_pairs import pairs_by_file
 
 SIZES = {
     "tiny": (2_000, 2_000, 64, 2),
@@ -32,6 +35,14 @@ def sentences(count: int) -> list[str]:
     """Lines of at least three words."""
     lines = [" ".join(line.split()) for text in topics.values() for line in text.splitlines()]
     return [line for line in lines if len(line.split()) > 2][:count]
+
+
+def paired(files: list[str], count: int) -> list[str]:
+    """The sentences of the first pairs of each file, `count` in all."""
+    found: dict[object, list[str]] = {}
+    for file, pair in pairs_by_file(files):
+        found.setdefault(file, []).extend((pair.good, pair.bad))
+    return [line for lines in found.values() for line in lines[: 2 * max(1, count // len(found) // 2)]]
 
 
 def save(folder: str, pieces: int, vocabulary: int, width: int, layers: int) -> None:
@@ -58,13 +69,16 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--sentences", type=int, default=1_000)
+    parser.add_argument("--pairs", nargs="+", help="files of minimal pairs; as many of each are read")
     parser.add_argument("--models", nargs="+", choices=SIZES, default=list(SIZES))
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
     from minicons.scorer import IncrementalLMScorer
 
-    lines = sentences(asked.sentences)
-    print("model | elman, sentences/s | minicons, sentences/s | ratio (median of turns) | largest difference, nats")
+    lines = paired(asked.pairs, asked.sentences) if asked.pairs else sentences(asked.sentences)
+    print(
+        "model | elman, sentences/s | minicons, sentences/s | ratio (median of turns) | of wall time | difference, bits"
+    )
     for name in asked.models:
         with tempfile.TemporaryDirectory() as folder:
             save(folder, *SIZES[name])
@@ -81,19 +95,21 @@ def main() -> None:
         def score_ours(model: object = ours) -> list[float]:
             return [float(log_probs.sum(dtype="float64")) for _, log_probs in model.score(lines)]
 
-        seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
+        seconds: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
         score_ours(), score_theirs()
         for _ in range(asked.repetitions):
             for who, score in (("ours", score_ours), ("theirs", score_theirs)):
-                begun = time.process_time()
+                begun = time.process_time(), time.perf_counter()
                 found = score()
-                seconds[who].append(time.process_time() - begun)
+                seconds[who].append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
                 if who == "ours":
                     own = found
-        apart = max(abs(one - other) for one, other in zip(own, found, strict=True))
-        rates = [len(lines) / statistics.median(seconds[who]) for who in ("ours", "theirs")]
-        ratio = statistics.median(b / a for a, b in zip(seconds["ours"], seconds["theirs"], strict=True))
-        print(f"{name} | {rates[0]:,.0f} | {rates[1]:,.0f} | {ratio:.2f} | {apart:.1e}", flush=True)
+        apart = max(abs(one - other) / math.log(2) for one, other in zip(own, found, strict=True))
+        rates = [len(lines) / statistics.median(cpu for cpu, _ in seconds[who]) for who in ("ours", "theirs")]
+        turns = zip(seconds["ours"], seconds["theirs"], strict=True)
+        ratios = zip(*([b / a for a, b in zip(*turn, strict=True)] for turn in turns), strict=True)
+        cpu, wall = map(statistics.median, ratios)
+        print(f"{name} | {rates[0]:,.0f} | {rates[1]:,.0f} | {cpu:.2f} | {wall:.2f} | {apart:.1e}", flush=True)
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def test_logits_in_blocks_of_the_vocabulary_give_the_log_probabilities_of_all_at
             blocks = logits.blocks_of(whole.clone(), None)
         else:
             blocks = logits.blocks_of(states, torch.nn.Sequential(form) if head == "of another kind" else form)
-        found = logits.log_probs_of(blocks, following)
+        found = logits.log_probs_of(blocks, torch.arange(60), following.squeeze(-1))
     expected = whole.double().log_softmax(-1).gather(-1, following).squeeze(-1)
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
 

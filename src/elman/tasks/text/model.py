@@ -310,9 +310,10 @@ def pair_scores(model: TextModel, pairs: Sequence[Pair], advance: Advance = None
         coded.append(CodedPair(pair.phenomenon, pair.field, good.ids, bad.ids, (good.ids, bad.ids), unknown, same))
         sides += [good, bad]
     sums, read = list[float](), model.as_read(sides)
-    predicted = model.predict_text(read) if model.spaces else ((one, unranked(p)) for one, p in model.score_text(read))
+    spaced = bool(model.spaces) and not all(pair.whole for pair in pairs)
+    predicted = model.predict_text(read) if spaced else ((one, unranked(p)) for one, p in model.score_text(read))
     for number, (_, found) in enumerate(predicted):
-        ends = bool(model.spaces) and not pairs[number // 2].whole
+        ends = spaced and not pairs[number // 2].whole
         sums.append(float(np.nansum(found.log_prob, dtype=np.float64)) + (float(found.space[-1]) if ends else 0.0))
         if advance is not None:
             advance(len(sums), len(sides))

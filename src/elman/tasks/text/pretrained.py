@@ -24,17 +24,11 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError, first_line
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.jobs import Advance
-from elman.tasks.text.logits import BLOCK, blocks_of, figures_of, log_probs_of, with_fused_gelu
+from elman.tasks.text.logits import SYMBOLS, Network, with_fused_gelu
 from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
 
 AHEAD = 512
-"""Sentences sorted by their length at once, so that few symbols are padding."""
-
-SYMBOLS = 1 << 13
-"""Symbols read side by side at most, the padding included."""
-
-LOGITS = 1 << 21
-"""Logits formed at once: more would be written to fresh memory again and again."""
+"""Sentences looked at together, so that few symbols are padding and few are read twice."""
 
 WINDOW = 1 << 12
 """Symbols of a window at most, where the context of a model is longer or has no end."""
@@ -80,6 +74,7 @@ class Pretrained(Foreign):
         self.lacking = -1 if self.cut.unk_token_id in (None, self.first) else int(self.cut.unk_token_id)
         sizes = (getattr(config, "max_position_embeddings", None), self.cut.model_max_length)
         self.limit = min((one for one in sizes if one and one < 1 << 30), default=1 << 30)
+        self.network = Network(self.model, len(self.cut), self.limit)
 
     @functools.cached_property
     def _words(self) -> list[str]:
@@ -142,19 +137,17 @@ class Pretrained(Foreign):
         items = (sentence for sentence, _ in text.items)
         ahead = AHEAD if batch_size > 1 else 1
         while group := list(islice(items, ahead)):
-            order = sorted(range(len(group)), key=lambda index: len(group[index].ids))
-            found = self._masked(group, order) if self.masked else self._causal(group, order, batch_size, whole)
-            yield from zip(group, (found[index] for index in range(len(group))), strict=True)
+            found = map(self._masked, group) if self.masked else self._causal(group, batch_size, whole)
+            yield from zip(group, found, strict=True)
 
-    def _causal(self, group: list[Sentence], order: list[int], batch_size: int, whole: bool) -> dict[int, Prediction]:
-        found, batch = dict[int, Prediction](), list[int]()
-        for index in [*order, -1]:
-            longest = len(group[index].ids) + 1
-            if batch and (index < 0 or len(batch) == batch_size or (len(batch) + 1) * longest > SYMBOLS):
-                found |= zip(batch, self._batch([group[one].ids for one in batch], whole), strict=True)
-                batch = []
-            batch.append(index)
-        return found
+    def _causal(self, group: list[Sentence], batch_size: int, whole: bool) -> Iterator[Prediction]:
+        begin = [] if self.first is None else [self.first]
+        rows = [np.concatenate([begin, sentence.ids]).astype(np.int64) for sentence in group]
+        short = [row for row in rows if len(row) <= self.limit]
+        found = iter(self.network.figures(short, self.spaces if whole else None, batch_size))
+        for row in rows:
+            figures = next(found) if len(row) <= self.limit else self._windows(row, self.limit, whole)
+            yield self._prediction(figures, len(begin))
 
     def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:
         """The log-probabilities of a text with its line ends, in windows; raises UserError of a masked model."""
@@ -206,15 +199,6 @@ class Pretrained(Foreign):
         found: torch.Tensor = part.weight[: len(self._words)].detach()
         return found
 
-    def _batch(self, sentences: list[np.ndarray], whole: bool) -> list[Prediction]:
-        begin = [] if self.first is None else [self.first]
-        rows = [np.concatenate([begin, ids]).astype(np.int64) for ids in sentences]
-        if max(map(len, rows)) > self.limit:
-            found = [self._windows(row, self.limit, whole) for row in rows]
-        else:
-            found = self._figures(rows, whole)
-        return [self._prediction(figures, len(begin)) for figures in found]
-
     def advance_of(self, limit: int) -> int:
         """How far windows of `limit` symbols advance; raises UserError where that leaves some out."""
         if self.stride is not None and self.stride >= limit:
@@ -227,7 +211,9 @@ class Pretrained(Foreign):
         begins = range(0, max(1, len(row) - limit + stride), stride)
         side_by_side = max(1, SYMBOLS // limit)
         for group in (begins[at : at + side_by_side] for at in range(0, len(begins), side_by_side)):
-            for at, figures in zip(group, self._figures([row[at : at + limit] for at in group], whole), strict=True):
+            windows = [row[at : at + limit] for at in group]
+            found = self.network.figures(windows, self.spaces if whole else None, SYMBOLS)
+            for at, figures in zip(group, found, strict=True):
                 # The last figure of a window is of what follows it: the next window has its rank and probability.
                 stop = at + figures.shape[1] - (at + limit < len(row))
                 parts.append(figures[:, done - at : stop - at])
@@ -235,47 +221,6 @@ class Pretrained(Foreign):
             if advance is not None:
                 advance(done, len(row))
         return np.concatenate(parts, axis=1)
-
-    @functools.cached_property
-    def _parts(self) -> tuple[Any, Any] | None:
-        """The network below its logits and what forms these, where the two are all of the model; otherwise None."""
-        below, head = self.model.base_model, self.model.get_output_embeddings()
-        if head is None or below is self.model:
-            return None
-        ids = torch.arange(min(3, len(self.cut)), device=self.model.device).unsqueeze(0)
-        whole, state = self.model(input_ids=ids).logits, getattr(below(input_ids=ids), "last_hidden_state", None)
-        fits = state is not None and state.shape[-1] == head.weight.shape[-1]
-        return (below, head) if fits and torch.equal(head(state), whole) else None
-
-    @torch.inference_mode()
-    def _figures(self, rows: list[np.ndarray], whole: bool) -> list[np.ndarray]:
-        """Of what follows each symbol of each row [n]: log-probability of the next one, also rank, entropy, space.
-
-        Each is [1 or 4, n]; without `whole` there is none of what follows the last symbol, which is then not read.
-        Padding stands after a row, where no symbol of it sees it, and has no logits.
-        """
-        lengths = torch.tensor([len(row) for row in rows]) - (0 if whole else 1)
-        width = max(1, int(lengths.max()))
-        ids = torch.zeros((len(rows), width + 1), dtype=torch.long)
-        for place, row in enumerate(rows):
-            ids[place, : len(row)] = torch.from_numpy(row)
-        asked = torch.arange(width) < lengths.unsqueeze(1)
-        following = ids[:, 1:][asked].to(self.model.device).unsqueeze(-1)
-        ids, device_asked = ids[:, :-1].to(self.model.device), asked.to(self.model.device)
-        below, head = self._parts or (None, None)
-        read = self.model(input_ids=ids).logits if below is None else below(input_ids=ids)[0]
-        states, found = read[device_asked], np.empty((4 if whole else 1, len(following)))
-        in_blocks = not whole and type(head) is torch.nn.Linear
-        step = max(1, LOGITS // (BLOCK if in_blocks else len(self.cut)))
-        for at in (slice(start, start + step) for start in range(0, len(states), step)):
-            if whole:
-                logits = states[at] if head is None else head(states[at])
-                found[:, at] = figures_of(logits.float(), following[at], self.spaces).cpu().numpy()
-            else:
-                found[0, at] = log_probs_of(blocks_of(states[at], head), following[at]).cpu().numpy()
-        figures = np.zeros((len(found), len(rows), width + 1))
-        figures[:, :, :-1][:, asked.numpy()] = found
-        return [figures[:, place, : len(row)] for place, row in enumerate(rows)]
 
     @staticmethod
     def _prediction(figures: np.ndarray, begin: int) -> Prediction:
@@ -288,27 +233,24 @@ class Pretrained(Foreign):
         return Prediction(log_prob, np.nan_to_num(figures[1, :-1]).astype(np.int64), entropy, space)
 
     @torch.inference_mode()
-    def _masked(self, group: list[Sentence], order: list[int]) -> dict[int, Prediction]:
-        found, device = dict[int, Prediction](), self.model.device
-        for index in order:
-            text = "".join(group[index].pieces)
-            read = self.cut(text, return_special_tokens_mask=True)
-            ids, words = torch.tensor(read["input_ids"]), read.word_ids()
-            own = [at for at, special in enumerate(read["special_tokens_mask"]) if not special]
-            if len(ids) > self.limit:
-                raise UserError(f"{self.path} reads {self.limit} tokens at once, and a text has {len(ids)}; divide it")
-            rows = ids.repeat(len(own), 1)
-            for row, at in enumerate(own):
-                later = [one for one in own if one > at and self.pll != "original" and words[one] == words[at]]
-                rows[row, [at, *later]] = self.cut.mask_token_id
-            log_probs, step = list[float](), max(1, SYMBOLS // len(ids))
-            for start in range(0, len(own), step):
-                places = torch.tensor(own[start : start + step])
-                logits = self.model(input_ids=rows[start : start + step].to(device)).logits.float().cpu()
-                chosen = logits[torch.arange(len(places)), places].log_softmax(-1)
-                log_probs += chosen.gather(-1, ids[places].unsqueeze(-1)).squeeze(-1).tolist()
-            found[index] = unranked(np.array(log_probs, dtype=np.float32))
-        return found
+    def _masked(self, sentence: Sentence) -> Prediction:
+        text, device = "".join(sentence.pieces), self.model.device
+        read = self.cut(text, return_special_tokens_mask=True)
+        ids, words = torch.tensor(read["input_ids"]), read.word_ids()
+        own = [at for at, special in enumerate(read["special_tokens_mask"]) if not special]
+        if len(ids) > self.limit:
+            raise UserError(f"{self.path} reads {self.limit} tokens at once, and a text has {len(ids)}; divide it")
+        rows = ids.repeat(len(own), 1)
+        for row, at in enumerate(own):
+            later = [one for one in own if one > at and self.pll != "original" and words[one] == words[at]]
+            rows[row, [at, *later]] = self.cut.mask_token_id
+        log_probs, step = list[float](), max(1, SYMBOLS // len(ids))
+        for start in range(0, len(own), step):
+            places = torch.tensor(own[start : start + step])
+            logits = self.model(input_ids=rows[start : start + step].to(device)).logits.float().cpu()
+            chosen = logits[torch.arange(len(places)), places].log_softmax(-1)
+            log_probs += chosen.gather(-1, ids[places].unsqueeze(-1)).squeeze(-1).tolist()
+        return unranked(np.array(log_probs, dtype=np.float32))
 
 
 class _Reader:
