@@ -190,11 +190,11 @@ class Network:
         step = ROWS if in_blocks else max(1, LOGITS // self.vocabulary)
         for start in range(0, len(nodes), step):
             at = slice(*np.searchsorted(of_nodes, [start, start + step]))
-            pairs = torch.from_numpy(np.stack([of_nodes[at] - start, asked[at] & 0xFFFFFFFF])).to(device)
+            own, wanted = torch.from_numpy(np.stack([of_nodes[at] - start, asked[at] & 0xFFFFFFFF])).to(device)
             if spaces is not None:
                 logits = states[start : start + step] if head is None else head(states[start : start + step])
-                found[:, at] = figures_of(logits.float(), *pairs, spaces).cpu().numpy()
+                found[:, at] = figures_of(logits.float(), own, wanted, spaces).cpu().numpy()
             else:
-                found[0, at] = log_probs_of(blocks_of(states[start : start + step], head), *pairs).cpu().numpy()
+                found[0, at] = log_probs_of(blocks_of(states[start : start + step], head), own, wanted).cpu().numpy()
         for (number, _, path), part in zip(paths, np.split(found[:, back], np.cumsum(lengths)[:-1], 1), strict=True):
             figures[number][:, : len(path)] = part
