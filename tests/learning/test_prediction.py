@@ -243,7 +243,7 @@ def test_branches_that_are_too_short_or_too_late_predict_nothing(tmp_path):
     short.run()
     assert short.progress.branches == [None, None]
     assert [line["message"] for line in branches(short)] == [
-        "no loss is predicted: the run is too short, or is predicted too late"
+        "no loss is predicted: the run has too few steps, or is too far on"
     ] * 2
     late = trainer_of(tmp_path / "late", predict_loss=False)
     stop = threading.Event()

@@ -162,8 +162,9 @@ def fit(x: Floats, z: Any, y: Floats, terms: Sequence[Term]) -> Fit:
     mean[0], scale[0] = 0.0, 1.0
     if not (scale > 0).all() or np.linalg.matrix_rank((x - mean) / scale) < width:
         raise UserError(
-            "a predictor is constant, or the sum of others, among the times that are used: its effect cannot be found;"
-            " leave it or a model out"
+            "a predictor is constant, or the sum of others, among the times that are used, which are of"
+            f" {len(np.unique(x, axis=0)):,} different words for {width} coefficients; use more text, or fewer"
+            " predictors (--spill-over 0) or models"
         )
     triangle, columns = np.zeros((0, z.shape[1] + width + 1)), z.shape[1]
     step = max(triangle.shape[1], BLOCK // triangle.shape[1])

@@ -67,7 +67,7 @@ def predicted(losses: Sequence[float | None], epochs: int) -> float | None:
 def shown(losses: Sequence[float | None], epochs: int) -> dict[str, Any]:
     """What the branches so far show of the end of so many epochs: `message`, `nll` of the last one, `predicted`."""
     nll, end = losses[-1], predicted(losses, epochs)
-    message = "no loss is predicted: the run is too short, or is predicted too late"
+    message = "no loss is predicted: the run has too few steps, or is too far on"
     if nll is not None:
         message = f"with a rate that falls to 0 here, validation NLL {nll:.3f}"
     if end is not None:
