@@ -136,7 +136,7 @@ class Record(NamedTuple):
         in_turn = list(dict.fromkeys([*own, *turns]))
         beside = [test for test in quick if _file(test) in by_file]
         chosen, found = set[str](), list[list[str]]()
-        for most, seconds, candidates in ((40, 8.0, in_turn), (400, 20.0, in_turn), (1000, 8.0, beside)):
+        for most, seconds, candidates in ((40, 5.0, in_turn), (400, 15.0, in_turn), (1000, 5.0, beside)):
             stage, files = list[str](), set[str]()
             for test in candidates:
                 file = _file(test)

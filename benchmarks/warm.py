@@ -80,7 +80,7 @@ class Warm:
             done, found = os.waitpid(pid, os.WNOHANG)
             if done:
                 status = os.waitstatus_to_exitcode(found)
-            elif time.monotonic() - since > 30 + 12 * seconds:
+            elif time.monotonic() - since > 40 + 6 * seconds:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
@@ -97,7 +97,7 @@ class Warm:
 
     def _child(self, path: Path, text: bytes, tests: Sequence[str], seconds: float) -> None:
         os.setsid()
-        resource.setrlimit(resource.RLIMIT_CPU, (int(15 + 4 * seconds), int(20 + 4 * seconds)))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(6 + seconds), int(8 + seconds)))
         status = 3
         try:
             for code in _codes(compile(text, str(path), "exec", dont_inherit=True)):
