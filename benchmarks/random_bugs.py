@@ -189,12 +189,12 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def outcome(number: int, place: Place, record: Record, warm: Warm) -> Outcome:
+def outcome(number: int, place: Place, record: Record, warm: Warm, stages: int) -> Outcome:
     """Of one place: warm where the change is within functions, and in a new process otherwise."""
     since, path, shown, wrong = time.monotonic(), warm.source / "elman" / place.file, "", set[str]()
     before = path.read_bytes()
     after = place.changed(before)
-    for stage in record.stages(number, place.file):
+    for stage in record.stages(number, place.file)[:stages]:
         while tests := [test for test in stage if test not in wrong]:
             if within_functions(before, after):
                 said, shown = warm.run(path, after, tests, record.cost(tests))
@@ -271,6 +271,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", nargs="+", default=ROOMS, help="beginnings of paths in src/elman")
     parser.add_argument("--record", type=Path, metavar="FILE", help="keep there, or read, which tests reach the places")
+    parser.add_argument("--stages", type=int, default=3, help="1: a few quick tests of a file, 2: more, 3: whole files")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no further place after them")
     parser.add_argument("--skip", type=int, default=0, help="places of the draw that were tested before")
     parser.add_argument("--list", action="store_true", help="show the places, and run nothing")
@@ -289,7 +290,7 @@ def main() -> int:
     def work(warm: Warm) -> None:
         until = time.monotonic() + 60 * options.minutes
         for number, place in [*enumerate(drawn)][options.skip :]:
-            found = outcome(number, place, record, warm)
+            found = outcome(number, place, record, warm, options.stages)
             counts["not noticed" if found.said == "passed" else "noticed"] += 1
             if found.said == "passed":
                 reached = len(record.reached.get(number, ()))

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
+from hypothesis.internal.conjecture import engine
 
 import planted
 
@@ -97,6 +98,7 @@ class Warm:
 
     def _child(self, path: Path, text: bytes, tests: Sequence[str], seconds: float) -> None:
         os.setsid()
+        engine.MAX_SHRINKING_SECONDS = 1  # of examples that hypothesis has found
         resource.setrlimit(resource.RLIMIT_CPU, (int(6 + seconds), int(8 + seconds)))
         status = 3
         try:
