@@ -191,11 +191,11 @@ class Outcome(NamedTuple):
 
 def outcome(number: int, place: Place, record: Record, warm: Warm, stages: int) -> Outcome:
     """Of one place: warm where the change is within functions, and in a new process otherwise."""
-    since, path, shown, wrong = time.monotonic(), warm.source / "elman" / place.file, "", set[str]()
+    since, path, shown = time.monotonic(), warm.source / "elman" / place.file, ""
     before = path.read_bytes()
     after = place.changed(before)
     for stage in record.stages(number, place.file)[:stages]:
-        while tests := [test for test in stage if test not in wrong]:
+        while tests := [test for test in stage if test not in _WRONG]:
             if within_functions(before, after):
                 said, shown = warm.run(path, after, tests, record.cost(tests))
             else:
@@ -203,13 +203,13 @@ def outcome(number: int, place: Place, record: Record, warm: Warm, stages: int) 
             test = shown.partition("\n")[0]
             if said == "passed" or test not in stage or _fails_now(test, path, before, record, warm) is False:
                 break
-            wrong.add(test)  # without a change, too
+            _WRONG.add(test)  # without a change, too
         if tests and said != "passed":
             return Outcome(said, shown, time.monotonic() - since)
     return Outcome("passed", "", time.monotonic() - since)
 
 
-_PASSED_ALONE = set[str]()
+_PASSED_ALONE, _WRONG = set[str](), set[str]()
 
 
 def _fails_now(test: str, path: Path, before: bytes, record: Record, warm: Warm) -> bool:

@@ -44,7 +44,8 @@ class Warm:
     """A plugin that collects tests and then leaves the loop to `work`, which calls `run` for each change."""
 
     def __init__(self, source: Path, work: Callable[["Warm"], None]) -> None:
-        self.source, self.work, self.failed, self.said = source, work, "", source.parent / "failed"
+        self.source, self.work, self.failed = source, work, ""
+        self.said, self.at = source.parent / "failed", source.parent / "at"
         self.items, self.functions = dict[str, pytest.Item](), dict[tuple[str, str, int], list[FunctionType]]()
 
     @pytest.hookimpl(tryfirst=True)
@@ -81,7 +82,7 @@ class Warm:
             done, found = os.waitpid(pid, os.WNOHANG)
             if done:
                 status = os.waitstatus_to_exitcode(found)
-            elif time.monotonic() - since > 40 + 6 * seconds:
+            elif time.monotonic() - since > 15 + 4 * seconds:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
@@ -93,7 +94,7 @@ class Warm:
         path.write_bytes(before)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         shutil.rmtree(self.source.parent / "tmp", ignore_errors=True)
-        said = self.said.read_text() if self.said.exists() else ""
+        said = self.said.read_text() if self.said.exists() else self.at.read_text() if status else ""
         return {0: "passed", 1: "failed", -signal.SIGXCPU: "endless"}.get(status, f"failed (status {status})"), said
 
     def _child(self, path: Path, text: bytes, tests: Sequence[str], seconds: float) -> None:
@@ -112,6 +113,7 @@ class Warm:
             items = [self.items[test] for test in tests if test in self.items]
             status = 0
             for item, following in zip(items, [*items[1:], None], strict=True):
+                self.at.write_text(node_name(item.nodeid))
                 self.session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
                 if self.failed:
                     status = 1

@@ -203,3 +203,19 @@ def test_a_text_of_many_scripts_has_the_words_that_are_counted_by_hand(tmp_path)
 def test_subwords_that_are_asked_for_can_be_trained():
     proposal = reading(facts_of("The old lamp likes the cat.\n" * 60, 4000), given=["data.tokenisation=subwords"])
     assert proposal.load().data.min_count == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one—two",
+        "слово — слово",
+        "«— да»",
+        '"the first line\nand the second" of it',
+        '"the first line\n\n"another paragraph"',
+    ],
+)
+def test_dashes_and_quotes_of_several_lines_come_back(text):
+    options = TextOptions(tokenisation="raw")
+    tokens = [token for line in text.split("\n") for token in (*Tokeniser(options).encode(line), "<eos>")]
+    assert detokenise(tokens[:-1], options) == text

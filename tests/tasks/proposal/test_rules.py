@@ -558,3 +558,21 @@ def test_training_by_the_clock(epochs, most, spent, left, chosen):
     assert (found.load().training.epochs, found.load().training.patience) == (5, own.load().training.patience)
     assert "the rate falls with the clock: at the latest after " in found.reasons[-1]
     assert "quarter of the epochs" not in found.reasons[-1]
+
+
+def test_what_other_sizes_take_is_foreseen_by_their_cost():
+    """The next size would take a hundredth too much, which the time of the first one tells."""
+    extent, timed = Extent(300_000, 10_000, words=True), []
+    first, second = text_model.SIZES[2:4]
+
+    def speed(proposal):
+        timed.append(tuple(proposal.load().model.core.sizes))
+        (size,) = (one for one in text_model.SIZES if (one.hidden, one.embedding) == timed[-1])
+        return size.cost(10_000 / 4) / second.cost(10_000 / 4)
+
+    for spare, wanted in ((0.99, [first]), (1.01, [first, second])):
+        minutes = spare * extent.enough_epochs(second) / text_model.SHARE
+        found = text_model.sized(Proposal("text/prose.toml"), extent, minutes, speed).load()
+        assert tuple(found.model.core.sizes) == (wanted[-1].hidden, wanted[-1].embedding)
+        assert timed == [(size.hidden, size.embedding) for size in wanted]
+        timed.clear()
