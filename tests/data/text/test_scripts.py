@@ -185,6 +185,14 @@ def test_elisions_are_chosen_by_what_stands_around_apostrophes():
     assert "an apostrophe before a letter ends a word (l' homme)" in proposals[0].reasons
 
 
+@pytest.mark.parametrize(("names", "alone", "elided"), [(10, 2, True), (9, 9, False), (14, 2, False), (13, 2, True)])
+def test_few_beginnings_of_ten_words_of_which_some_stand_alone_are_elisions(names, alone, elided):
+    """Fifteen of a hundred words stand alone at least."""
+    words = [f"wo{letter}d" for letter in "abcdefghijklmn"[:names]]
+    text = "".join(f"Here l'{word} is.\n" for word in words) + "".join(f"Here a {word} is.\n" for word in words[:alone])
+    assert facts_of(text, len(text)).elisions == elided
+
+
 def test_lines_that_end_sentences_are_no_wrapped_prose_in_scripts_without_capitals():
     lines = [
         f"यह {word} बहुत पुरानी किताब मेरे घर में रखी हुई है।" for word in ["एक", "दो", "तीन", "चार", "पाँच", "छह", "सात", "आठ"]
