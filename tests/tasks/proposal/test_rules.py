@@ -198,6 +198,8 @@ def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate()
     assert not any((encoder.dropout, encoder.word_dropout))
     assert (training.penalties.ar, training.penalties.tar) == (0, 0)
     assert (training.optimiser.lr, training.schedule.warm_up) == (1.6e-2, 0.1)
+    reason = "so few epochs: no dropout, a higher rate"
+    assert [reason in " ".join(proposed(per_epoch=time).reasons) for time in (4.0, 2.5)] == [True, False]
     longer = proposed(per_epoch=2.5).load()
     assert longer.training.epochs == 3
     assert longer.model.core.output_dropout == round(0.4 * 3 / 12, 2)
