@@ -15,7 +15,7 @@ from elman.data.reading_times import Word
 from elman.evaluation.word_ends import with_word_ends
 from elman.tasks.text import logits
 from elman.tasks.text.minimal_pairs import judge
-from elman.tasks.text.model import cut, open_foreign
+from elman.tasks.text.model import cut, open_foreign, unranked
 from support.commands import complaint, output, table
 
 transformers = pytest.importorskip("transformers")
@@ -373,3 +373,10 @@ def test_the_beginning_of_a_sentence_has_no_end(arpa):
     assert whole.pieces == [*begun.pieces, "<eos>"] == ["The", "keys", "to", "the", "cabinet", "<eos>"]
     assert whole.read == [*begun.read, "<eos>"]
     assert len(begun.ids) == len(begun.starts) == len(begun.unknown) == 5
+
+
+def test_a_prediction_without_ranks_has_all_its_parts():
+    found = unranked(np.zeros(3, np.float32))
+    assert [len(part) for part in found] == [3, 3, 4, 4]
+    assert not found.rank.any()
+    assert np.isnan([*found.entropy, *found.space]).all()
