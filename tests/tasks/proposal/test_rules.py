@@ -111,6 +111,7 @@ def test_no_more_is_held_out_than_an_evaluation_needs():
     found = data(tokens=10_000_000)
     assert (found.valid_fraction, found.test_fraction) == (0.005, 0.005)
     assert data().valid_fraction == 0.05
+    assert [data(tokens=round(text.HELD_OUT / share)).valid_fraction for share in (0.08, 0.04)] == [0.05, 0.04]
     assert text.reading(NOVEL._replace(tokens=10_000_000), cut=False).load().data.valid_fraction == 0.05
 
 
