@@ -546,7 +546,7 @@ def test_a_size_of_which_just_enough_epochs_fit_is_taken(per_epoch, largest):
 
 @pytest.mark.parametrize(
     ("epochs", "most", "spent", "left", "chosen"),
-    [(3, 40, 1.0, 8.5, 12), (3, 7, 1.0, 8.5, 7), (9, 4, 0.0, 9.5, 9), (2, 40, 6.0, 5.0, 8)],
+    [(3, 40, 1.0, 8.5, 12), (3, 7, 1.0, 8.5, 7), (9, 4, 0.0, 9.5, 9), (2, 40, 6.0, 5.0, 8), (6, 40, 1.0, 8.5, 24)],
 )
 def test_training_by_the_clock(epochs, most, spent, left, chosen):
     """A share of the minutes is kept for the evaluation, half of them at least are left; four times as many epochs."""
