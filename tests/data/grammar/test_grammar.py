@@ -264,6 +264,11 @@ def test_a_mistake_names_its_line_and_column(line):
     assert "\n" not in str(error.value)
 
 
+def test_the_smallest_weight_is_one():
+    least = parse_grammar(TINY.replace("S -> NP[n] VP[n]", f"S -> NP[n] VP[n] (.{'0' * 99}1)"))
+    assert least.rules == parse_grammar(TINY).rules
+
+
 def test_what_no_sentence_uses_is_remarked_on(capsys):
     parse_grammar(f"{TINY.replace('[m]', '[n2]')}Adverb : today\nfeature tense past present\n", "unused.grammar")
     assert capsys.readouterr().err.splitlines() == [

@@ -41,6 +41,7 @@ def test_feasible_idempotent_and_equal_to_the_svd(name, shape):
     matrix = torch.randn(shape) / 3
     before = matrix.clone()
     projector = PROJECTORS[name](1.2)
+    assert projector.computed == 0
     projector.project_(matrix)
     assert sigma_1(before) > 1.5
     assert sigma_1(matrix) <= 1.2 + 1e-5

@@ -579,3 +579,10 @@ def test_what_other_sizes_take_is_foreseen_by_their_cost():
         assert tuple(found.model.core.sizes) == (wanted[-1].hidden, wanted[-1].embedding)
         assert timed == [(size.hidden, size.embedding) for size in wanted]
         timed.clear()
+
+
+@pytest.mark.parametrize(("tokens", "place"), [(20_000, 1), (50_000, 2), (150_000, 3), (1_000_000, 4), (5_000_000, 5)])
+def test_sizes_need_so_many_words(tokens, place):
+    for words, wanted in ((tokens, place), (tokens - 1, place - 1)):
+        found = text_model.sized(Proposal("text/prose.toml"), Extent(words, 4_000, words=True), 10, lambda _: 1e-9)
+        assert found.load().model.core.sizes[0] == text_model.SIZES[wanted].hidden
