@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import hypothesis
@@ -66,8 +66,8 @@ def copy_of_source() -> Iterator[Path]:
         yield source
 
 
-def begin_tests(source: Path, tests: list[str], log: Path) -> int:
-    """Run the tests against a copy of the source in a fork of this process; its process id."""
+def begin_tests(source: Path, tests: list[str], log: Path, plugins: Sequence[object] = (), first: bool = True) -> int:
+    """Run the tests, until the first that fails, against a copy of the source in a fork of this process; its id."""
     pid = os.fork()
     if pid:
         return pid
@@ -79,12 +79,13 @@ def begin_tests(source: Path, tests: list[str], log: Path) -> int:
     sys.path.insert(0, str(source))
     os.environ["PYTHONPATH"] = str(source)
     sys.dont_write_bytecode = True
-    status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *_without_xdist(), *tests])
+    options = [*["-x"] * first, "-q", "-p", "no:cacheprovider", *without_xdist()]
+    status = pytest.main([*options, *tests], plugins=plugins)
     sys.stdout.flush()
     os._exit(int(status))
 
 
-def _without_xdist() -> list[str]:
+def without_xdist() -> list[str]:
     try:
         import xdist  # noqa: F401
     except ImportError:
@@ -92,14 +93,14 @@ def _without_xdist() -> list[str]:
     return ["-n", "0"]
 
 
-def wait(started: dict[int, float]) -> tuple[int, int | None]:
+def wait(started: dict[int, float], limit: float = TIME_LIMIT) -> tuple[int, int | None]:
     """The process that ends next, and the exit status of its tests, None where they ran for too long."""
     while True:
         for pid, since in started.items():
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
                 return pid, os.waitstatus_to_exitcode(status)
-            if time.monotonic() - since > TIME_LIMIT:
+            if time.monotonic() - since > limit:
                 os.killpg(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
                 return pid, None

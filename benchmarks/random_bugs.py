@@ -1,28 +1,33 @@
 """Do the tests notice bugs that nobody chose? `python benchmarks/random_bugs.py --count 400 --seed 7`.
 
 Draws places of the source at random, each an operator, comparison, constant, slice or condition, changes it in a copy
-(`planted.copy_of_source`) and runs the examples in the module and the tests that import it: first the file with its
-name, then its room's, then others, then tests of modules that import it, at most `--files` of them, until one fails. A
-module that no test imports has the tests that name its classes and functions.
+(`planted.copy_of_source`) and runs the examples in the module and the tests that reach the place (`reached.py` records
+them in one run of all tests, which `--record FILE` keeps), the quick ones first, until one fails.
 What nobody noticed is printed as a difference, to be judged: a bug, or a change that no behaviour shows (a bound that
 is never met, a speed). Exit status 1 if something went unnoticed.
 """
 
 import argparse
 import ast
-import contextlib
+import compileall
+import inspect
 import json
+import os
 import random
 import re
+import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
+from types import CodeType
 from typing import NamedTuple
 
 import planted
+from reached import Record, read_record
+from warm import Warm, run_warm
 
 ROOMS = ("network", "learning", "evaluation", "data", "decoding", "tasks", "serve", "export", "analysis")
 COMPARED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
@@ -40,11 +45,9 @@ class Place(NamedTuple):
     end: int
     after: str
 
-    def plant(self, source: Path) -> None:
-        """Change the copy of the source."""
-        path = source / "elman" / self.file
-        text = path.read_bytes()
-        path.write_bytes(text[: self.start] + self.after.encode() + text[self.end :])
+    def changed(self, text: bytes) -> bytes:
+        """The text of the file after the change."""
+        return text[: self.start] + self.after.encode() + text[self.end :]
 
     def shown(self) -> str:
         """The line as it is and as it becomes."""
@@ -178,97 +181,138 @@ def places_of(words: Sequence[str]) -> list[Place]:
     return found
 
 
-@cache
-def _imports(path: Path) -> frozenset[str]:
-    """The modules that a file imports anywhere, with the names that it takes from them."""
-    found = set[str]()
-    for node in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(node, ast.Import):
-            found.update(name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.update({node.module, *(f"{node.module}.{name.name}" for name in node.names)})
-    return frozenset(found)
+class Outcome(NamedTuple):
+    """What the tests said of a place ("failed", "passed", "endless" or a status), which of them, and the seconds."""
+
+    said: str
+    shown: str
+    seconds: float
 
 
-@cache
-def _all(folder: str, pattern: str) -> tuple[Path, ...]:
-    return tuple(sorted((planted.ROOT / folder).rglob(pattern)))
+def outcome(number: int, place: Place, record: Record, warm: Warm, stages: int) -> Outcome:
+    """Of one place: warm where the change is within functions, and in a new process otherwise."""
+    since, path, shown = time.monotonic(), warm.source / "elman" / place.file, ""
+    before = path.read_bytes()
+    after = place.changed(before)
+    for stage in record.stages(number, place.file)[:stages]:
+        while tests := [test for test in stage if test not in _WRONG]:
+            if within_functions(before, after):
+                said, shown = warm.run(path, after, tests, record.cost(tests))
+            else:
+                said, shown = _cold(path, after, tests, record.cost(tests), warm.source)
+            test = shown.partition("\n")[0]
+            if said == "passed" or test not in stage or _fails_now(test, path, before, record, warm) is False:
+                break
+            _WRONG.add(test)  # without a change, too
+        if tests and said != "passed":
+            return Outcome(said, shown, time.monotonic() - since)
+    return Outcome("passed", "", time.monotonic() - since)
 
 
-@cache
-def tests_of(file: str, most: int) -> tuple[str, ...]:
-    """The test files of a module of src/elman, then of the modules that import it, nearest first."""
-    wanted, seen = {f"elman.{file.removesuffix('.py').replace('/', '.')}"}, set[str]()
-    stem, (room, *_), nearest = Path(file).stem, file.split("/"), list[Path]()
-    base, every = planted.ROOT / "src", _all("tests", "test_*.py")
-    for _ in range(3):
-        of_room = [path for path in every if room in path.parts and path.stem.startswith(f"test_{stem}")]
-        found = {*of_room, *(path for path in every if _imports(path) & wanted)} - {*nearest}
-        nearest += sorted(found, key=lambda path: (path not in of_room, room not in path.parts, path))
-        seen |= wanted
-        using = [path for path in _all("src/elman", "*.py") if _imports(path) & wanted]
-        wanted = {".".join(path.relative_to(base).with_suffix("").parts) for path in using} - seen
-    nearest = nearest or _naming(base / "elman" / file)
-    if nearest:
-        return tuple(path.relative_to(planted.ROOT).as_posix() for path in nearest[:most])
-    return (f"tests/{room}",)
+_PASSED_ALONE, _WRONG = set[str](), set[str]()
 
 
-def _naming(module: Path) -> list[Path]:
-    """The test files that name a class or function of a module, most often first: parts are found by their kinds."""
-    kinds = (ast.ClassDef, ast.FunctionDef)
-    names = [node.name for node in ast.parse(module.read_bytes()).body if isinstance(node, kinds)]
-    word = re.compile(rf"\b({'|'.join(names)})\b") if names else re.compile("(?!)")
-    counts = {path: len(word.findall(path.read_text())) for path in _all("tests", "test_*.py")}
-    return sorted((path for path in counts if counts[path]), key=lambda path: (-counts[path], path))
+def _fails_now(test: str, path: Path, before: bytes, record: Record, warm: Warm) -> bool:
+    """Whether a test fails by itself where nothing is changed."""
+    if test not in _PASSED_ALONE and warm.run(path, before, [test], record.cost([test]))[0] == "passed":
+        _PASSED_ALONE.add(test)
+    return test not in _PASSED_ALONE
 
 
-def outcomes(places: Sequence[Place], files: int) -> Iterator[tuple[Place, tuple[str, ...], str, float]]:
-    """Each place with its tests, what they said ("failed", "passed", "endless" or a status), and the seconds."""
-    for place in places:
-        tests, since = tests_of(place.file, files), time.monotonic()
-        with contextlib.ExitStack() as stack:
-            source = stack.enter_context(planted.copy_of_source())
-            place.plant(source)
-            module = source / "elman" / place.file
-            examples = (
-                ["--doctest-modules", "--import-mode=importlib", str(module)] if b">>>" in module.read_bytes() else []
-            )
-            pid = planted.begin_tests(source, [*examples, *tests], source.parent / "log")
-            _, status = planted.wait({pid: time.monotonic()})
-        said = {0: "passed", 1: "failed", None: "endless"}.get(status, f"failed (status {status})")
-        yield place, tests, said, time.monotonic() - since
+_COLD = """
+import json, pytest, sys
+sys.path[:0], tests = sys.argv[1:3], json.load(sys.stdin)
+from reached import Chosen
+from planted import without_xdist
+options = ["-x", "-q", "-p", "no:cacheprovider", *without_xdist()]
+sys.exit(pytest.main([*options, *dict.fromkeys(test.split("::")[0] for test in tests)], plugins=[Chosen(tests)]))
+"""
+
+
+def _cold(path: Path, text: bytes, tests: list[str], seconds: float, source: Path) -> tuple[str, str]:
+    before, tests = path.read_bytes(), [test for test in tests if test.startswith("tests/")]
+    path.write_bytes(text)
+    command = [sys.executable, "-B", "-c", _COLD, str(source), str(Path(__file__).parent)]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps(tests).encode(),
+            capture_output=True,
+            check=False,
+            cwd=planted.ROOT,
+            timeout=90 + 12 * seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return "endless", ""
+    finally:
+        path.write_bytes(before)
+    said = {0: "passed", 1: "failed", 5: "passed"}.get(done.returncode, f"failed (status {done.returncode})")
+    found = [line for line in done.stdout.decode(errors="replace").splitlines() if line.startswith("FAILED ")]
+    return said, found[0].removeprefix("FAILED ").split(" - ")[0] if found else ""
+
+
+def within_functions(before: bytes, after: bytes) -> bool:
+    """Whether two texts of a module differ in functions alone, and not in what is computed when it is imported."""
+
+    def outside(code: CodeType) -> object:
+        parts = [
+            part if not isinstance(part, CodeType) else None if part.co_flags & inspect.CO_OPTIMIZED else outside(part)
+            for part in code.co_consts
+        ]
+        return code.co_code, code.co_names, repr(parts)
+
+    return outside(compile(before, "", "exec")) == outside(compile(after, "", "exec"))
 
 
 def main() -> int:
-    """Draw, plant, run, print."""
+    """Draw, record, plant, run, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", nargs="+", default=ROOMS, help="beginnings of paths in src/elman")
-    parser.add_argument("--files", type=int, default=5, help="test files for each place at most")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep there, or read, which tests reach the places")
+    parser.add_argument("--stages", type=int, default=3, help="1: a few quick tests of a file, 2: more, 3: whole files")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no further place after them")
     parser.add_argument("--skip", type=int, default=0, help="places of the draw that were tested before")
-    parser.add_argument("--list", action="store_true", help="show the places and their tests, and run nothing")
+    parser.add_argument("--list", action="store_true", help="show the places, and run nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add a line to FILE for each place")
     options = parser.parse_args()
-    places, until = places_of(options.rooms), time.monotonic() + 60 * options.minutes
-    drawn = random.Random(options.seed).sample(places, min(options.count, len(places)))[options.skip :]
+    places = places_of(options.rooms)
+    drawn = random.Random(options.seed).sample(places, min(options.count, len(places)))
     if options.list:
-        for place in drawn:
-            print(f"{place.file}:{place.line} {' '.join(tests_of(place.file, options.files))}\n{place.shown()}")
+        for number, place in enumerate(drawn):
+            print(f"{number} {place.file}:{place.line}\n{place.shown()}")
         return 0
+    with tempfile.TemporaryDirectory() as folder:
+        record = read_record(options.record or Path(folder) / "record.json", drawn)
     counts = Counter[str]()
-    for place, tests, said, seconds in outcomes(drawn, options.files):
-        counts["not noticed" if said == "passed" else "noticed"] += 1
-        if said == "passed":
-            print(f"{place.file}:{place.line}: NOT NOTICED by {' '.join(tests)}\n{place.shown()}", flush=True)
-        if options.json is not None:
-            with options.json.open("a") as file:
-                file.write(json.dumps({**place._asdict(), "tests": tests, "said": said, "seconds": seconds}) + "\n")
-        if time.monotonic() > until:
-            break
-    print(f"seed {options.seed}: of {len(places)} places {counts.total()} drawn, {counts['noticed']} noticed")
+
+    def work(warm: Warm) -> None:
+        until = time.monotonic() + 60 * options.minutes
+        for number, place in [*enumerate(drawn)][options.skip :]:
+            found = outcome(number, place, record, warm, options.stages)
+            counts["not noticed" if found.said == "passed" else "noticed"] += 1
+            if found.said == "passed":
+                reached = len(record.reached.get(number, ()))
+                print(f"{number} {place.file}:{place.line}: NOT NOTICED, {reached} tests\n{place.shown()}", file=output)
+            if options.json is not None:
+                with options.json.open("a") as file:
+                    line = {"number": number, **place._asdict(), **found._asdict()}
+                    file.write(json.dumps(line) + "\n")
+            if time.monotonic() > until:
+                return
+
+    with planted.copy_of_source() as source, os.fdopen(os.dup(1), "w", buffering=1) as output:
+        compileall.compile_dir(source, quiet=1)
+        tests = {
+            test for number, place in enumerate(drawn) for stage in record.stages(number, place.file) for test in stage
+        }
+        files = {test.split("::")[0] for test in tests}
+        run_warm(source, sorted(str(source.parent / file) if file.startswith("src/") else file for file in files), work)
+        print(
+            f"seed {options.seed}: of {len(places)} places {counts.total()} drawn, {counts['noticed']} noticed",
+            file=output,
+        )
     return int(bool(counts["not noticed"]))
 
 

@@ -83,6 +83,8 @@ def test_items_left_out_are_predicted_by_the_others_alone():
     folds = folds_of([str(one) for one in item], 3, seed=0)
     assert np.array_equal(sum(folds), np.ones(len(y)))
     assert all(not set(item[one]) & set(item[~one]) for one in folds)
+    assert [len(set(item[one])) for one in folds] == [3, 3, 3]
+    assert len(folds_of([str(one) for one in item], 20, seed=0)) == 9
     found = regression.held_out(y, folds)
     inside = folds[0]
     theirs = by_hand(x, item, reader, y, part=~inside)

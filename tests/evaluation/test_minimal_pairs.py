@@ -91,6 +91,7 @@ def test_files_of_all_three_kinds(tmp_path):
     ("name", "text", "message"),
     [
         ("a.jsonl", '{"sentence_good": "x"}\n', "a.jsonl:1: not a record with sentence_good and sentence_bad"),
+        ("a.tsv", "first\tsecond\na b\tb a\n", "a.tsv:1: 'first\\tsecond' may be a header or a pair"),
         ("a.jsonl", '{"sentence_good": "x", "sentence_bad": null}\n', "a.jsonl:1: not a record with sentence_good"),
         ("a.jsonl", '{"sentence_good": "x", "sentence_bad": " "}\n', "a.jsonl:1: sentence_bad is empty; write both"),
         ("a.jsonl", '["x", "y"]\n', "a.jsonl:1: not a record with sentence_good"),

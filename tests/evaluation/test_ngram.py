@@ -192,3 +192,11 @@ def test_unknown_words_have_no_surprisal_where_they_are_excluded_or_improbable()
     assert [one.bits is None for one in excluded] == [False, True, False, False]
     assert [one.bits for one in excluded if one.bits] == [one.bits for one in usual if not one.unknown]
     assert not any(one.bits is None for one in usual)
+
+
+def test_contexts_are_of_all_lengths_below_the_order(model):
+    text = zipf(12, seed=3)
+    found = model.contexts(text)
+    assert len(found) == 3
+    assert np.array_equal(found[0], text)
+    assert kneser_ney.train(zipf(200), V, 1).contexts(text) == []

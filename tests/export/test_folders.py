@@ -34,3 +34,15 @@ def test_a_refusal_names_files_by_their_place(tmp_path, monkeypatch):
             raise UserError(f"{folder / 'model.onnx'}: it is too large")
         assert str(error.value) == f"{out.parent}{os.sep}out{os.sep}model.onnx: it is too large"
     assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_folder_is_filled_and_nothing_else_is_replaced(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with new_folder(tmp_path / "empty") as folder:
+        (folder / "model.onnx").write_text("whole")
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "empty", Path()):
+        with pytest.raises(UserError, match="it exists; give the name of a new folder"), new_folder(out):
+            pass
+    assert (tmp_path / "file").read_text() == "mine"
+    assert [path.name for path in (tmp_path / "empty").iterdir()] == ["model.onnx"]

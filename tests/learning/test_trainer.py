@@ -48,3 +48,20 @@ def test_the_last_step_of_an_epoch_is_validated_once(tmp_path):
     assert (trainer.progress.epoch, trainer.progress.waited) == (3, 0)
     assert trainer.progress.checks == trainer.progress.by_epoch == [3.0, 2.0, 1.0]
     assert [line["best"] for line in text_runs.metrics(tmp_path) if line["kind"] == "valid"] == [True] * 3
+
+
+@pytest.mark.parametrize(("before", "best"), [(None, True), (2.0, True), (1.0, False), (0.5, False)])
+def test_what_the_end_of_the_time_leaves_is_the_best_if_it_is_better(before, best, tmp_path):
+    trainer = trainer_of(tmp_path, lambda *_: Score(1.0, 1), epochs=3)
+    trainer.progress.best = before
+    assert trainer.run(0) is StopReason.OUT_OF_TIME
+    assert [line["best"] for line in text_runs.metrics(tmp_path) if line["kind"] == "valid"] == [best]
+
+
+@pytest.mark.parametrize("averaging", [None, {"kind": "immediate"}])
+def test_fine_tuning_averages_from_its_first_step_on(averaging, tmp_path):
+    trainer = trainer_of(tmp_path, epochs=1, averaging=averaging, fine_tune={"lr": 0.1, "epochs": 1})
+    assert trainer.progress.averaging == (trainer.update.average is not None) == (averaging is not None)
+    assert trainer.run() is StopReason.FINISHED
+    assert (trainer.progress.phase, trainer.progress.averaging) == (1, True)
+    assert trainer.update.average.count == 2

@@ -66,3 +66,13 @@ def test_a_network_that_just_fits_is_built_and_a_byte_less_is_refused(monkeypatc
         except UserError:
             counted.append(False)
     assert counted == [True, False]
+
+
+def test_the_distribution_of_vectors_is_not_fed_back():
+    def model(feedback):
+        core, choice = config.Jordan(size=4, feedback=feedback), config.Gaussian()
+        return config.Model(encoder=config.Values(), core=core, output=config.Output(choice=choice))
+
+    with pytest.raises(UserError, match=r'cannot be listed; set model\.core\.feedback = "target"'):
+        build_model(model("output"), 2)
+    build_model(model("target"), 2)

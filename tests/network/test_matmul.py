@@ -111,3 +111,13 @@ def test_linear_has_second_derivatives_where_they_are_asked_for(library):
     if library == "oneDNN" and policy.uses_onednn(x):
         with pytest.raises(RuntimeError, match="first derivatives only"):
             torch.autograd.grad(matmul.linear(x, w, bias).tanh().sum(), x, create_graph=True)
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_products_in_bf16_without_the_library_add_the_bias_too(library, monkeypatch):
+    monkeypatch.setattr(matmul.policy, "uses_onednn", lambda x, known=policy.uses_onednn: library and known(x))
+    x, factor, bias = torch.randn(5, 16), torch.randn(7, 16), torch.randn(7)
+    for one in (None, bias):
+        found = matmul.multiply_in_bf16(x, factor, one)
+        wanted = x.bfloat16().double() @ factor.bfloat16().double().t() + (0 if one is None else one)
+        torch.testing.assert_close(found.double(), wanted, rtol=0.02, atol=0.05)

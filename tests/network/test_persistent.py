@@ -140,3 +140,12 @@ def test_compiles_for_gpus_that_are_not_here(cell, units, rows, architecture):
 )
 def test_layers_that_do_not_fit_are_the_vendors(cell, units, rows, memory, blocks):
     assert layout(cell, units, rows, memory=memory << 10, blocks=blocks) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "units", "rows", "blocks", "per", "registers", "columns", "wide"),
+    [("lstm", 1150, 20, 72, 9, 7, 3, 3), ("gru-after", 640, 33, 42, 6, 6, 5, 3), ("tanh", 400, 1, 25, 4, 4, 1, 1)],
+)
+def test_a_layer_is_laid_out_in_as_few_tiles_as_hold_it(cell, units, rows, blocks, per, registers, columns, wide):
+    found = layout(cell, units, rows, memory=1 << 20, blocks=300)
+    assert found == (cell, units, rows, blocks, 8, per, registers, columns, wide)

@@ -121,3 +121,13 @@ def test_products_are_timed_by_the_processor_time_of_a_thread(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     expected = 2e-9 * preference.ROWS * preference.INPUTS * preference.OUTPUTS / 2.0
     assert {peak.gflops for peak in preference.measure(CPU)} == {expected}
+
+
+@pytest.mark.parametrize("types", [(), (torch.float32,), (torch.float32, torch.bfloat16)])
+def test_the_products_of_every_library_are_timed(types, monkeypatch):
+    monkeypatch.setattr(preference.policy, "uses_onednn", lambda x: x.dtype in types)
+    monkeypatch.setattr(preference.matmul, "pack", lambda w, *_: w)
+    monkeypatch.setattr(preference, "_seconds", lambda *_: 1.0)
+    found = {(one.library, one.precision) for one in preference.measure(CPU)}
+    names = {torch.float32: "float32", torch.bfloat16: "bf16"}
+    assert found == {("torch.mm", "float32"), ("torch.mm", "bf16"), *(("oneDNN", names[one]) for one in types)}

@@ -58,6 +58,9 @@ def test_only_what_is_new_is_computed(model):
     assert prefixes.computed == 202
     answer(prefixes.read(symbols(model, [*text[:100], 8, *text[101:]])))
     assert 202 + 100 <= prefixes.computed <= 202 + 116
+    before = prefixes.computed
+    answer(prefixes.read(symbols(model, [*text[:20], 8, *text[21:]])))  # the first of the states that are kept
+    assert prefixes.computed == before + 200 - 16
 
 
 def test_states_are_bounded_and_the_figures_remain(model):

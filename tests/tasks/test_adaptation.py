@@ -177,6 +177,13 @@ def test_tuning_goes_on_where_it_was(capsys, run, monkeypatch):
     assert len(done) == 5
 
 
+def test_the_grid_is_the_published_one_with_gradient_statistics():
+    """Section 4.4.1 of the thesis that `RATES` names; of plain steps half decades, with and without decay."""
+    assert RATES["rms"][0] == pytest.approx([3e-5, 4e-5, 5e-5, 6e-5, 7e-5, 1e-4])
+    assert RATES["rms"][1] == (0.001, 0.002, 0.003, 0.005)
+    assert RATES["sgd"] == ((0.03, 0.1, 0.3, 1.0), (0.0, 0.001, 0.01))
+
+
 def test_two_tunings_at_once_keep_the_points_of_both(run, monkeypatch):
     monkeypatch.setattr("elman.tasks.tuning.RATES", {"sgd": ((0.1, 0.2), (0.0,)), "rms": ((1e-4,), (1e-3,))})
     monkeypatch.setattr("elman.tasks.tuning.STRIDES", 0)

@@ -275,6 +275,18 @@ def test_threads_hold_for_the_training_and_its_course_is_printed(trained, tmp_pa
         elman.train(recipe, tmp_path / "three", threads=0, **arguments)
 
 
+def test_the_course_is_printed_every_ten_seconds(monkeypatch, capsys):
+    clock = iter([100, 100, 109, 111, 111, 120, 122, 122])  # begun and said; 9 seconds; 11, said; 9; 11, said
+    monkeypatch.setattr(interface, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    lines = interface._Lines()
+    lines.begin(2, 50, None)
+    for step in (1, 2, 3, 4):
+        lines.step(SimpleNamespace(step=step), 10, 1.5)
+    printed = capsys.readouterr().err.splitlines()
+    assert "2 epochs, about 100 steps" in printed[0]
+    assert printed[1:] == ["step 2 of 100: loss 1.500", "step 4 of 100: loss 1.500"]
+
+
 def test_several_threads_are_used_where_they_are_faster(monkeypatch):
     number, clock = [2], [0.0]
     monkeypatch.setattr(torch, "get_num_threads", lambda: number[0])

@@ -15,7 +15,7 @@ from elman.data.reading_times import Word
 from elman.evaluation.word_ends import with_word_ends
 from elman.tasks.text import logits
 from elman.tasks.text.minimal_pairs import judge
-from elman.tasks.text.model import open_foreign
+from elman.tasks.text.model import cut, open_foreign, unranked
 from support.commands import complaint, output, table
 
 transformers = pytest.importorskip("transformers")
@@ -350,3 +350,33 @@ def test_words_of_reading_times_are_scored_with_their_marks(gpt, arpa):
     found = measure(open_foreign(arpa), words, "t", sentences=True, word_ends=False, exclude=True)
     assert found.unknown.tolist() == [True, False, True, True, False, False]
     assert np.isnan(found.surprisal).tolist() == found.unknown.tolist()
+
+
+def test_logits_that_are_more_than_those_of_the_last_layer(gpt, monkeypatch):
+    """Some models scale them afterwards."""
+    forward = transformers.GPT2LMHeadModel.forward
+
+    def scaled(self, *arguments, **named):
+        found = forward(self, *arguments, **named)
+        found.logits = found.logits / 2
+        return found
+
+    monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", scaled)
+    for line, (_, log_probs) in zip(LINES, elman.load(f"hf://{gpt}").score(LINES), strict=True):
+        found, ids = _by_hand(gpt, line)
+        assert log_probs == pytest.approx([float(found[at, one]) for at, one in enumerate(ids[1:])], abs=1e-4)
+
+
+def test_the_beginning_of_a_sentence_has_no_end(arpa):
+    reader = open_foreign(arpa).reader()
+    whole, begun = (cut(reader, "The keys to the cabinet", ends=ends) for ends in (True, False))
+    assert whole.pieces == [*begun.pieces, "<eos>"] == ["The", "keys", "to", "the", "cabinet", "<eos>"]
+    assert whole.read == [*begun.read, "<eos>"]
+    assert len(begun.ids) == len(begun.starts) == len(begun.unknown) == 5
+
+
+def test_a_prediction_without_ranks_has_all_its_parts():
+    found = unranked(np.zeros(3, np.float32))
+    assert [len(part) for part in found] == [3, 3, 4, 4]
+    assert not found.rank.any()
+    assert np.isnan([*found.entropy, *found.space]).all()

@@ -21,7 +21,7 @@ from elman.errors import UserError, counted, notice
 from elman.evaluation.paired import holm
 from elman.evaluation.scoring import Unknown
 from elman.evaluation.statistics import compare
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.tasks.text.model import TextModel
 from elman.tasks.text.run import TextRun
 
@@ -322,12 +322,10 @@ def analyse(
     every = {BASELINE: baseline, **models}
     parts = folds_of(items, folds, seed) if folds else []
     fits, densities = dict[str, Fit](), dict[str, Floats]()
-    for number, (name, one) in enumerate(every.items()):
+    for name, one in advancing(every.items(), len(every), advance):
         fits[name] = one.fitted(y)
         if parts:
             densities[name] = one.held_out(y, parts)
-        if advance is not None:
-            advance(number + 1, len(every))
     rows = []
     for name, one in models.items():
         more = fits[name].log_likelihood - fits[BASELINE].log_likelihood

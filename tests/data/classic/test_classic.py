@@ -92,6 +92,10 @@ def test_xor():
             assert batch.targets[t, column] == batch.inputs[t, column] ^ batch.inputs[t - 1, column]
     assert judged.sum() == 20 * 5
     assert torch.equal(batch.inputs[1:], batch.targets[:-1])
+    after, same = rng(), rng()
+    temporal_xor(after, 5, 20)
+    same.integers(0, 2, (21, 3, 5))
+    assert after.random() == same.random(), "what is drawn next does not change"
 
 
 WHOLE = r"B(?:TS*X(?:S|XT*V(?:PXT*V)*(?:PS|V))|PT*V(?:PXT*V)*(?:PS|V))E"

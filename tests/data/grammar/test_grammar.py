@@ -247,6 +247,7 @@ MISTAKES = {
     "S -> RC[n]": ("7:1", "every alternative of S opens a clause"),
     "N[sg] : dog\nS -> N[n]": ("12:1", "the words of N[sg] stand in line 7 already"),
     "start T\nS -> N[n]": ("7:1", "start appears twice"),
+    "feature\nS -> N[n]": ("7:1", "feature names nothing; write for example: feature gender f m"),
     "feature gender\nS -> N[n]": ("7:9", "gender has no values"),
     "feature gender sg f\nS -> N[n]": ("7:16", "'sg' is a name of number already"),
     "feature gender f m\nS -> Who N[x]": ("8:10", "'x' in 'N[x]' is no value, and begins the name of no feature"),
@@ -263,6 +264,11 @@ def test_a_mistake_names_its_line_and_column(line):
     assert "\n" not in str(error.value)
 
 
+def test_the_smallest_weight_is_one():
+    least = parse_grammar(TINY.replace("S -> NP[n] VP[n]", f"S -> NP[n] VP[n] (.{'0' * 99}1)"))
+    assert least.rules == parse_grammar(TINY).rules
+
+
 def test_what_no_sentence_uses_is_remarked_on(capsys):
     parse_grammar(f"{TINY.replace('[m]', '[n2]')}Adverb : today\nfeature tense past present\n", "unused.grammar")
     assert capsys.readouterr().err.splitlines() == [
@@ -274,6 +280,7 @@ def test_what_no_sentence_uses_is_remarked_on(capsys):
 def test_mistakes_of_the_whole():
     for old, new, message in (
         ("V[pl] : see hear", "V[pl] : see", "V[pl] has 1 word and V[sg] 2; write all forms"),
+        ("nouns N", "nouns", "my.grammar:4:1: nouns names nothing; write for example: nouns S"),
         ("nouns N", "nouns Noun", "my.grammar:4:7: nouns names Noun, which has no words"),
         ("start S", "start T", "my.grammar:2:7: the start symbol T has no rules"),
         ("number sg pl", "number sg", "my.grammar:3:1: number has sg; write two different values"),

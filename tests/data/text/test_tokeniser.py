@@ -1,6 +1,7 @@
 """Characters, bytes and subwords give every text back exactly."""
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -93,6 +94,8 @@ def test_counts_and_vocabulary(tmp_path, tokenisation):
     tokens = [word for split in splits for word in corpus.vocabulary.decode(split.tokens)]
     assert corpus.tokeniser.decode(tokens) == text
     assert corpus.vocabulary.unk is None
+    seen = np.bincount(np.concatenate([split.tokens for split in splits]), minlength=len(corpus.vocabulary))
+    assert list(corpus.vocabulary.counts) == seen.tolist()  # what is only known, such as other bytes, has none
     if tokenisation == "bytes":
         assert len(corpus.vocabulary) == 256
     if tokenisation != "characters":

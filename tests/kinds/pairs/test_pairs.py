@@ -89,6 +89,14 @@ def test_the_order_of_the_file_is_kept_but_for_neighbours(monkeypatch):
             assert sorted(itertools.chain(*found[at : at + 4])) == list(range(5 * at, 5 * at + 20))
 
 
+def test_a_pool_of_batches_by_tokens_has_as_many_pairs_as_fit_into_them(monkeypatch):
+    monkeypatch.setattr(batches, "POOL", 4)
+    found = shuffled(np.full((2, 100), 3), 0, 0, tokens_per_batch=30, in_order=True)
+    assert [len(batch) for batch in found] == [5] * 20
+    for at in range(0, 20, 4):
+        assert sorted(itertools.chain(*found[at : at + 4])) == list(range(5 * at, 5 * at + 20))
+
+
 def test_a_batch_by_tokens_keeps_within_them(corpus):
     pairs = corpus.split("train")
     for batch in shuffled(pairs.lengths, 0, 1, tokens_per_batch=60):

@@ -50,3 +50,15 @@ def test_a_change_of_nothing():
     found = drift_of(torch.zeros(20, 16), 0.0, torch.eye(16)[:, :2], torch.zeros(16, 0), FOLLOWED)
     assert found.outside == 0
     assert found.inside.shape == (16, 2)
+
+
+def test_many_directions_are_sought_at_first_and_few_beside_those_that_are_followed():
+    torch.manual_seed(3)
+    change, known = torch.randn(40, 30), some_basis(30, 3)
+    begun, counts = torch.zeros(30, 0), []
+    for _ in range(4):
+        found = drift_of(change, change.norm().item(), known, begun, FOLLOWED._replace(small=0.0, large=1e9))
+        begun = found.moved
+        assert found.inside.shape[1] == 3
+        counts.append(begun.shape[1])
+    assert counts == [4, 6, 8, 8]  # an eighth of the columns and one; two more; at most eight

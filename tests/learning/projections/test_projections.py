@@ -41,6 +41,7 @@ def test_feasible_idempotent_and_equal_to_the_svd(name, shape):
     matrix = torch.randn(shape) / 3
     before = matrix.clone()
     projector = PROJECTORS[name](1.2)
+    assert projector.computed == 0
     projector.project_(matrix)
     assert sigma_1(before) > 1.5
     assert sigma_1(matrix) <= 1.2 + 1e-5
@@ -321,3 +322,31 @@ def test_a_new_r_0_allows_for_what_was_subtracted(monkeypatch):
     kept, basis = projector.reference.matrix.double(), projector.reference.basis.double()
     exact = sigma_1(kept - kept @ basis @ basis.t())
     assert exact <= projector.reference.figures[1].item() <= 1.2 * exact
+
+
+@pytest.mark.parametrize("limit", [0.25, 8.0])
+def test_what_is_followed_scales_with_the_limit(limit):
+    """To the last bit, for powers of two."""
+    one, scaled = BySubspace(1.0), BySubspace(limit)
+    assert scaled.followed == one.followed._replace(small=limit * one.followed.small, large=limit * one.followed.large)
+    torch.manual_seed(21)
+    matrix = torch.randn(80, 60) / 8
+    for _ in range(4):
+        matrix += 0.002 * torch.randn(80, 60)
+        ours, theirs = matrix.clone(), limit * matrix
+        one.project_(ours)
+        scaled.project_(theirs)
+        torch.testing.assert_close(theirs, limit * ours, rtol=1e-6, atol=limit * 1e-6)
+        assert one.computed == scaled.computed
+        assert one.reference.basis.shape == scaled.reference.basis.shape
+        assert one.reference.moved.shape == scaled.reference.moved.shape
+
+
+def test_what_is_nearly_orthogonal_is_made_so():
+    """Of 400 columns the rest of the Gram matrix is above the rounding, 2e-5, and far below a wrong angle."""
+    torch.manual_seed(22)
+    matrix = torch.linalg.qr(torch.randn(400, 400, dtype=torch.float64))[0] * (1 + 2.5e-6)
+    identity = torch.eye(400, dtype=torch.float64)
+    assert 9e-5 < (matrix.t() @ matrix - identity).norm() < 1.1e-4
+    ToOrthogonal().project_(matrix)
+    assert (matrix.t() @ matrix - identity).norm() < 2e-5

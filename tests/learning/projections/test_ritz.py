@@ -99,3 +99,17 @@ def test_a_value_that_hides_the_others_is_refused():
     matrix[0, 0] = 100.0
     assert ritz.make_feasible_(matrix, ritz.space_of(matrix, torch.eye(12)[:, :3]), 1.5, 1.0, (1e-5, 3)) is None
     assert matrix[0, 0] == 100
+
+
+@pytest.mark.parametrize(("largest", "done"), [(7.5, True), (8.5, False)])
+def test_a_value_too_far_above_the_norm_hides_the_others(largest, done):
+    torch.manual_seed(13)
+    values = torch.cat(
+        [torch.tensor([largest], dtype=torch.float64), torch.linspace(0.9, 0.1, 19, dtype=torch.float64)]
+    )
+    matrix = (some_basis(30, 20, torch.float64) * values) @ some_basis(20, 20, torch.float64).t()
+    before, basis = matrix.clone(), torch.linalg.svd(matrix)[2][:3].t()
+    found = ritz.make_feasible_(matrix, ritz.space_of(matrix, basis), 1.0, float(values[3]) + 1e-9, (1e-5, 3))
+    assert (found is not None) == done
+    assert torch.equal(matrix, before) != done
+    assert sigma_1(matrix) == pytest.approx(1.0 if done else largest)

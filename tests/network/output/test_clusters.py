@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from elman import config
 from elman.errors import UserError
@@ -88,3 +89,17 @@ def test_more_clusters_than_words():
     recipe = config.Output(choice=config.Tree(clusters=8))
     with pytest.raises(UserError, match=r"model\.output\.choice\.clusters.* 7 words"):
         build_choice(recipe, 3, build_encoder(config.Lookup(size=3), 7, locked=True), 7)
+
+
+@pytest.mark.parametrize("assignment", ["frequency", "random"])
+def test_words_of_other_clusters_have_no_share(assignment):
+    """Also where the words of a cluster are not consecutive, and of few targets."""
+    torch.manual_seed(0)
+    recipe = config.Output(choice=config.Tree(clusters=5, assignment=assignment))
+    choice = build_choice(recipe, 3, build_encoder(config.Lookup(size=3), 23, locked=True), 23)
+    for parameter in choice.parameters():
+        torch.nn.init.normal_(parameter)
+    context = torch.randn(23, 2, 3)
+    every = choice.log_probs(context).gather(2, torch.arange(23)[:, None, None].expand(-1, 2, 1)).squeeze(2)
+    for targets in (torch.arange(23), torch.tensor([22, 4, 4]), torch.tensor([0])):
+        torch.testing.assert_close(choice.log_prob(context[targets], targets), every[targets])

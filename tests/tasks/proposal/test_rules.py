@@ -111,6 +111,7 @@ def test_no_more_is_held_out_than_an_evaluation_needs():
     found = data(tokens=10_000_000)
     assert (found.valid_fraction, found.test_fraction) == (0.005, 0.005)
     assert data().valid_fraction == 0.05
+    assert [data(tokens=round(text.HELD_OUT / share)).valid_fraction for share in (0.08, 0.04)] == [0.05, 0.04]
     assert text.reading(NOVEL._replace(tokens=10_000_000), cut=False).load().data.valid_fraction == 0.05
 
 
@@ -198,6 +199,8 @@ def test_few_epochs_are_trained_without_dropout_and_penalties_at_a_higher_rate()
     assert not any((encoder.dropout, encoder.word_dropout))
     assert (training.penalties.ar, training.penalties.tar) == (0, 0)
     assert (training.optimiser.lr, training.schedule.warm_up) == (1.6e-2, 0.1)
+    reason = "so few epochs: no dropout, a higher rate"
+    assert [reason in " ".join(proposed(per_epoch=time).reasons) for time in (4.0, 2.5)] == [True, False]
     longer = proposed(per_epoch=2.5).load()
     assert longer.training.epochs == 3
     assert longer.model.core.output_dropout == round(0.4 * 3 / 12, 2)
@@ -543,7 +546,7 @@ def test_a_size_of_which_just_enough_epochs_fit_is_taken(per_epoch, largest):
 
 @pytest.mark.parametrize(
     ("epochs", "most", "spent", "left", "chosen"),
-    [(3, 40, 1.0, 8.5, 12), (3, 7, 1.0, 8.5, 7), (9, 4, 0.0, 9.5, 9), (2, 40, 6.0, 5.0, 8)],
+    [(3, 40, 1.0, 8.5, 12), (3, 7, 1.0, 8.5, 7), (9, 4, 0.0, 9.5, 9), (2, 40, 6.0, 5.0, 8), (6, 40, 1.0, 8.5, 24)],
 )
 def test_training_by_the_clock(epochs, most, spent, left, chosen):
     """A share of the minutes is kept for the evaluation, half of them at least are left; four times as many epochs."""
@@ -558,3 +561,28 @@ def test_training_by_the_clock(epochs, most, spent, left, chosen):
     assert (found.load().training.epochs, found.load().training.patience) == (5, own.load().training.patience)
     assert "the rate falls with the clock: at the latest after " in found.reasons[-1]
     assert "quarter of the epochs" not in found.reasons[-1]
+
+
+def test_what_other_sizes_take_is_foreseen_by_their_cost():
+    """The next size would take a hundredth too much, which the time of the first one tells."""
+    extent, timed = Extent(300_000, 10_000, words=True), []
+    first, second = text_model.SIZES[2:4]
+
+    def speed(proposal):
+        timed.append(tuple(proposal.load().model.core.sizes))
+        (size,) = (one for one in text_model.SIZES if (one.hidden, one.embedding) == timed[-1])
+        return size.cost(10_000 / 4) / second.cost(10_000 / 4)
+
+    for spare, wanted in ((0.99, [first]), (1.01, [first, second])):
+        minutes = spare * extent.enough_epochs(second) / text_model.SHARE
+        found = text_model.sized(Proposal("text/prose.toml"), extent, minutes, speed).load()
+        assert tuple(found.model.core.sizes) == (wanted[-1].hidden, wanted[-1].embedding)
+        assert timed == [(size.hidden, size.embedding) for size in wanted]
+        timed.clear()
+
+
+@pytest.mark.parametrize(("tokens", "place"), [(20_000, 1), (50_000, 2), (150_000, 3), (1_000_000, 4), (5_000_000, 5)])
+def test_sizes_need_so_many_words(tokens, place):
+    for words, wanted in ((tokens, place), (tokens - 1, place - 1)):
+        found = text_model.sized(Proposal("text/prose.toml"), Extent(words, 4_000, words=True), 10, lambda _: 1e-9)
+        assert found.load().model.core.sizes[0] == text_model.SIZES[wanted].hidden

@@ -1,8 +1,10 @@
 """Lists of hypotheses in a better order, by command."""
 
+import numpy as np
 import pytest
 
 from elman.cli import main
+from elman.tasks.text import rescoring
 from support.commands import TEXTS, column, complaint, output, table, trained
 
 pytestmark = pytest.mark.slow
@@ -71,3 +73,10 @@ def test_rescoring_reads_kaldi_lists(capsys, run, tmp_path):
     (tmp_path / "ac").write_text("u-1 100\nu-2 0\n")
     got = output(capsys, "rescore", run, tmp_path / "text", "--kaldi", "--costs", tmp_path / "ac")
     assert got == "u w3\n"
+
+
+def test_weights_and_penalties_are_tried_in_the_steps_that_the_pages_name():
+    grid = rescoring.Grid()
+    assert grid.weights == pytest.approx([*np.linspace(0, 2, 41), *np.linspace(2.5, 20, 36)])
+    assert sorted(grid.penalties) == pytest.approx(np.linspace(-1, 1, 5))
+    assert grid.given == pytest.approx(np.linspace(0, 2, 21))

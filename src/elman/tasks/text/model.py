@@ -28,7 +28,7 @@ from elman.evaluation.result import Result
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.evaluation.statistics import Floats
 from elman.files import cache_folder
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.hub import shown
 from elman.tasks.run import foreign_kind
@@ -241,10 +241,8 @@ class NGramText(Foreign):
     def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:  # noqa: ARG002
         """As `Foreign.read_whole`, each line by itself, with its end."""
         reader, found = self.reader(), [np.empty(0, np.float32)]
-        for _, log_probs in self.score_text(self.as_read(reader.sentences(lines))):
-            found.append(log_probs)
-            if advance is not None:
-                advance(len(found) - 1, len(lines))
+        scored = self.score_text(self.as_read(reader.sentences(lines)))
+        found += [log_probs for _, log_probs in advancing(scored, len(lines), advance)]
         text = "".join(f"{' '.join(line.split())}\n" for line in lines)
         return Whole(np.concatenate(found), text, reader.tally.unknown), "sentences"
 
@@ -312,11 +310,9 @@ def pair_scores(model: TextModel, pairs: Sequence[Pair], advance: Advance = None
     sums, read = list[float](), model.as_read(sides)
     spaced = bool(model.spaces) and not all(pair.whole for pair in pairs)
     predicted = model.predict_text(read) if spaced else ((one, unranked(p)) for one, p in model.score_text(read))
-    for number, (_, found) in enumerate(predicted):
+    for number, (_, found) in enumerate(advancing(predicted, len(sides), advance)):
         ends = spaced and not pairs[number // 2].whole
         sums.append(float(np.nansum(found.log_prob, dtype=np.float64)) + (float(found.space[-1]) if ends else 0.0))
-        if advance is not None:
-            advance(len(sums), len(sides))
     scores = np.array(sums).reshape(-1, 2)
     scores[[one.same for one in coded]] = np.nan
     return coded, scores

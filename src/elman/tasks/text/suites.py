@@ -17,7 +17,7 @@ from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 from elman.evaluation.statistics import Floats, Proportion, spread
 from elman.evaluation.word_ends import with_word_ends
-from elman.jobs import Advance
+from elman.jobs import Advance, advancing
 from elman.tasks.text.model import Scored, TextModel
 
 
@@ -150,7 +150,7 @@ def judge_suite(model: TextModel, suite: Suite, advance: Advance = None) -> Judg
     }
     item_of = {item: at for at, item in enumerate(suite.items)}
     metric = METRICS[suite.metric]
-    for at, (sentence, log_probs) in enumerate(_scored(model, read)):
+    for at, (sentence, log_probs) in enumerate(advancing(_scored(model, read), len(read), advance)):
         own = suite.sentences[at]
         full = [place for place, text in enumerate(own.texts) if text]
         places = np.array(
@@ -169,8 +169,6 @@ def judge_suite(model: TextModel, suite: Suite, advance: Advance = None) -> Judg
             inside = inside[~np.isnan(inside)].astype(np.float64)
             surprisals = found.setdefault((own.condition, number), np.zeros(len(suite.items)))
             surprisals[item_of[own.item]] = metric(inside) if len(inside) else 0.0
-        if advance is not None:
-            advance(at + 1, len(read))
     return JudgedSuite(suite, found, [sentence.lacking for sentence in read])
 
 
