@@ -85,8 +85,8 @@ def _costs(files: Sequence[Path]) -> dict[Path, tuple[int, float, float]]:
         for done, file in enumerate(files, start=1):
             recipe = load_recipe(file)
             with contextlib.suppress(UserError):
-                times = (round(training_minutes(recipe, gpu=gpu), 1) for gpu in (False, True))
-                found[file] = parameters_of(recipe), *times
+                alone, gpu = (round(training_minutes(recipe, gpu=gpu), 1) for gpu in (False, True))
+                found[file] = parameters_of(recipe), alone, gpu
             advance(done, len(files))
     return found
 
