@@ -60,6 +60,7 @@ def test_rows_are_means_over_seeds_of_equal_settings_and_data():
     assert plain.our_valid.mean == pytest.approx(81.0)
     assert plain.verdict == "missed by 1.00"
     assert (of_other_data.our_test.count, changed.our_test.mean) == (1, pytest.approx(60.0))
+    assert changed.verdict == "beaten by 15.00 with other settings"
     assert "lr = 3.0" in published.cells(changed)[4]
     assert "2 epochs" in published.cells(plain)[4]
     assert "2 seeds" in published.cells(plain)[4]
@@ -130,7 +131,7 @@ def test_runs_are_found_by_their_recipe(shipped, tmp_path, capsys):
     for name in ("table.md", "records.json"):
         assert name in output(capsys, *asked, "--into", str(tmp_path / name))
     table = (tmp_path / "table.md").read_text()
-    assert "2 figures: 2 beaten" in table
+    assert "2 figures: 1 beaten, 1 beaten with other settings" in table
     assert "| `mine/toy` | a table | 80, 75 |" in table
     elsewhere = ("reproduce", "published", "toy", "--out", str(tmp_path / "nowhere"), "--json")
     assert json.loads(output(capsys, *elsewhere)) == [first, second]

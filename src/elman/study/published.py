@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -103,9 +104,9 @@ class Row:
             return f"on another text, {first.text}"
         if not first.finished:
             return f"in training: {first.epochs:.0f} of {first.planned} epochs"
-        return verdict(
-            (self.test, self.our_test) if self.test is not None else (self.valid, self.our_valid), self.target.scale
-        )
+        by_test = self.test is not None
+        figures = (self.test, self.our_test) if by_test else (self.valid, self.our_valid)
+        return verdict(figures, self.target.scale) + (" with other settings" if first.changed else "")
 
     @property
     def facts(self) -> dict[str, object]:
@@ -203,12 +204,12 @@ def rows_of(known: Sequence[Target], records: Sequence[Trained]) -> list[Row]:
 
 
 def write(path: Path, rows: Sequence[Row], records: Sequence[Trained]) -> Path:
-    """Write the table as Markdown, or the records where the path ends in .json; returns the path."""
+    """Write the table as Markdown, what was trained first, or the finished runs where the path ends in .json."""
     if path.suffix == ".json":
-        write_atomic(
-            path, msgspec.json.format(msgspec.json.encode(records, order="deterministic"), indent=1).decode() + "\n"
-        )
+        finished = msgspec.json.encode([one for one in records if one.finished], order="deterministic")
+        write_atomic(path, msgspec.json.format(finished, indent=1).decode() + "\n")
         return path
+    rows = sorted(rows, key=lambda row: not row.runs)
     header = ["recipe", "source", "published valid, test", "ours: valid, test", "training", "verdict"]
     body = ([cell.replace("|", "\\|") for cell in (f"`{name}`", *rest)] for name, *rest in map(cells, rows))
     lines = [f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *body)]
@@ -225,8 +226,10 @@ def write(path: Path, rows: Sequence[Row], records: Sequence[Trained]) -> Path:
 
 def tally(rows: Sequence[Row]) -> str:
     """How many figures were met, beaten, missed, and so on, in one line."""
-    first = [row.verdict.partition(" by ")[0].partition(":")[0].partition(",")[0] for row in rows]
-    counts = ", ".join(f"{first.count(word)} {word}" for word in sorted(set(first), key=first.count, reverse=True))
+    first = [re.sub(r" by [\d.]+|[:,].*", "", row.verdict) for row in rows]
+    counts = ", ".join(
+        f"{first.count(word)} {word}" for word in sorted(set(first), key=lambda word: (-first.count(word), word))
+    )
     return f"{counted(len(rows), 'figure')}: {counts}"
 
 
