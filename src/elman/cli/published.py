@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from elman.cli import show
-from elman.errors import UserError
+from elman.errors import UserError, command
 
 
 def published(words: tuple[str, ...], out: Path, into: Path | None, *, as_json: bool) -> int:
@@ -15,7 +15,7 @@ def published(words: tuple[str, ...], out: Path, into: Path | None, *, as_json: 
         raise UserError(f"no recipe with a published figure has {' and '.join(words)} in its path, title or source")
     records = figures.merged([*figures.records_of(figures.RECORDS), *figures.trained_in(out, known)])
     rows = figures.rows_of(known, records)
-    notes = [figures.tally(rows), f"train one: elman train {known[0].path} --data FOLDER"]
+    notes = [figures.tally(rows), f"train one: {command('train', known[0].path, '--data', 'FOLDER')}"]
     if into is not None:
         notes.append(f"written: {figures.write(into, rows, records)}")
     header = ["recipe", "published valid, test", "ours: valid, test", "training", "verdict"]
