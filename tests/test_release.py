@@ -10,6 +10,7 @@ import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
+import filelock
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -27,13 +28,19 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The folder with the sdist, and the wheel that was built from it."""
+    """The folder with the sdist, and the wheel that was built from it: one for all processes of the tests.
+
+    A build copies the tree into a folder beside it, where two at once would remove each other's.
+    """
     if int(version("setuptools").split(".")[0]) < 77:
         pytest.skip("building needs setuptools 77 or newer")
-    out = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    base = tmp_path_factory.getbasetemp()
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "dist"
+    with filelock.FileLock(out.with_suffix(".lock")):
+        if not list(out.glob("*.whl")):
+            command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(ROOT)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return out
 
 
@@ -44,7 +51,7 @@ def names(built):
 
 
 def test_the_wheel_has_what_commands_read(names):
-    for folder, pattern in (("recipes", "*.toml"), ("docs", "*.md")):
+    for folder, pattern in (("recipes", "*.toml"), ("recipes", "*.json"), ("docs", "*.md")):
         expected = {f"elman/{folder}/{path.relative_to(ROOT / folder)}" for path in (ROOT / folder).rglob(pattern)}
         assert expected <= names
     expected = {f"elman/{path.relative_to(ROOT / 'src/elman')}" for path in _data()}
