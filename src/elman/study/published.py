@@ -17,8 +17,9 @@ from elman.files import write_atomic
 from elman.formats import read_json
 from elman.learning.progress import phases_of
 from elman.report.folder import NotARunError, RunFolder, read_folder
-from elman.report.tables import MISSING, duration
+from elman.report.tables import MISSING, duration, mean_and_deviation
 from elman.study.conduct import training_minutes
+from elman.study.summary_files import markdown
 
 RECORDS = FOLDER / "published.json"
 """Of the runs that the project has trained; their weights are not kept with it."""
@@ -211,14 +212,13 @@ def write(path: Path, rows: Sequence[Row], records: Sequence[Trained]) -> Path:
         return path
     rows = sorted(rows, key=lambda row: not row.runs)
     header = ["recipe", "source", "published valid, test", "ours: valid, test", "training", "verdict"]
-    body = ([cell.replace("|", "\\|") for cell in (f"`{name}`", *rest)] for name, *rest in map(cells, rows))
-    lines = [f"| {' | '.join(line)} |" for line in (header, ["---"] * len(header), *body)]
+    table = markdown(header, ((f"`{name}`", *rest) for name, *rest in map(cells, rows)))
     text = (
         "# Published figures at their size\n\n"
         "Written by `elman reproduce published`. Losses are perplexities, or nats per step of music, of the text that"
         " the recipe names; ours are means over the seeds, ± their standard deviation. A figure is met within .5"
         " perplexity or 1 %. What was not run has an estimate of its time on one thread of a CPU, and on an H100."
-        f"\n\n{tally(rows)}.\n\n" + "\n".join(lines) + "\n"
+        f"\n\n{tally(rows)}.\n\n{table}\n"
     )
     write_atomic(path, text)
     return path
@@ -245,19 +245,13 @@ def cells(row: Row, *, brief: bool = False) -> list[str]:
         alone, gpu = (duration(60 * training_minutes(row.target.recipe, gpu=gpu)) for gpu in (False, True))
         training = f"about {alone}, on a GPU {gpu}"
     else:
-        ours = ", ".join(map(_spread, (row.our_valid, row.our_test)))
+        ours = ", ".join(map(mean_and_deviation, (row.our_valid, row.our_test)))
         hours, epochs = max(run.seconds for run in row.runs) / 3600, max(run.epochs for run in row.runs)
         took = f"{epochs:.0f} epochs, {hours:.1f} h, {row.runs[0].machine}, {counted(len(row.runs), 'seed')}"
         changed = row.runs[0].changed
         training = "; ".join((took, *([counted(len(changed), "other setting")] if brief and changed else changed)))
     method = "" if row.method == "static" else f", {row.method} evaluation"
     return [name + method, row.target.expected.source, published, ours, training, row.verdict]
-
-
-def _spread(value: Spread | None) -> str:
-    if value is None:
-        return MISSING
-    return f"{value.mean:,.2f}" + ("" if value.deviation is None else f" ± {value.deviation:.2f}")
 
 
 def _row(target: Target, method: str, runs: Sequence[Trained]) -> Row:

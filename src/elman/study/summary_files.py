@@ -91,8 +91,8 @@ def write_markdown(path: Path, summary: Summary) -> Path:
     missing = [f"Not run: {', '.join(f'`{claim.name}`' for claim in summary.missing)}."] if summary.missing else []
     parts = [
         TITLE, f"{BY.format(summary.scale)}: {summary.tally}.",
-        _markdown(["claim", "published", "ours", "verdict"], glances), *missing,
-        f"## {TESTS}", *summary.remarks, _markdown(HEADER, tests), *(entries[row.name].section for row in summary.rows),
+        markdown(["claim", "published", "ours", "verdict"], glances), *missing,
+        f"## {TESTS}", *summary.remarks, markdown(HEADER, tests), *(entries[row.name].section for row in summary.rows),
     ]  # fmt: skip
     write_atomic(path, "\n\n".join(parts) + "\n")
     return path
@@ -142,7 +142,7 @@ def _written_section(made: ClaimRecord, folder: Path, data: str | None) -> str:
         _text(f"**{made.verdict[0].upper()}{made.verdict[1:]}**: {made.claim} ({made.source})."),
         f"![{seeds}]({(IMAGES / f'{made.name}.svg').as_posix()})",
         *([f"More drawings: {', '.join(links)}."] if links else []),
-        _markdown(*table(made)), _markdown(judged.header, judged.rows), *map(_text, remarks(made)),
+        markdown(*table(made)), markdown(judged.header, judged.rows), *map(_text, remarks(made)),
         f"Follow it: `{named[0]}` names arms, recipes and settings; `{named[1]} --out results/claims` shows plan and"
         f" figures by seed, and judges them again; `{again}` trains it{_text(f' (DATA: {data})' if data else '')}.",
     ])  # fmt: skip
@@ -170,7 +170,8 @@ def _glance(made: ClaimRecord) -> list[str]:
     return [claim, reported or "; ".join(published), f"{'; '.join(ours)} ({measured})", made.verdict]
 
 
-def _markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
+def markdown(header: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
+    """A table."""
     lines = [list(header), ["---"] * len(header), *map(list, cells)]
     return "\n".join(f"| {' | '.join(_text(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
