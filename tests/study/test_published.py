@@ -141,7 +141,11 @@ def test_what_is_not_published_is_refused(shipped, capsys):
     assert "no recipe with a published figure has mine and gru" in refusal(
         capsys, "reproduce", "published", "mine", "gru"
     )
-    assert "--into belongs to" in refusal(capsys, "reproduce", "list", "--into", "x.md")
+    assert "list` does not read --into" in refusal(capsys, "reproduce", "list", "--into", "x.md")
+    asked = "--seeds", "2", "--quick", "--jobs", "2"
+    unread = "published` does not read --quick, --seeds, options for many runs"
+    assert unread in refusal(capsys, "reproduce", "published", *asked)
+    assert "summary` does not read --arm" in refusal(capsys, "reproduce", "summary", "--arm", "GRU")
     printed = output(capsys, "reproduce", "published", "mine")
     assert "not run" in printed
     assert "on a GPU" in printed

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 OUT = Path("runs/reproduce")
 
+READ = {
+    "list": ("--scale", "--quick"), "summary": ("--scale", "--quick", "--out", "--into"),
+    "published": ("--out", "--into"),
+}  # fmt: skip
+"""The options that the words read which train nothing."""
+
 
 def reproduce(
     name: str,
@@ -65,15 +71,21 @@ def reproduce(
         into: of `summary` and `published`, a Markdown file to write too, such as results/claims.md; of `published` also
             a .json file of records
     """
-    if into is not None and name not in ("summary", "published"):
-        raise UserError("--into belongs to `elman reproduce summary` and `elman reproduce published`; leave it out")
+    given = {
+        "--scale": scale != "small", "--quick": quick, "--data": data is not None, "--out": out != OUT,
+        "--seeds": seeds is not None, "--arm": bool(arm), "--resume": resume, "--track": track is not None,
+        "--into": into is not None, "options for many runs": launching != LaunchOptions(),
+    }  # fmt: skip
+    read = READ.get(name, {*given} - {"--into"})
+    if unread := [option for option, here in given.items() if here and option not in read]:
+        raise UserError(f"`elman reproduce {name}` does not read {', '.join(unread)}; leave it out")
     if name == "published":
         return published(others, OUT.parent if out == OUT else out, into, as_json=common.as_json)
     names = list(dict.fromkeys((name, *others)))
     for word in ("all", "list", "summary"):
         if word in names[1:] or (others and name == word == "all"):
             raise UserError(f"`elman reproduce {word}` takes no further names; leave them out")
-    if arm and (len(names) > 1 or name in ("all", "list", "summary")):
+    if arm and (len(names) > 1 or name == "all"):
         raise UserError(f"--arm belongs to one experiment, not to `elman reproduce {' '.join(names)}`; leave it out")
     from elman.study.claim import scale_of
     from elman.study.claims import choose

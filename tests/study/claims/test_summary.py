@@ -289,7 +289,7 @@ def test_all_ends_with_the_index(tmp_path, monkeypatch, capsys):
             ["summary", "--out", "nowhere"],
             "nowhere: no claim has a result at the scale small; run `elman reproduce all --scale small",
         ),
-        (["rank-bound", "--into", "claims.md"], "--into belongs to `elman reproduce summary`"),
+        (["rank-bound", "--into", "claims.md"], "`elman reproduce rank-bound` does not read --into"),
         (["summary", "--into", "."], "is a folder; give the name of a file"),
         (["summary", "rank-bound", "--into", "claims.md"], "--into writes all claims; leave out the names"),
         (["summary", "rank-bound", "--out", "nowhere"], "rank-bound.json"),

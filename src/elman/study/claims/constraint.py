@@ -108,9 +108,9 @@ OPTIMISERS = Claim(
     ),
     measure=PERPLEXITY, comparisons=tuple(lower("valid perplexity", "SGD", other) for other in ("Adam", "RMSprop")),
     seeds=5,
-    notes="Delta 0.2, 200 units, 80,000 tokens of Shakespeare; dropout and schedule of the thesis, in 40 epochs in place"
-    " of 75, at whose end the rate is 1/490. The rate of each optimiser is the best of four by the validation loss of"
-    " one seed that is not used again; all else is the same.",
+    notes="Delta 0.2, 200 units, 80,000 tokens of Shakespeare; dropout and schedule of the thesis, in 40 epochs in"
+    " place of 75, at whose end the rate is 1/490. The rate of each optimiser is the best of four by the validation"
+    " loss of one seed that is not used again; all else is the same.",
 )  # fmt: skip
 
 STATE_DECAY = Claim(
