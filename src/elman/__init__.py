@@ -48,7 +48,7 @@ def __dir__() -> list[str]:
 
 @functools.cache
 def _version() -> str:
-    """The version by the tags of a checkout, where setuptools-scm is installed; otherwise that of the installation."""
+    """The version by the tags of a checkout, where setuptools-scm is installed; otherwise as installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     root = Path(__file__).parents[2]

@@ -136,7 +136,7 @@ class MethodOptions(RuleOptions):
             refuse(chosen, "is chosen by --tune; leave one of the two out")
 
     def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> Result:
-        """The result of a run under the method; that of its own data, read as usual, is kept in results.json."""
+        """The result of a run under the method; of its own data, read as usual, it is kept in results.json."""
         from elman.tasks.adaptation import method_figures
 
         if self.method == "static":
@@ -155,7 +155,7 @@ class MethodOptions(RuleOptions):
     def networks(self, runs: "Sequence[TextRun]", split: str, *, own: bool) -> "tuple[NetworkReader, list[Facts]]":
         """How the networks of an ensemble read a split, each adapting by itself, and the method and settings of each.
 
-        `own`: whether the data are those of the first run.
+        `own`: whether the data belong to the first run.
         """
         from elman.tasks.adaptation import method_log_probs
         from elman.tasks.text.ensemble import run_log_probs
@@ -194,7 +194,7 @@ class MethodOptions(RuleOptions):
         return (self._tuned(loaded, method) if self.tune else method), gradients
 
     def _others(self, gradients: "Statistics | None" = None) -> Facts:
-        """Settings beside those of the method that differ from what is usual."""
+        """Settings outside the method that differ from what is usual."""
         from elman.network.fast import precision
 
         part = gradients is not None and self.statistics_tokens is not None
@@ -225,7 +225,7 @@ class MethodOptions(RuleOptions):
 
 
 def _kept(loaded: "Run", data: str, result: Result, options: "EvaluationOptions", others: Facts) -> Result:
-    """The result with its other settings too; that of the run's own data, read as usual, is kept in results.json."""
+    """The result with its other settings too; of the run's own data, read as usual, it is kept in results.json."""
     from elman.tasks.adaptation import record
 
     result = msgspec.structs.replace(result, settings={**(result.settings or {}), **others})

@@ -161,7 +161,7 @@ def rank(
 
 
 def _labels(folders: list[Path]) -> dict[str, Path]:
-    """Names that distinguish the runs: those of their folders where these differ, else the whole paths."""
+    """Names that distinguish the runs: of their folders where these differ, else the whole paths."""
     unique = list(dict.fromkeys(folders))
     names = [folder.absolute().name for folder in unique]
     return dict(zip(names if len(set(names)) == len(names) else map(str, unique), unique, strict=True))

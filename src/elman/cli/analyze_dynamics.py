@@ -33,7 +33,7 @@ def stability(
 
     Args:
         run: a run on text or music
-        data: text or music for tier 3 (default: that of the run)
+        data: text or music for tier 3 (default: the data of the run)
         split: train, valid or test
         steps: steps of tier 3; 0 leaves it out
         streams: columns read side by side

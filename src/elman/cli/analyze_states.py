@@ -46,9 +46,9 @@ def words(
         top: how many of the most frequent words
         least: leave out words that the split has fewer times
         layer: 0 is the input vectors, 1 the first layer (default: the last)
-        method: how the distance of two groups follows from those of their words
+        method: how the distance of two groups follows from the distances of their words
         metric: the distance of two words
-        groups: cut the tree into so many groups at most, which are printed
+        groups: cut the tree into at most this number of groups, which are printed
         out: the page (default: RUN/words.html)
     """
     from elman.analysis.words import cluster, word_states, write_words_page

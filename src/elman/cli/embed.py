@@ -143,8 +143,8 @@ def neighbours(
 ) -> None:
     """The words nearest to a string, by the cosine of their vectors.
 
-    The words of the vocabulary whose input vectors are nearest to that of a string. Where the model reads spelling any
-    string has a vector; otherwise it must be in the vocabulary. Prints a table, no page.
+    The words of the vocabulary whose input vectors are nearest to the vector of a string. Where the model reads
+    spelling any string has a vector; otherwise it must be in the vocabulary. Prints a table, no page.
 
     Args:
         words: strings, such as looooook

@@ -49,7 +49,7 @@ def export(
         half: also write an ONNX graph in float16
         sherpa: the form of recurrent language models in sherpa-onnx, for shallow fusion
         data: a corpus whose valid split is read (default: the data of the run)
-        push: with --to hf, send the folder to the Hub of Hugging Face; the token is HF_TOKEN, or that of `hf auth
+        push: with --to hf, send the folder to the Hub of Hugging Face; the token is HF_TOKEN, or from `hf auth
             login`
         private: only the owner sees what is sent
         dry_run: list what would be sent, and send nothing

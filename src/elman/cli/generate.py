@@ -100,7 +100,7 @@ def generate(
     Args:
         prompt: text to continue; - reads standard input
         tokens: number of tokens, at most
-        sentences: stop after so many sentences; one ends at <eos> where the run has it, else with a final mark
+        sentences: stop after this number of sentences; one ends at <eos> where the run has it, else with a final mark
         state: begin from a state that --save-state wrote
         save_state: write the state after the last token
     """

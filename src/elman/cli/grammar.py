@@ -136,10 +136,10 @@ def agreement(
     hidden state along sentences. Writes a page with tables and plots.
 
     Args:
-        grammar: a file of rules or a name (default: that of the recipe)
+        grammar: a file of rules or a name (default: as in the recipe)
         sentences: fresh sentences
-        complex: share with an embedded clause (default: that of the grammar)
-        max_depth: the deepest embedding of clauses (default: that of the grammar)
+        complex: share with an embedded clause (default: as in the grammar)
+        max_depth: the deepest embedding of clauses (default: as in the grammar)
         seed: seed of the draw
         walk: a sentence whose trajectory is drawn; may be repeated
         unknown: sentences and pairs with words that the model does not know; exclude: left out, both forms of a pair

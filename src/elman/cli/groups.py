@@ -30,7 +30,7 @@ class Machine:
         threads: CPU threads (default: chosen by torch).
         precision: of large matrix products: float32, bf16, or auto, which is bf16 where that is at least 1.3 times as
             fast (`elman info --machine`); int8 runs a trained model with weights of eight bits (default: float32, in
-            training that of the recipe).
+            training as the recipe says).
     """
 
     device: str = "auto"
@@ -120,7 +120,7 @@ class SplitOptions:
             notice(f"{file}: {part} is read{more}")
 
     def say_others(self, runs: "Sequence[TextRun]") -> None:
-        """A notice for each run whose own split is another one than that of the first run, which all of them read."""
+        """A notice for each run whose own split differs from the split of the first run, which all of them read."""
         from elman.tasks.text.comparison import say_other_splits
 
         if self.data is None:
@@ -143,7 +143,7 @@ class UnknownOptions:
         unknown: score: as <unk>; exclude: left out, words of sums, sentences and pairs of comparisons; exclude-items:
             whole items of a table or of pairs are left out, with all their conditions; spread: the probability of <unk>
             is divided evenly among the unknown types (default: score, of two vocabularies exclude).
-        unknown_types: number of unknown types, for --unknown spread (default: those of the text).
+        unknown_types: number of unknown types, for --unknown spread (default: counted in the text).
     """
 
     unknown: Literal["score", "exclude", "exclude-items", "spread"] | None = None

@@ -43,7 +43,7 @@ def fastai(
         ["words", f"{made.words:,}"],
         ["word vectors", f"{made.width:,}"],
         ["LSTM layers", ", ".join(f"{size:,}" for size in made.sizes)],
-        ["output weights", "those of the word vectors" if made.tied else "their own"],
+        ["output weights", "shared with the word vectors" if made.tied else "their own"],
         ["output bias", "yes" if made.bias else "no"],
         ["parameters", f"{made.parameters:,}"],
     ]

@@ -212,7 +212,7 @@ def heads(
         task: a task, as `elman lab tasks` shows
         cell: a network with heads, as `elman lab cells` shows
         span: the span of training (default: the task's)
-        tested: the span of the sequence that is drawn (default: that of training)
+        tested: the span of the sequence that is drawn (default: as in training)
         size: units of the controller
         columns: new sequences per step
         lr: learning rate of Adam

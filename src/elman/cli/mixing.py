@@ -115,7 +115,7 @@ def aligned(path: Path, run: "TextRun") -> "AlignedNGram":
 
 
 def _model(name: str, run: "TextRun") -> "AlignedNGram":
-    """The n-gram model of a file, or where there is no such file that of `COUNTED`, over the vocabulary of a run."""
+    """The n-gram model of a file, or else the one called `COUNTED`, over the vocabulary of a run."""
     counted = COUNTED.fullmatch(name)
     if counted is None and not Path(name).exists():
         raise UserError(f"--mix {name}: cannot be read (no such file); give an ARPA file, or 1-gram to 99-gram")

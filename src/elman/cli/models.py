@@ -27,7 +27,7 @@ def _where(name: str, own: bool, cached: bool, registry_: str | None) -> str:
 
 @app.command(name="list")
 def list_all(*, registry_: Registry = None, as_json: AsJson = False) -> None:
-    """The models that come with elman, those of a further registry, and those that were fetched.
+    """The models that come with elman, that a further registry has, and that were fetched.
 
     Args:
         registry_: a further registry, a TOML file or its address (default: the variable ELMAN_REGISTRY)
@@ -68,7 +68,7 @@ def info(name: Name, /, *, registry_: Registry = None, as_json: AsJson = False) 
 
 @app.command
 def fetch(name: Name, /, *, registry_: Registry = None, as_json: AsJson = False) -> None:
-    """Fetch a model into the cache; its size and SHA-256, and those of all its files, are checked before it is kept.
+    """Fetch a model into the cache; size and SHA-256 of it and of all its files are checked before it is kept.
 
     An interrupted download is continued. A model that was fetched before is known without its registry.
 

@@ -33,7 +33,7 @@ class VocabularyOptions:
 
     Attributes:
         min_count: words seen less often are <unk>.
-        max_vocabulary: the most frequent words are known, so many at most, <unk> and <eos> included.
+        max_vocabulary: at most this number of words are known, the most frequent ones, <unk> and <eos> included.
     """
 
     min_count: Positive | None = None
@@ -100,7 +100,7 @@ def _corpus(source: str | None, reading: ReadOptions, vocabulary: VocabularyOpti
         options = reading.options(valid_fraction=0.0, test_fraction=0.0, **chosen)
         with progress.preparing() as advance:
             return open_corpus(source, options, partial=True, progress=advance)
-    refuse(given(vocabulary), "is that of the run of --like; leave it out")
+    refuse(given(vocabulary), "is given by the run of --like; leave it out")
     if source is None:
         return run.corpus()
     options = msgspec.structs.replace(run.options, valid_fraction=0.0, test_fraction=0.0, train_tokens=None)

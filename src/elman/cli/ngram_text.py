@@ -32,14 +32,14 @@ class ReadOptions:
     lowercase: bool = False
 
     def options(self, **others: Any) -> TextOptions:
-        """The rules; raises UserError where they are those of a run."""
+        """The rules; raises UserError where a run gives them."""
         self.check()
         return TextOptions(tokenisation=self.tokenisation or "words", lowercase=self.lowercase, **others)
 
     def check(self) -> None:
         """Raises UserError where options stand beside --like."""
         if self.like is not None:
-            refuse((name for name in given(self) if name != "--like"), "is that of the run of --like; leave it out")
+            refuse((name for name in given(self) if name != "--like"), "is given by the run of --like; leave it out")
 
     def run(self) -> "TextRun | None":
         """The run that reads the text, if there is one."""

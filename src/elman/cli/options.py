@@ -173,7 +173,7 @@ def trackers_of_runs(track: str | None) -> tuple[str, ...] | None:
 def option(field: str, *records: Settings) -> Parameter:
     """The option for a field of a record, which may be left out.
 
-    Its name, range and help are those of the record's type, its default is the value in the first of `records`; where
+    Its name, range and help come from the record's type, its default is the value in the first of `records`; where
     others, which have a `kind`, differ, help shows theirs too.
     """
     record = type(records[0])
@@ -231,7 +231,7 @@ def refuse(names: Iterable[str], reason: str) -> None:
 def group(title: str, place: int, *, of: Settings | None = None, names: Sequence[str] = ()) -> Callable[[Any], Any]:
     """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title.
 
-    The fields `names` of the record `of`, by default all its numbers, are options too, before those of the group
+    The fields `names` of the record `of`, by default all its numbers, are options too, before the options of the group
     itself; see `record_of`.
     """
     listed = Parameter(name="*", group=Group(title, sort_key=place))

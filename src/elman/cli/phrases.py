@@ -24,8 +24,8 @@ def phrases(
 ) -> None:
     """The phrases of a treebank nearest to a phrase, by the cosine of their vectors.
 
-    A phrase is parsed, and the vector of its topmost node is compared with those of all constituents of more than one
-    word. A run that is no parser needs phrases as trees in brackets. Prints a table, no page.
+    A phrase is parsed, and the vector of its topmost node is compared with the vectors of all constituents of more than
+    one word. A run that is no parser needs phrases as trees in brackets. Prints a table, no page.
 
     Args:
         texts: phrases, words and marks at spaces, or trees in brackets

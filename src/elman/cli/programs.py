@@ -38,7 +38,7 @@ def programs(
     Args:
         out: the folder to write; it must not hold pairs yet
         task: execute: programs; add: sums of two numbers; copy: digits
-        length: numbers are random up to 10^length; those of sums and copies have so many digits
+        length: numbers are random up to 10^length; in sums and copies they have this number of digits
         nesting: operations of a program, up to 10 (default: 2)
         strategy: difficulty of training programs, in the order of the file; baseline: length and nesting;
             naive: rising to them; mix: random up to them; combined: naive and mix

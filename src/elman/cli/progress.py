@@ -118,7 +118,7 @@ class TrainingBar:
         self.bar.update(self.task, completed=progress.step, epoch=progress.epoch + 1, figures=figures)
 
     def branch(self, done: int, steps: int) -> None:
-        """Show the place in a branch that predicts the loss; its time is not that of the steps."""
+        """Show the place in a branch that predicts the loss; its time does not count as steps."""
         now = time.monotonic()
         if done == 0:
             self.branched = now

@@ -243,7 +243,7 @@ def _slopes(regression: RegressionOptions, bits: "Floats", terms: "list[Term]") 
         return []
     readers = [term for term in terms if term.name == "subject"]
     if not readers:
-        raise UserError("--slopes are those of the readers: name their column (--columns subject=HEADING)")
+        raise UserError("--slopes belong to readers: name their column (--columns subject=HEADING)")
     return [readers[0]._replace(name="subject: surprisal", by=bits - bits.mean())]
 
 

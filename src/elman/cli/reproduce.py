@@ -59,12 +59,12 @@ def reproduce(
     Args:
         name: an experiment, `all`, `list` to see them, `summary` of the results in OUT, or `published`
         others: further experiments; the runs of all share the jobs, and verdicts follow when all are trained; behind
-            `list` those of which to see the arms, behind `summary` those of which to see plan, figures and p, behind
+            `list` the ones whose arms to see, behind `summary` the ones whose plan, figures and p to see, behind
             `published` words of which recipes must have all in their path, title or source
         scale: quick (indicative, one seed), small (minutes per run on two cores) or paper
         quick: the same as --scale quick
         data: a corpus for every run (default: Shakespeare at the scale small)
-        out: the folder of runs and reports; of `published` that of runs, runs if it is not given
+        out: the folder of runs and reports; for `published` of runs, which is runs if it is not given
         seeds: N, for seeds 1 to N, or M-N for fresh ones (default: as the experiment plans)
         arm: only this arm of the experiment, and comparisons among those named; may be repeated
         resume: continue in OUT, which must exist
@@ -281,6 +281,6 @@ def _list(named: "Sequence[Claim]", scale: "Scale", as_json: bool) -> int:
         notes += [
             f"  {scale}: {arms}, {counted(seeds[scale], 'seed')}, {_minutes(minutes[scale])}" for scale in minutes
         ]
-    notes.append("Times are those of one thread, with nothing trained; claims share runs.")
+    notes.append("Times are for one thread, with nothing trained; claims share runs.")
     show.print_result(as_json, facts, notes=notes)
     return 0

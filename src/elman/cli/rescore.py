@@ -79,7 +79,7 @@ class MixOptions:
     tune: bool = False
 
     def record(self, num_scores: int) -> "Mix":
-        """The weights, for hypotheses with so many given scores."""
+        """The weights, for hypotheses with this number of given scores."""
         from elman.tasks.text.rescoring import Mix
 
         if self.given_weights and len(self.given_weights) != num_scores:

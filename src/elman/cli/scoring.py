@@ -24,7 +24,7 @@ By: TypeAlias = Literal["token", "word", "region", "sentence"]
 
 
 class Scoring:
-    """The rows of a text, whose sentences are numbered from `first`; `kept`: those of its words, if asked for."""
+    """The rows of a text, whose sentences are numbered from `first`; `kept`: the rows of its words, if asked for."""
 
     def __init__(
         self,

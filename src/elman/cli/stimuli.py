@@ -85,7 +85,7 @@ def compare_on_stimuli(
     notes = [
         "Items: every sentence is one, since no column is called item."
         if by_item is None
-        else f"Items: those of the column {by_item}; the sentences of one are averaged.",
+        else f"Items: from the column {by_item}; the sentences of one are averaged.",
         "Surprisal of a sentence in bits; paired t test by item, two-sided; Holm: adjusted for the conditions"
         f"{' of all comparisons' if len(pairs) > 1 else ''}.",
         f"Unknown words: {how[treatment]}.",

@@ -31,7 +31,8 @@ class ShardOptions:
     """A part of a large text.
 
     Attributes:
-        shard: read only part I of N, such as 2/8; the outputs of all parts, one after another, are that of the whole.
+        shard: read only part I of N, such as 2/8; the outputs of all parts, one after another, are the output of the
+            whole.
     """
 
     shard: Annotated[str | None, Parameter(metavar="I/N")] = None

@@ -211,5 +211,5 @@ def _require_text(name: str, *, found: bool, size: int) -> None:
 
 
 def shown_name(name: str) -> str:
-    """The name of a file, or that of standard input."""
+    """The name of a file, or of standard input."""
     return STANDARD_INPUT if name == "-" else name

@@ -86,7 +86,7 @@ def train(
             rates, schedules and the like, may change it from there on
         init: start from the weights of another run, words matched by spelling
         minutes: without a recipe, the time for which a size and epochs are chosen (default: 10)
-        max_minutes: stop training after so many minutes, then evaluate and report
+        max_minutes: stop training after this many minutes, then evaluate and report
         baselines: compute what the model must exceed: n-grams of texts and targets, letters in context of sounds,
             persistence, seasons and linear autoregression of series, most frequent tags and labels, trees that branch
             to one side, notes that are held (default: yes, of a run that is resumed where it was so)
@@ -183,7 +183,7 @@ def demo(
     Args:
         out: the run folder
         data: another text, as for `elman train`
-        max_minutes: train for at most so many minutes
+        max_minutes: train for at most this many minutes
     """
     from elman.data.catalog.prepare import prepare
     from elman.tasks.experiment import Experiment

@@ -148,7 +148,7 @@ class ClaimMeasure:
         timed: it measures times, so that no two are made at once.
         curve: a curve of a measurement to draw, a line per seed.
         diverged: the figures of a training that diverged; None makes that an error.
-        cost: a metric against which that of the published figures is drawn.
+        cost: a metric against which the one of the published figures is drawn.
         course: two curves of a measurement; the second is drawn against the first, an arm's mean over its seeds.
     """
 
@@ -169,7 +169,7 @@ class Claim:
     """One published claim; `source` is the table or figure that supports it in the paper, all `comparisons` must hold.
 
     Attributes:
-        metric: the metric of the published figures; the default is that of the first comparison.
+        metric: the metric of the published figures; by default the metric of the first comparison.
         seeds: the number of seeds unless --seeds is given, or how it was planned.
         notes: how the small scale differs from the paper's, and other remarks.
         data: what --data must be, where the recipes name no corpus; None where they do.

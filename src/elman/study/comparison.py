@@ -88,7 +88,7 @@ class Ratio:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Between which logarithms that of the ratio lies."""
+        """Between which logarithms the logarithm of the ratio lies."""
         return _log(self.low), math.log(self.high)
 
     def verdict(self, figures: Figures) -> Verdict:
@@ -130,7 +130,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Steadier:
-    """A metric of `a` varies less from seed to seed than that of `b`: the standard deviations of their logarithms."""
+    """A metric of `a` varies less from seed to seed than for `b`: the standard deviations of their logarithms."""
 
     metric: str
     a: str
@@ -161,7 +161,7 @@ def higher(metric: str, a: str, b: str) -> Ratio:
 
 
 def no_higher(metric: str, a: str, b: str, margin: float) -> Ratio:
-    """The metric of `a` exceeds that of `b` by at most the fraction `margin`."""
+    """The metric of `a` exceeds the metric of `b` by at most the fraction `margin`."""
     return Ratio(f"{metric} of {a} is no higher than of {b} (within {margin:.1%})", metric, a, b, high=1 + margin)
 
 
@@ -173,7 +173,7 @@ def no_difference(metric: str, a: str, b: str, margin: float, b_metric: str | No
 
 
 def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = None) -> Ratio:
-    """The metric of `a` is more than `factor` times that of `b`, or than another metric of `b`."""
+    """The metric of `a` is more than `factor` times a metric of `b`: the same or another one."""
     statement = f"{metric} of {a} is more than {factor:g} times {b_metric or 'that'} of {b}"
     return Ratio(statement, metric, a, b, low=factor, b_metric=b_metric)
 

@@ -34,7 +34,7 @@ RATE = 60e9  # floating-point operations per second of one thread of a processor
 STEP = 5e-4  # seconds that each layer takes for a time step of a batch beside its products: the median of 50 claims
 
 RUNS_PER_JOB = 8
-"""So many runs for every job are trained together: jobs that wait for the last ones then lose little time."""
+"""This number of runs for every job is trained together: jobs that wait for the last ones then lose little time."""
 
 
 def plan(claim: Claim, store: Store, scale: Scale, asked: Sequence[int] | None, machine: Machine) -> Plan:
@@ -101,7 +101,7 @@ class _Weights(NamedTuple):
 
 
 _WEIGHTS: dict[tuple[str, int], _Weights] = {}
-"""Those of networks that were built already: most runs of a claim differ in other keys."""
+"""Of networks that were built already: most runs of a claim differ in other keys."""
 
 
 def _weights(record: Model, words: int) -> _Weights:

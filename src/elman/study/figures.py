@@ -65,8 +65,8 @@ class Drawing(NamedTuple):
 def drawings(made: ClaimRecord) -> list[Drawing]:
     """Those against costs and of the course of training, where the claim asks for them.
 
-    Against costs a point per arm; those of a series are a line, in the order of their costs, named where it ends. Of
-    the course a line per arm, which ends in a dot, where all arms have one.
+    Against costs a point per arm; the points of a series are a line, in the order of their costs, named where it ends.
+    Of the course a line per arm, which ends in a dot, where all arms have one.
     """
     found = list[Drawing]()
     if made.cost is not None:

@@ -177,7 +177,7 @@ def measure_one(planned: Planned, measure: ClaimMeasure, machine: Machine) -> Me
 
 
 def found_measurement(planned: Planned, measure: ClaimMeasure) -> Measurement | None:
-    """The measurement that needs no work: one that is kept for the same constants, or that of a diverged training."""
+    """The measurement that needs no work: one that is kept for the same constants, or of a diverged training."""
     if isinstance(planned, PlannedRun) and planned.status is Status.DIVERGED and measure.diverged is not None:
         return Measurement(dict(measure.diverged), {})
     return kept_measurement(planned, measure).find()

@@ -62,9 +62,9 @@ class TrialRecord(msgspec.Struct, frozen=True):
 
 
 class ArmRecord(msgspec.Struct, frozen=True):
-    """An arm: its published figure, every metric, the folders of its runs (from that of the record), their minutes.
+    """An arm: its published figure, every metric, the folders of its runs (relative to the record), their minutes.
 
-    `course` are points of the claim's `course`, means over the seeds; `series` is that of the `Arm`.
+    `course` are points of the claim's `course`, means over the seeds; `series`: as in the `Arm`.
     """
 
     published: str | None
@@ -94,8 +94,8 @@ class ClaimRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A reproduction of a claim at one scale.
 
     Attributes:
-        metrics: the names of the metrics and their descriptions, `headline` that of the published figures, `cost` that
-            which it is drawn against, if any.
+        metrics: the names of the metrics and their descriptions, `headline` the one of the published figures, `cost`
+            the one which it is drawn against, if any.
         course: the labels of two curves of which the second is drawn against the first, if any.
         planned: how the number of seeds was planned, `effect` for which (the logarithm of a ratio), if it was.
         verdict: the words after the name in the last line of the command, `answer` what they amount to.

@@ -74,7 +74,7 @@ class Programme(Generic[T]):
 
 @dataclass(frozen=True)
 class Count(Generic[T]):
-    """How far a programme is; `ended` and `failed` are those of this command, `later` may follow."""
+    """How far a programme is; `ended` and `failed` count what this command ran, `later` may follow."""
 
     waiting: int
     later: int

@@ -24,7 +24,7 @@ class Judgement(msgspec.Struct, frozen=True):
     """Whether the mean of differences paired by seed lies in the interval in question.
 
     `deviation` is their sample standard deviation (n - 1), NaN for a single seed; `low` to `high` the 95 % interval of
-    the mean (Student's t); `p_value` that of the two-sided paired t test of the mean being on the nearest bound of the
+    the mean (Student's t); `p_value`: by the two-sided paired t test of the mean being on the nearest bound of the
     interval in question; `needs` the number of seeds that would decide, if undecided. `inside`: whether the mean itself
     lies in the interval in question, None where there is none. `count`: of the differences, 0 where they are not
     judged by their mean.
@@ -67,7 +67,7 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
 
     It holds if the 95 % interval of the mean lies within, does not hold if that interval lies outside, and is undecided
     otherwise: for one bound the two-sided paired t test at 5 %, for two a test of equivalence. Infinite differences
-    (a training that diverged) decide if those of all seeds lie on one side; NaN (both diverged) lies on none.
+    (a training that diverged) decide if all seeds lie on one side; NaN (both diverged) lies on none.
 
     Example:
         >>> judge([-0.11, -0.10, -0.09], high=0.0).answer
@@ -121,7 +121,7 @@ def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
     answer: Answer = "holds" if high < 0 else "does not hold" if low > 0 else "undecided"
 
     def power_of(count: int) -> float:
-        """Of the F test, so many seeds given, for standard deviations of the observed ratio."""
+        """Of the F test with this number of seeds, for standard deviations of the observed ratio."""
         critical = stats.f.ppf(1 - LEVEL / 2, count - 1, count - 1)
         return float(stats.f.sf(critical * math.exp(-2 * abs(mean)), count - 1, count - 1))
 
@@ -163,7 +163,7 @@ def seeds_needed(effect: float, deviation: float, tests: int = 1) -> int:
 
 
 def detectable(count: int, deviation: float) -> float:
-    """The effect that so many seeds, two or more, detect with a power of 80 %.
+    """The effect that this number of seeds, two or more, detects with a power of 80 %.
 
     Example:
         >>> round(detectable(10, 1.0), 3)

@@ -59,7 +59,7 @@ def trial_recipes(source: Source) -> list[tuple[tuple[str, ...], Recipe]]:
 
 
 def chosen(trials: Sequence[Trial]) -> tuple[str, ...]:
-    """The settings with the lowest loss; those of the first trial while one is not trained, none without trials."""
+    """The settings with the lowest loss; of the first trial while one is not trained, none without trials."""
     known = [loss for trial in trials if (loss := trial.loss) is not None]
     if not trials or len(known) < len(trials):
         return trials[0].settings if trials else ()
@@ -153,7 +153,7 @@ def untrained(planned: Iterable[Planned]) -> list[PlannedRun]:
 class Plan:
     """What the reproduction of a claim needs: the runs or computations of every arm, in the order of the seeds.
 
-    `trials` are those of the arms that are tuned; while they are not trained, `runs` have the first alternative of each
+    `trials` belong to the arms that are tuned; while they are not trained, `runs` have the first alternative of each
     grid. `training` are the minutes of each untrained run, by its folder; `measuring` those in which all measurements
     and computations that are not kept are made.
     """
@@ -176,5 +176,5 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """Of its files: that of the claim, with the scale unless it is small."""
+        """Of its files: the name of the claim, with the scale unless it is small."""
         return at_scale(self.claim.name, self.scale)

@@ -23,7 +23,7 @@ WITHIN = (
     " seed has no p-value."
 )
 QUICK = (
-    "At the scale quick a p-value is that of a test by token of the models trained from one seed; how much trainings"
+    "At the scale quick a p-value is of a test by token of the models trained from one seed; how much trainings"
     " differ by seed is not in it."
 )
 HEADER = ["claim", "verdict", "p", "p, Holm", "seeds", "minutes"]
@@ -137,7 +137,7 @@ def _p(value: float | None) -> str:
 
 
 def summarise(out: Path, claims: Sequence[Claim], scale: Scale) -> Summary:
-    """The records of claims in a folder of reproductions, with those of `claims` that have none.
+    """The records of claims in a folder of reproductions, and which of `claims` have none.
 
     A record that cannot be read is reported and counts as none. Raises UserError where no claim has one at this scale.
     """

@@ -32,7 +32,7 @@ ONE_DOT = "one dot per seed, one row per arm"
 
 
 def write_index(out: Path, summary: Summary) -> Path:
-    """Write the page beside those of the claims, to which it links; returns its path."""
+    """Write the page into the folder of the claims' pages, to which it links; returns its path."""
     names = {one.name for one in summary.records}
     overview = [
         [Markup('<a href="#{0}">{0}</a>').format(name) if name in names else name, *cells]
@@ -53,7 +53,7 @@ def write_index(out: Path, summary: Summary) -> Path:
 
 
 IMAGES = Path("images", "claims")  # where the drawings are, from the file's folder
-MANY = 8  # the table at the top has the figures of this many arms at most; those of all are in the section of the claim
+MANY = 8  # the table at the top has the figures of this many arms at most, the section of the claim has all
 
 TITLE = "# Published claims"
 BY = "Written by `elman reproduce summary` from the results at {} scale"
@@ -62,7 +62,7 @@ TESTS = "Tests, seeds and times"
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim in such a file: its cells in the table at the top, its row in that of the tests, and its section."""
+    """A claim in such a file: its cells in the table at the top, its row in the table of tests, and its section."""
 
     glance: Sequence[str]
     row: Row

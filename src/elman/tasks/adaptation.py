@@ -110,7 +110,7 @@ def adaptive_reading(
 ) -> AdaptiveStream:
     """A stream that adapts to what it reads, from its beginning or from where it was saved.
 
-    `model` is that of the run with the text's words beyond the vocabulary (`TextRun.reading`); None: the run's.
+    `model` is given by the run with the text's words beyond the vocabulary (`TextRun.reading`); None: the run's.
     """
     stream = AdaptiveStream(run.model if model is None else model, rule, gradients, run.first)
     if saved is not None:

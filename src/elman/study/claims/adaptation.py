@@ -29,7 +29,7 @@ def adapted(
     """Perplexity of the first test `tokens`, static and by some of `METHODS`.
 
     Their settings are tuned on the first `tuning_tokens` of the validation text, or the defaults where that is 0; the
-    mean squared gradients are those of the first `statistics_tokens` of the training text.
+    mean squared gradients are taken over the first `statistics_tokens` of the training text.
     """
     run = TextRun(folder)
     test = run.adaptation_source(EvaluationOptions(unknown_as_unk=True)).beginning(tokens)
@@ -162,5 +162,5 @@ BF16_EVALUATION = Claim(
     ),
     notes="The networks of bf16-training that are trained in bf16, evaluated in both precisions on the first 10,000"
     " test tokens; the settings of dynamic evaluation and of the cache are the defaults. Each is compared with itself"
-    " alone, and so trained as at the scale quick: those of words for 8 epochs on 60,000 tokens with 800 words.",
+    " alone, and so trained as at the scale quick: networks of words for 8 epochs on 60,000 tokens with 800 words.",
 )  # fmt: skip

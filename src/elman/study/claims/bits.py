@@ -31,7 +31,7 @@ class Copying:
     """How a network of the laboratory learns to copy from `sequences` new sequences of 1 to `trained` vectors.
 
     Each step reads `columns` of them, of one length; the rate of Adam falls linearly from `lr` to 0. A check, every
-    `check_every` sequences, reads `checked` sequences of every trained length; the last one also those of length
+    `check_every` sequences, reads `checked` sequences of every trained length; the last one also reads length
     `beyond`.
     """
 
@@ -169,7 +169,7 @@ class Tracking:
     """How a network of the laboratory tracks parity after `updates` by Adam, at a rate that falls linearly to 0.
 
     Each update reads `columns` new sequences of 1 to `trained` bits, of one length. A check, every `check_every`
-    updates, reads `checked` sequences of `trained` bits; the last one also those of `beyond` bits.
+    updates, reads `checked` sequences of `trained` bits; the last one also reads `beyond` bits.
     """
 
     cell: str

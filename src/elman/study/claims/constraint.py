@@ -67,7 +67,7 @@ SUCCESS = Claim(
     ),
     published=dict.fromkeys((arm.label for arm in CONSTRAINED.values()), "100 %")
     | {"clip 5": "100 %", "clip 15": "0 %", "clip 20": "0 %"},
-    notes="Success: the validation loss of every epoch stays below that of the untrained model."
+    notes="Success: the validation loss of every epoch stays below the loss of the untrained model."
     " Small scale: n = 100, five epochs on 80,000 tokens of Shakespeare.",
 )  # fmt: skip
 

@@ -110,7 +110,7 @@ def against_counts(folder: Path, order: int, share: float, utterances: int, chan
     """Test perplexity and word error rate of a Kneser-Ney model, the network, and both interpolated.
 
     Both splits are heard through the same channel, `utterances` lines of each, drawn by the seed of the run; the weight
-    of the language model is chosen on those of the validation split, for each model from the same grid.
+    of the language model is chosen on the lists of the validation split, for each model from the same grid.
     """
     run = TextRun(folder)
     corpus = run.corpus()

@@ -55,7 +55,7 @@ def divergence(run: TextRun) -> float:
 
 
 def minimal_pairs(folder: Path, pairs: str, order: int) -> Measurement:
-    """Accuracy on minimal pairs, beside that of a Kneser-Ney model of the same training text."""
+    """Accuracy on minimal pairs, of the run and of a Kneser-Ney model of the same training text."""
     run = TextRun(folder)
     coded = code(read_pairs([pairs]), run.vocabulary, run.tokeniser)
     counts = kneser_ney.train(run.corpus().split("train").tokens, len(run.vocabulary), order)

@@ -29,7 +29,7 @@ SYMBOLS = 5
 class RtrlAndBptt:
     """Relative distance of the gradients of RTRL and BPTT in float64, and milliseconds per step of RTRL by n.
 
-    Networks of `sizes` units are timed, the fastest of `repetitions` steps; the gradients are those of `units` units
+    Networks of `sizes` units are timed, the fastest of `repetitions` steps; the gradients are taken at `units` units
     over `steps` steps of `rows` sequences.
     """
 
@@ -92,7 +92,7 @@ class Prediction:
     """NRMSE of free runs from many points of the Mackey-Glass series beyond the training steps.
 
     Of `heard` steps of the series, training takes those from `washout` to `learnt`; runs of `ahead` steps start `every`
-    so many steps after that.
+    steps after that.
     """
 
     reservoirs: int = 5

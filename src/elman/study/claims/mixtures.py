@@ -34,7 +34,7 @@ class LayerGradients:
     """The norm of the loss's gradient at the lowest layer over that at the top, early in training.
 
     A recipe with the settings `heads` and `settings` is trained for `steps` steps on the beginning of its text. Before
-    the first and after every `every` steps the gradients are those of the first `windows` windows together, without
+    the first and after every `every` steps the gradients are taken over the first `windows` windows together, without
     dropout; the mean is geometric.
     """
 
@@ -67,7 +67,7 @@ class LayerGradients:
 def layer_norms(model: LanguageModel, batches: list[Batch]) -> list[float]:
     """Norm of the gradient of the mean loss over consecutive batches, layer by layer, without dropout."""
     core = model.core
-    assert isinstance(core, StackCore), "layers are those of a stack"
+    assert isinstance(core, StackCore), "layers belong to a stack"
     model.eval()
     model.zero_grad()
     state = model.begin(batches[0].inputs.shape[1])
@@ -164,7 +164,7 @@ DOC_SPREAD = Claim(
     arms=tuple(Arm(arm.label, arm.at("quick"), arm.paper) for arm in (MOS, DOC)), measure=PERPLEXITY,
     comparisons=(Steadier(TEST, DOC.label, MOS.label),), seeds=25,
     notes="A variance needs many seeds: with 25 a ratio of 1.8 between the standard deviations is detected with a power"
-    " of 80 %. So each run is that of --quick: 60,000 tokens, 800 words, 8 epochs.",
+    " of 80 %. So each run is as with --quick: 60,000 tokens, 800 words, 8 epochs.",
 )  # fmt: skip
 
 
@@ -199,7 +199,7 @@ LOWER_LAYERS_DOMINATE = Claim(
     sentence="without the balance penalty the components of lower layers carry more than their share",
     source="Takase et al. 2018, section 4.2", arms=(DOC,), measure=EVENNESS,
     comparisons=(times("lower layers", DOC.label, DOC.label, 1.0, b_metric="even share"),),
-    notes="The share is that of equal weights: 2 of 6 components.",
+    notes="With equal weights the share is 2 of 6 components.",
 )  # fmt: skip
 
 BALANCE_WEIGHTS = Claim(

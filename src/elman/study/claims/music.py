@@ -45,7 +45,7 @@ MUSIC_SUCCESS = Claim(
     source="Kanai's thesis, Table 3.3", arms=_ALL, measure=DYNAMICS,
     comparisons=tuple(Bound("success", arm.label, 0.5, exceeds=True) for arm in _ALL),
     published=dict.fromkeys((arm.label for arm in _ALL), "100 %"),
-    notes=f"Success: the validation loss of every epoch stays below that of the untrained model. {SMALL_NOTES}",
+    notes=f"Success: the validation loss of every epoch stays below the loss of the untrained model. {SMALL_NOTES}",
 )  # fmt: skip
 
 MUSIC_CONSTRAINT = Claim(

@@ -51,7 +51,7 @@ class TimedTraining:
     def step(self, epoch: float = 0.0) -> tuple[float, float]:
         """Seconds of the step without clipping, and of clipping, at a threshold that is never reached.
 
-        The rate is that of the schedule at `epoch`.
+        The rate is taken from the schedule at `epoch`.
         """
         training = self.recipe.training
         lr = rate(training.schedule, training.optimiser.lr, epoch, training.epochs, [])

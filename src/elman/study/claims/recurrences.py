@@ -69,10 +69,10 @@ RECURRENCES = {
     "RWKV-7, blocks": Recurrence('"rwkv7"', (104, 108, 68, 24), 143, blocks=True),
     "transformer": Recurrence('"local-attention"', (104, 112, 72, 28), 116, blocks=True),
 }
-"""Those of two layers first; the transformer has the blocks of the others, with attention for a cell.
+"""Networks of two layers first; the transformer has the blocks of the others, with attention for a cell.
 
 Where the papers' blocks have a short convolution it is there: inside the cells of RG-LRU, mLSTM, Mamba-2 and DeltaNet,
-and before that of minGRU. RWKV-7 reads the input before in another way, and the LRU none.
+and before the cell of minGRU. RWKV-7 reads the input before in another way, and the LRU none.
 """
 
 FREQUENCIES = 'model.initialisation.output_bias="unigram"'

@@ -91,9 +91,9 @@ def streaming_time(model: LanguageModel, task: Task, tokens: int) -> float:
 def perplexity_and_costs(
     folder: Path, windows: int, seconds: float, block: int, streams: int, unit: str = "perplexity"
 ) -> Measurement:
-    """The figures of both splits, `COSTS`, and what the validation reaches in so many seconds of training steps.
+    """The figures of both splits, `COSTS`, and what the validation reaches in a number of seconds of training steps.
 
-    Nats by block are those of perplexities alone, whose ratios are judged by token.
+    Only perplexities have nats by block: their ratios are judged by token.
     """
     found = with_test_text(folder, block, streams) if unit == "perplexity" else results(folder)
     run = open_run(folder)

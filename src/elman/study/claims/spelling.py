@@ -60,7 +60,7 @@ RARE_WORDS = ClaimMeasure(
         "test perplexity": "perplexity, test", "parameters": "parameters",
         "rare words": f"perplexity of words seen fewer than {RARE} times",
         "after rare words": "perplexity after such words",
-        "after rare words / all": "perplexity after such words over that of all",
+        "after rare words / all": "perplexity after such words over the perplexity of all",
     },
     parameters_and_rare_words, {"below": RARE, **BLOCKS}, minutes=0.1,
 )  # fmt: skip

@@ -107,7 +107,7 @@ def write_heads(out: Path, looks: Looks, *, title: str, text: list[str]) -> Path
     )
     sections = [Section("Where the heads look", [note], figures=heads)]
     if shown:
-        about = "A column is one step; channels go from top to bottom, below the bits those of marks and numbers."
+        about = "A column is one step; channels go from top to bottom, the bits first, then marks and numbers."
         sections.insert(0, Section("The sequence", [about], figures=shown))
     return write_page(out, kind="Laboratory", title=title, verdict=verdict(looks), sections=sections, text=text)
 

@@ -32,7 +32,7 @@ VALID = ClaimMeasure("valid-text", {}, partial(measures.run_by_block, split="val
 
 @dataclass
 class Tried:
-    """A setting with its runs; `failures` are those of runs that failed for the last time, by seed."""
+    """A setting with its runs; `failures`: of runs that failed for the last time, by seed."""
 
     setting: Setting
     runs: list[PlannedRun]
@@ -67,7 +67,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A setting.
 
     By seed, `states` holds how far each run is, and `nll` nats per token (music, series: per step) of the validation
-    split: infinite where the training diverged, None where it is not finished; `mean` is that of all seeds, None while
+    split: infinite where the training diverged, None where it is not finished; `mean`: over all seeds, None while
     one is missing. JSON has null for both, so that `states` distinguishes them there.
     """
 

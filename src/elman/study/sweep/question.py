@@ -36,7 +36,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         trials: how many settings a search tries; None for a grid.
         seeds: of the runs, the same for every setting.
         sampler_seed: of the search.
-        data: as --data, None: that of the recipe.
+        data: as --data, None: as the recipe says.
     """
 
     space: Space
@@ -123,7 +123,7 @@ def left_out(sweep: Sweep) -> list[str]:
 
 
 def _require_same(known: Sweep, asked: Sweep) -> None:
-    """Raise UserError where a question is not that of the folder; more seeds, values and trials are the same one."""
+    """Raise UserError where the folder has another question; more seeds, values and trials are the same one."""
     before, now = (
         dict(flatten({key: part for key, part in one.tables.items() if key not in DESCRIPTIVE}))
         for one in (known, asked)

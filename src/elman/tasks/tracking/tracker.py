@@ -32,7 +32,7 @@ class TrackedRun(NamedTuple):
     """What trackers are given of a run.
 
     Attributes:
-        folder: the run folder, whose name is that of the run.
+        folder: the run folder, whose name is given by the run.
         recipe: the recipe, whose keys are the hyperparameters.
         facts: more of them: the number of parameters, the digest of the data, the device.
         group: what the run belongs to, such as the claim that it is trained for.
