@@ -256,7 +256,8 @@ def row(path: Path, out: Path, minutes: float) -> list[str]:
     best = min(rivals, key=rivals.__getitem__, default="")
     test = next(one for one in found["results"] if one["split"] == "test")
     more = [f"{one['name']} {one['value']:.4g}" for one in (test.get("output") or {}).get("measures", [])[:1]]
-    figures = [f"{name} {valid[name]:.4g}", f"{best} {rivals[best]:.4g}" if best else "-", *(more or ["-"])]
+    both = next((f", {one['name']} {one[name]:.4g}" for one in found["mixture"] if one["split"] == "valid"), "")
+    figures = [f"{name} {valid[name]:.4g}{both}", f"{best} {rivals[best]:.4g}" if best else "-", *(more or ["-"])]
     share = found["seconds"] / 60 / minutes
     kind = recipe.data.__struct_config__.tag
     size = f"{getattr(recipe.model.core, 'sizes', '')} x {recipe.training.epochs}"

@@ -254,18 +254,21 @@ def _train_and_report(
             console.print(f"the time is over; continue with: {resuming('train', out, again)}")
         with progress.counting("evaluating") as advance:
             results = experiment.finish(progress=advance)
-        compared: list[Result] = []
+        compared, mixed = list[Result](), list[Result]()
         if BASELINES in experiment.extras:
             console.print("computing baselines")
             compared = experiment.baselines()
+            mixed = experiment.mixed(results, compared)
         page = write_report([out])
         experiment.attach(page)
     remark = experiment.task.remark(results, compared)
     if as_json:
-        rows = {name: [one.as_dict() for one in some] for name, some in (("results", results), ("baselines", compared))}
+        parts = {"results": results, "baselines": compared, "mixture": mixed}
+        rows = {name: [one.as_dict() for one in some] for name, some in parts.items()}
         show.print_json({"run": str(out), **rows, "remark": remark, "report": str(page)})
         return 0
-    named = [(row.name or "this model", row) for row in [*(one for one in compared if not one.written), *results]]
+    shown_rows = [*(one for one in compared if not one.written), *results, *mixed]
+    named = [(row.name or "this model", row) for row in shown_rows]
     show.print_figures(recipe.title, "model", named, recipe.data.reporting, [one for one in compared if one.written])
     if remark:
         progress.log().print(remark)

@@ -176,6 +176,10 @@ class Experiment:
         write_json(self.out / "baselines.json", [one.as_dict() for one in rows])
         return rows
 
+    def mixed(self, results: Sequence[Result], baselines: Sequence[Result]) -> list[Result]:
+        """The model together with a baseline that is as good, on the splits of both."""
+        return self.task.mixed(self.out, self.device, results, baselines) if baselines else []
+
     def _write_extras(self) -> None:
         if self.extras != extras_of(self.out):
             write_json(self.out / EXTRAS, self.extras)

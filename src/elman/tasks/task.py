@@ -125,6 +125,16 @@ class Task(ABC):
         """
         return []
 
+    def mixed(
+        self,
+        out: Path,
+        device: torch.device,
+        results: Sequence[Result],
+        baselines: Sequence[Result],  # noqa: ARG002
+    ) -> list[Result]:
+        """The model together with a baseline that is as good, where this kind of data has a way to use both."""
+        return []
+
     def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:
         """What is said where a baseline is as good as the model, and what to try; else None.
 

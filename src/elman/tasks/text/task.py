@@ -35,6 +35,9 @@ from elman.tasks.text.run import TextRun
 UNLIKE, LEAST_UNKNOWN = 3, 0.03
 """Held-out text is remarked on where its share of unknown words is this multiple of the training text's, or .03."""
 
+COLUMNS = {"streams": 64, "length": 70, "warm_up": 100}
+"""How a network is read beside n-grams, in nearly no time."""
+
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
 _CHARACTERS = {"shakespeare": 5_000_000}
 _WORDS = {"shakespeare": 27_000}
@@ -159,6 +162,7 @@ class TextTask(Task):
         order = order or (8 if self.data.tokenisation in ("characters", "bytes") else 5)
         skip = int(self.data.evaluation.skip_first)
         models = kneser_ney.baselines(self.corpus.split("train").tokens, len(self.corpus.vocabulary), order)
+        self._strongest = list(models.items())[-1]
         rows = []
         for name, model in models.items():
             for split in map(self.corpus.split, splits):
@@ -172,8 +176,30 @@ class TextTask(Task):
         ngrams = next((one.name.split()[-1] for one in baselines if one.name and one.name.endswith("-gram")), None)
         if found is None or ngrams is None:
             return found
-        mixed = command("evaluate", "RUN", "--mix", ngrams)
-        return f"{found}; or mix both: {mixed}, and generate and score alike"
+        return f"{found}; or use both: {command('evaluate', 'RUN', '--mix', ngrams)}, and generate and score alike"
+
+    def mixed(
+        self, out: Path, device: torch.device, results: Sequence[Result], baselines: Sequence[Result]
+    ) -> list[Result]:
+        """Where n-grams are as good as the network, both together, with the weights that the valid split asks for.
+
+        The network reads in many columns, each after 100 tokens that do not count, as `--mix` does with one.
+        """
+        from elman.evaluation.mixture import best_weights
+        from elman.tasks.text.ensemble import ensemble_result, member_log_probs
+
+        name, model = self._strongest
+        if not name.endswith("-gram") or super().remark(results, baselines) is None:
+            return []
+        run, rules = TextRun(out, device), msgspec.structs.replace(self.data.evaluation, **COLUMNS)
+        splits = [run.split(self.corpus, one.split) for one in results]
+        members = [member_log_probs([run], split, [model], rules) for split in splits]
+        weights = best_weights(members[0])
+        counted = [split.counted(skip_first=rules.skip_first) for split in splits]
+        return [
+            msgspec.structs.replace(ensemble_result(names, parts, weights, [{}], split), name=f"with {name}")
+            for parts, split, names in zip(members, counted, [["network", name]] * len(splits), strict=True)
+        ]
 
     def summary(self) -> list[str]:
         parts = self.corpus.splits.items()
