@@ -126,13 +126,10 @@ class Task(ABC):
         return []
 
     def mixed(
-        self,
-        out: Path,
-        device: torch.device,
-        results: Sequence[Result],
-        baselines: Sequence[Result],  # noqa: ARG002
+        self, out: Path, device: torch.device, results: Sequence[Result], baselines: Sequence[Result]
     ) -> list[Result]:
         """The model together with a baseline that is as good, where this kind of data has a way to use both."""
+        del out, device, results, baselines
         return []
 
     def remark(self, results: Sequence[Result], baselines: Sequence[Result]) -> str | None:
