@@ -155,7 +155,7 @@ def test_the_column_of_items_is_found_and_named(capsys, runs, tmp_path, heading,
     assert found["conditions"][-1]["items"] == items
     assert found["item_column"] == (None if heading == "list" else heading)
     printed = output(capsys, *arguments)
-    assert ("since no column is called item" if heading == "list" else f"those of the column {heading};") in printed
+    assert ("since no column is called item" if heading == "list" else f"from the column {heading};") in printed
     assert "1 of 4 sentences have some, scored as <unk>" in printed
 
 

@@ -132,7 +132,7 @@ def test_words_of_several_tokens_sum_to_their_sentence(tmp_path_factory, kind):
         (("--columns", "time=GAZE"), "no column 'GAZE'"),
         (("--columns", "GAZE"), "write KIND=HEADING"),
         (("--plot", "drawing.pdf"), "ends in .svg or .png"),
-        (("--random", "word", "--slopes"), "--slopes are those of the readers"),
+        (("--random", "word", "--slopes"), "--slopes belong to readers"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(capsys, run, times, options, said):
