@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from elman.data.windows import EvaluationWindows
     from elman.tasks.text.run import TextRun
 
-COMPONENTS_FROM = 20_000
-"""Tokens of a split whose states give the principal components, by default."""
+COMPONENTS_FROM = 20_000  # tokens of a split whose states give the principal components, by default
 
 
 def words(

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
-WIDTH, COLUMN = 100, 26
-"""The widest line, and where descriptions begin."""
+WIDTH, COLUMN = 100, 26  # the widest line, and where descriptions begin
 
 ARGUMENTS, OPTIONS = Group("Arguments", sort_key=0), Group("Options", sort_key=1)
 

@@ -24,8 +24,7 @@ app = family(
     " and learning rules that were made for them (docs/stability.md).",
 )
 
-_LISTED = {"tasks": "tasks", "cells": "cells", "rules": "cells"}
-"""The listing that shows what an option may name."""
+_LISTED = {"tasks": "tasks", "cells": "cells", "rules": "cells"}  # the listing that shows what an option may name
 
 Budget = Annotated[float, number(float, Meta(ge=0.1))]
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from elman.evaluation.ngram.model import NGramModel
     from elman.tasks.text.run import TextRun
 
-LEAST = 1e-9
-"""The smallest weight of a part of a mixture."""
+LEAST = 1e-9  # the smallest weight of a part of a mixture
 
 COUNTED = re.compile(r"([1-9]\d?)-gram")
 """A model of the training text of a run, read as one running stream, as the network reads it."""

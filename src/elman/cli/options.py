@@ -92,11 +92,9 @@ RunFolders = Annotated[tuple[Path, ...], Parameter(help="run folders")]
 TextFile = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_file_name, metavar="FILE")]
 """A file to read; - is standard input."""
 
-FreeText = Annotated[str, Parameter(allow_leading_hyphen=True, metavar="TEXT")]
-"""Text, which may begin with a hyphen."""
+FreeText = Annotated[str, Parameter(allow_leading_hyphen=True, metavar="TEXT")]  # text, which may begin with a hyphen
 
-Strings = Annotated[tuple[str, ...], Parameter(consume_multiple=1)]
-"""One or more words after an option."""
+Strings = Annotated[tuple[str, ...], Parameter(consume_multiple=1)]  # one or more words after an option
 
 DataSource = Annotated[str | None, Parameter(metavar="DATA")]
 

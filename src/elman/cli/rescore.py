@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from elman.tasks.text.rescoring import Mix
 
 
-FEWEST_UTTERANCES = 30
-"""Utterances on which tuning is not warned of."""
+FEWEST_UTTERANCES = 30  # utterances on which tuning is not warned of
 
 
 @group("Input", 2)

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, object]
 
-LAGGED = "previous_"
-"""How the columns of --spill-over begin."""
+LAGGED = "previous_"  # how the columns of --spill-over begin
 
 
 def token_rows(number: int, sentence: "Sentence", log_probs: "np.ndarray", treatment: "Unknown") -> Iterator[Row]:

@@ -62,8 +62,7 @@ def better(low: float | None, high: float | None) -> str:
     return "A is better" if high is not None and high < 0 else "no clear difference"
 
 
-Table: TypeAlias = tuple[str, list[str], list[list[str]]]
-"""A title, the headings of the columns and the rows."""
+Table: TypeAlias = tuple[str, list[str], list[list[str]]]  # a title, the headings of the columns and the rows
 
 
 def print_result(as_json: bool, facts: Any, *tables: Table, notes: Sequence[str] = ()) -> None:
@@ -77,8 +76,7 @@ def print_result(as_json: bool, facts: Any, *tables: Table, notes: Sequence[str]
         print(note)
 
 
-_NUMBER = re.compile(r"(-|inf|nan)?$|[-+<>~(]*[.]?[0-9]")
-"""How a cell begins that holds a number, or nothing."""
+_NUMBER = re.compile(r"(-|inf|nan)?$|[-+<>~(]*[.]?[0-9]")  # how a cell begins that holds a number, or nothing
 
 
 def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
@@ -115,8 +113,7 @@ def print_table(title: str, header: list[str], rows: list[list[str]]) -> None:
     console.print(table)
 
 
-_OF_PARTS = ("bits_per_byte", "word_perplexity")
-"""Columns shown only where tokens are parts of words."""
+_OF_PARTS = ("bits_per_byte", "word_perplexity")  # columns shown only where tokens are parts of words
 
 
 def print_figures(

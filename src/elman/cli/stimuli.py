@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 _HEADER = ["condition", "items", "sentences", "bits, A", "bits, B", "A - B", "95 % interval", "p", "p, Holm"]
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""The names of runs that are compared."""
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # the names of runs that are compared
 
 
 def compare_on_stimuli(

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from elman.jobs import Advance
     from elman.tasks.text.model import Reader, TextModel
 
-BATCH = 32
-"""Sentences that are computed side by side."""
+BATCH = 32  # sentences that are computed side by side
 
 
 @group("Large texts", 4)

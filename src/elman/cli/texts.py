@@ -138,8 +138,7 @@ class Text:
         _require_text(self.name, found=found, size=at)
 
 
-_EVERY = 1 << 16
-"""Bytes after which progress is reported."""
+_EVERY = 1 << 16  # bytes after which progress is reported
 
 
 def _files(path: Path, options: TextOptions) -> Files:

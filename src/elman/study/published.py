@@ -21,11 +21,9 @@ from elman.report.tables import MISSING, duration, mean_and_deviation
 from elman.study.conduct import training_minutes
 from elman.study.summary_files import markdown
 
-RECORDS = FOLDER / "published.json"
-"""Of the runs that the project has trained; their weights are not kept with it."""
+RECORDS = FOLDER / "published.json"  # of the runs that the project has trained; their weights are not kept with it
 
-WITHIN, SHARE = 0.5, 0.01
-"""A figure is met within this perplexity, or this share of it."""
+WITHIN, SHARE = 0.5, 0.01  # a figure is met within this perplexity, or this share of it
 
 FREE = frozenset({"seed", "training.log_every", "training.checkpoint_minutes"})
 """Settings that decide no figure but by chance."""

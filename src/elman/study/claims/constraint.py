@@ -94,8 +94,7 @@ THESIS = (
 )  # fmt: skip
 """The thesis' dropout, and its schedule in 40 in place of 75 epochs: kept for the same share, then falling to 1/490."""
 
-ADAPTIVE = (3e-4, 1e-3, 3e-3, 1e-2)
-"""Rates tried for optimisers that divide by the size of the gradient."""
+ADAPTIVE = (3e-4, 1e-3, 3e-3, 1e-2)  # rates tried for optimisers that divide by the size of the gradient
 
 OPTIMISERS = Claim(
     name="gru-optimiser", sentence="the constrained GRU becomes better with SGD than with Adam or RMSprop",
