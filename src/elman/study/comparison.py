@@ -28,6 +28,8 @@ class Verdict(msgspec.Struct, frozen=True):
         needs: the number of seeds that would decide it.
         judgement: the paired test on differences of logarithms by seed; None for a bound on every seed.
         bound: where there is no difference: above which fraction there is none.
+        apart: where it is undecided: the fraction by which the ratios differ at most either way, by two one-sided tests
+            at the 5 % level; None where that is not known.
         whole: of a whole claim, the p-value of its verdict (`together`).
         by_token: the test by token of the same ratio, where the nats of every token are known.
         indicative: at the scale quick, the answer is only indicated (`indication`).
@@ -41,6 +43,7 @@ class Verdict(msgspec.Struct, frozen=True):
     judgement: Judgement | None = None
     by_token: ByToken | None = None
     bound: float | None = None
+    apart: float | None = None
     whole: float | None = None
     indicative: bool = False
 
@@ -52,8 +55,9 @@ class Verdict(msgspec.Struct, frozen=True):
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
             return self.answer
+        most = "" if self.apart is None else f"at most {100 * self.apart:.2g} % either way; "
         toward = "" if self.direction == "undecided" else f"; so far it points to {self.direction}"
-        return f"undecided (needs {self.needs} seeds{toward})"
+        return f"undecided ({most}needs {self.needs} seeds{toward})"
 
     @property
     def p_value(self) -> float | None:
@@ -179,14 +183,25 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 
 
 def bounded(verdict: Verdict) -> Verdict:
-    """The same, but for a ratio that is undecided and differs from 1 by less than `MARGIN`: that it does so.
+    """The same, but of a ratio that is undecided how much it differs from 1 at most, and that this is no difference.
 
-    By two one-sided tests (`Judgement.equivalence`) at the 5 % level; the bound is the smallest that they give.
+    By two one-sided tests (`Judgement.equivalence`) at the 5 % level; the bound is the smallest that they give, and
+    less than `MARGIN` is no difference.
     """
-    found = verdict.judgement
-    if verdict.answer != "undecided" or found is None or not found.equivalence() < LEVEL:
+    found, most = verdict.judgement, _most(verdict.judgement)
+    if verdict.answer != "undecided" or found is None or most is None:
         return verdict
-    return msgspec.structs.replace(verdict, answer="no difference", needs=None, bound=found.bound(LEVEL))
+    if found.equivalence() < LEVEL:
+        return msgspec.structs.replace(verdict, answer="no difference", needs=None, bound=most)
+    return msgspec.structs.replace(verdict, apart=most)
+
+
+def _most(found: Judgement | None) -> float | None:
+    """The fraction by which a ratio differs from 1 at most; None where that may be a factor of 2."""
+    if found is None or math.isnan(found.equivalence()):
+        return None
+    most = found.bound(LEVEL)
+    return most if most < 1 else None
 
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
@@ -203,8 +218,8 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     worst_first: tuple[Answer, ...] = ("does not hold", "undecided", "holds")
     direction = min((one.direction for one in verdicts), key=worst_first.index, default=worst_first[-1])
 
-    def made(answer: Answer, p_value: float | None, bound: float | None = None, needs: int | None = None) -> Verdict:
-        return Verdict(sentence, answer, words, direction, needs, bound=bound, whole=p_value, indicative=indicative)
+    def made(answer: Answer, p_value: float | None, bound: float | None = None) -> Verdict:
+        return Verdict(sentence, answer, words, direction, bound=bound, whole=p_value, indicative=indicative)
 
     def smallest(answer: Answer) -> float:
         """Of the comparisons of this answer, adjusted; 0 where one needs no test, infinite where there is none."""
@@ -222,11 +237,11 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     if all(one.answer == "holds" for one in verdicts):
         return made("holds", largest)
     failing = [one.judgement.seeds(tested) for one in verdicts if one.answer == "does not hold" and one.judgement]
-    return made(
-        "undecided",
-        None if None in known else largest,
-        needs=max([*failing, *(one.needs or 0 for one in verdicts)]) or None,
-    )
+    needs = max([*failing, *(one.needs or 0 for one in verdicts)]) or None
+    apart = [_most(one.judgement) for one in verdicts if one.answer != "holds"]
+    most = None if None in apart else max(one for one in apart if one is not None)
+    undecided = made("undecided", None if None in known else largest)
+    return msgspec.structs.replace(undecided, needs=needs, apart=most)
 
 
 def indication(verdict: Verdict) -> Verdict:

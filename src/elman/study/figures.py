@@ -149,8 +149,9 @@ RULE = (
     "Ratios are judged by a paired t test on logarithms, seed by seed, at the 5 % level; bounds must hold in every"
     " seed. The claim holds if every comparison does; one that fails refutes it if its p-value times the number of"
     f" comparisons tested is below 5 %. A ratio that two one-sided t tests find less than {100 * MARGIN:g} % from 1 is"
-    " reported as no difference above the smallest bound that they give. An undecided comparison names the number of"
-    " seeds that would detect a difference of the observed size with a power of 80 %, and where its mean lies."
+    " reported as no difference above the smallest bound that they give. An undecided comparison names that bound,"
+    " the number of seeds that would detect a difference of the observed size with a power of 80 %, and where its mean"
+    " lies."
 )
 BY_TOKEN = (
     "Ratios of test perplexities are compared by token too: nats per token of both arms, each the mean over its seeds,"

@@ -1,5 +1,6 @@
 """Many claims at once: their records, and the p-values adjusted for their number."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +20,15 @@ WITHIN = (
     " Berger 1982), which needs no adjustment. One comparison that fails refutes it: that p-value is the smallest of"
     " those that fail times the number of comparisons tested (Bonferroni), and must be below 5 %, or the claim is"
     " undecided. No difference above M: two one-sided t tests (Schuirmann 1987) show by the same rule that a comparison"
-    f" differs by less than {100 * MARGIN:g} % either way, and M is the smallest bound that they give. A bound on every"
-    " seed has no p-value."
+    f" differs by less than {100 * MARGIN:g} % either way, and M is the smallest bound that they give. By the same"
+    " tests an undecided claim names the largest difference either way that is possible. A bound on every seed has no"
+    " p-value."
 )
 QUICK = (
     "At the scale quick a p-value is of a test by token of the models trained from one seed; how much trainings"
     " differ by seed is not in it."
 )
+BOUNDED = 0.05  # an undecided claim whose ratios differ by less is counted as bounded
 HEADER = ["claim", "verdict", "p", "p, Holm", "seeds", "minutes"]
 
 
@@ -42,6 +45,12 @@ class Row:
     @property
     def answer(self) -> str:
         return self.verdict.partition(" (")[0].partition(" above ")[0]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it is undecided, but a difference of `BOUNDED` or more is excluded."""
+        found = re.search(r"at most ([\d.]+) %", self.verdict)
+        return found is not None and float(found[1]) <= 100 * BOUNDED
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,10 @@ class Summary:
     @property
     def tally(self) -> str:
         parts = [f"{verdict}: {count}" for verdict, count in Counter(row.answer for row in self.rows).most_common()]
-        return ", ".join([*parts, *([f"not run: {len(self.missing)}"] if self.missing else [])])
+        parts += [f"not run: {len(self.missing)}"] if self.missing else []
+        bounded = sum(row.is_bounded for row in self.rows)
+        parts += [f"of the undecided {bounded} at most {100 * BOUNDED:g} % either way"] if bounded else []
+        return ", ".join(parts)
 
     @property
     def chance(self) -> str:

@@ -3,6 +3,7 @@
 import math
 
 import msgspec
+import numpy as np
 import pytest
 
 from elman.study.comparison import (
@@ -163,4 +164,25 @@ def test_no_difference_is_a_bound_by_two_one_sided_tests():
     assert together("", [verdict]).line == verdict.line
     assert together("", [verdict]).whole == verdict.p_value < 0.05
     wide = lower("ppl", "a", "b").verdict(figures(a=[100.0, 120.0, 90.0], b=[105.0, 100.0, 101.0]))
-    assert bounded(wide) == wide
+    assert (found := bounded(wide)).answer == "undecided"
+    assert found.apart == pytest.approx(bound_by_hand(np.log([100 / 105, 120 / 100, 90 / 101])))
+    assert found.line.startswith(f"undecided (at most {100 * found.apart:.2g} % either way; needs ")
+
+
+def bound_by_hand(logarithms):
+    """By Student's t with two degrees of freedom: 2.919986 at a level of 5 %."""
+    return np.exp(abs(logarithms.mean()) + 2.919986 * logarithms.std(ddof=1) / math.sqrt(3)) - 1
+
+
+def test_an_undecided_claim_is_bounded_by_its_widest_comparison_that_does_not_hold():
+    undecided = [
+        bounded(lower("ppl", "a", "b").verdict(figures(a=rows, b=[100.0, 100.0, 100.0])))
+        for rows in ([101.0, 97.0, 98.0], [110.0, 95.0, 97.0])
+    ]
+    holds = lower("ppl", "a", "b").verdict(figures(a=[90.0, 90.1, 89.9], b=[100.0, 100.0, 100.0]))
+    made = together("", [holds, *undecided])
+    assert made.answer == "undecided"
+    assert holds.answer == "holds"
+    assert made.apart == max(one.apart for one in undecided) == undecided[1].apart
+    spread = Steadier("ppl", "a", "b").verdict(figures(a=[90.0, 90.1, 89.9], b=[100.0, 100.2, 100.1]))
+    assert together("", [*undecided, spread]).apart is None, "of variances no ratio is bounded"
