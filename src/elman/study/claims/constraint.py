@@ -92,7 +92,7 @@ THESIS = (
     "model.encoder.size=200", "model.core.sizes=[200]", "model.encoder.dropout=0.5", "model.core.output_dropout=0.5",
     "training.epochs=24", "training.schedule={kind='decay', after=4, factor=1.36}", "training.log_every=200",
 )  # fmt: skip
-"""The thesis' dropout, and its schedule in 24 in place of 75 epochs: kept for a sixth of them, then falling to 1/470."""
+"""The thesis' dropout, and its schedule in 24 epochs, not 75: kept for a sixth of them, then falling to 1/470."""
 
 ADAPTIVE = (3e-4, 1e-3, 3e-3, 1e-2)  # rates tried for optimisers that divide by the size of the gradient
 
