@@ -101,7 +101,7 @@ def require_replaceable(path: Path) -> None:
                 _OUTPUTS.add(path)
                 return
         try:
-            signed = path.suffix in (".html", ".md") and is_signed(path)
+            signed = path.suffix in (".html", ".md", ".json") and is_signed(path)
         except OSError as error:
             raise UserError(explain(path, error)) from error
         if not signed:

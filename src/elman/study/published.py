@@ -62,6 +62,13 @@ class Trained(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.recipe, self.changed, self.digest, self.seed
 
 
+class Records(msgspec.Struct, frozen=True):
+    """The file of finished runs; it names what wrote it, so that it may be written again."""
+
+    runs: list[Trained]
+    about: str = "Written by `elman reproduce published`"
+
+
 @dataclasses.dataclass(frozen=True)
 class Target:
     """A recipe, the figure that is published for it, and how its losses are reported."""
@@ -153,7 +160,7 @@ def targets(words: Sequence[str] = ()) -> list[Target]:
 
 def records_of(path: Path) -> list[Trained]:
     """The records of a file; raises UserError where it is damaged."""
-    return read_json(path, list[Trained]) if path.is_file() else []
+    return read_json(path, Records).runs if path.is_file() else []
 
 
 def trained_in(out: Path, known: Sequence[Target]) -> Iterator[Trained]:
@@ -205,7 +212,7 @@ def rows_of(known: Sequence[Target], records: Sequence[Trained]) -> list[Row]:
 def write(path: Path, rows: Sequence[Row], records: Sequence[Trained]) -> Path:
     """Write the table as Markdown, what was trained first, or the finished runs where the path ends in .json."""
     if path.suffix == ".json":
-        finished = msgspec.json.encode([one for one in records if one.finished], order="deterministic")
+        finished = msgspec.json.encode(Records([one for one in records if one.finished]), order="deterministic")
         write_atomic(path, msgspec.json.format(finished, indent=1).decode() + "\n")
         return path
     rows = sorted(rows, key=lambda row: not row.runs)
