@@ -2,9 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from elman.data.lines import lines_of
 from elman.data.tables import rows_of, splits_of
@@ -12,6 +12,7 @@ from elman.data.text.sources import SPLITS, one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, notice, one_line
+from elman.files import sha256_file
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.table import are_headings, columns_of, pairs_mark
 
@@ -81,7 +82,13 @@ def _read(paths: tuple[Path, ...], options: PairOptions) -> list[_Line]:
         case "pronunciations":
             pairs = [pair for path in paths for pair in _pronunciations(path)]
         case "parallel":
-            pairs = _side_by_side(*paths)
+            sides = [[line.strip() for line in _lines(path)] for path in paths]
+            if len(sides[0]) != len(sides[1]):
+                raise UserError(
+                    f"{paths[0]} has {len(sides[0]):,} lines and {paths[1]} has {len(sides[1]):,}; parallel files have"
+                    " one line for each pair: line n of one belongs to line n of the other"
+                )
+            pairs = [RawPair(*pair) for pair in zip(*sides, strict=True)]
         case "trees":
             trees = [tree for path in paths for tree in read_trees(read_text(path), str(path))]
             pairs = [RawPair(*to_pair(tree, options.tags == "XX", options.functions)) for tree in trees]
@@ -166,6 +173,38 @@ def divided(
     notice(f"{name}: no {split} split: {number:,} of {len(train):,} training {what} are held out for it, those {how}")
     splits = {"train": kept, split: held, **{one: raw[one] for one in raw if one != "train"}}
     return {one: splits[one] for one in SPLITS}, len(train) - len(kept) - len(held)
+
+
+def labelled_splits(
+    source: str | Path,
+    options: Any,
+    what: str,
+    needs: str,
+    read: Callable[[tuple[Path, ...]], list[OneT]],
+    size: Callable[[OneT], int],
+    *,
+    say: bool,
+) -> tuple[dict[str, list[OneT]], int, dict[str, str]]:
+    """Sentences with labels: the splits, how many training ones were too long, and the SHA-256 of each file.
+
+    `options` are those of trees or of tags; messages call the sentences `what`, and ask for what it `needs`. `size` is
+    the words of one. With `say` a notice reports what training leaves out.
+
+    Raises UserError where a file cannot be used, or no training sentence is short enough.
+    """
+    path, name = Path(source), str(source)
+    if not path.exists() and not whole_files(path):
+        raise UserError(f"{source}: no such file or folder; give {needs}")
+    files = find_files(path, options.files)
+    splits, held_out_too = divided({split: read(paths) for split, paths in files.items()}, options.files, name, what)
+    train, limit = splits["train"], f"data.max_words = {options.max_words} words"
+    splits["train"] = [one for one in train if size(one) <= options.max_words]
+    if not splits["train"]:
+        raise UserError(f"{source}: no training sentence has {limit} or fewer; raise it")
+    too_long = len(train) - len(splits["train"])
+    if say:
+        say_left_out(name, f"training {what}", {HELD_OUT_TOO: held_out_too, f"of more than {limit}": too_long})
+    return splits, too_long, {file.name: sha256_file(file) for paths in files.values() for file in paths}
 
 
 def _order(pairs: list[OneT], options: PairOptions) -> list[int]:
@@ -281,16 +320,6 @@ def _table(path: Path, lines: Sequence[str]) -> list[_Line]:
 def _pair(cells: Sequence[str]) -> RawPair:
     """A pair in one line each: quoted cells may have several."""
     return RawPair(*(" ".join(lines_of(cell.strip())) for cell in cells))
-
-
-def _side_by_side(source: Path, target: Path) -> list[RawPair]:
-    sides = [[line.strip() for line in _lines(path)] for path in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise UserError(
-            f"{source} has {len(sides[0]):,} lines and {target} has {len(sides[1]):,}; parallel files have one line"
-            " for each pair: line n of one belongs to line n of the other"
-        )
-    return [RawPair(*pair) for pair in zip(*sides, strict=True)]
 
 
 def whole_files(source: Path) -> tuple[Path, ...]:

@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from elman.config.recipe import Recipe
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.evaluation.statistics import estimates
 from elman.jobs import Advance
 from elman.kinds.tags import evaluation as tagger
 from elman.kinds.tags.corpus import TagCorpus, TaggedSplit, TagSymbols, open_tags
-from elman.network.build import build_model
-from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
-from elman.tasks.splits import SymbolRun
+from elman.tasks.splits import LabelledRun
 
 NETWORK, BASELINE = "this network", "most frequent tag"
 """What is measured, in results."""
@@ -28,7 +25,7 @@ class Tagged(NamedTuple):
     probabilities: list[float]
 
 
-class TagRun(SymbolRun):
+class TagRun(LabelledRun):
     """A trained tagger with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/trees-and-tags.md)::
@@ -41,12 +38,6 @@ class TagRun(SymbolRun):
     symbols, opening = TagSymbols, open_tags
     inputs: TagSymbols
     model: TagModel
-
-    @staticmethod
-    def build(recipe: Recipe, inputs: TagSymbols) -> LanguageModel:
-        """The network of a recipe for these symbols, with random weights."""
-        words, labels = inputs.words, inputs.labels
-        return build_model(recipe.model, len(words), labels.counts, words.words, num_labels=len(labels))
 
     def result(
         self,
