@@ -41,7 +41,6 @@ class Whole(NamedTuple):
 
     @classmethod
     def of(cls, batch: "Batch") -> "Whole":
-        """A batch that is not a part of another."""
         mask = batch.targets.new_ones(batch.targets.shape[:2], dtype=torch.bool) if batch.mask is None else batch.mask
         return cls(mask.sum(), batch.num_columns, pairs_of(mask).sum())
 

@@ -134,11 +134,9 @@ class UnknownWords(NamedTuple):
         return ", ".join(self.words[:SHOWN]) + more
 
     def facts(self) -> dict[str, Any]:
-        """As JSON writes them."""
         return {**self._asdict(), "share": self.share}
 
     def line(self) -> str:
-        """As a line for people."""
         return (
             f"{self.condition}: {self.strange:,} of {self.sentences:,} ({100 * self.share:.1f} %) have unknown words:"
             f" {self.named}"

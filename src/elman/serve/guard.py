@@ -70,7 +70,6 @@ class Guard:
         self.names |= {self.public.hostname} if self.public.hostname else set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -41,7 +41,6 @@ class MusicService(Service):
         self.answers = {"score": self.score, "next": self.next, "generate": self.generate}
 
     def facts(self) -> answers.RunFacts:
-        """As for every service."""
         assert isinstance(self.run.recipe.data, MusicData)
         return answers.RunFacts(
             name=self.name,

@@ -26,7 +26,6 @@ class PairService(Service):
         self.answers = {"translate": self.translate}
 
     def facts(self) -> answers.RunFacts:
-        """As for every service."""
         return answers.RunFacts(
             name=self.name,
             title=self.run.recipe.title,
@@ -43,7 +42,6 @@ class PairService(Service):
         return min(LONGEST_TARGET, 2 * length + 10, self.run.options.max_target)
 
     def translate(self, question: questions.Translate, tab: Tab) -> Work[answers.Translated]:  # noqa: ARG002
-        """The best targets of one source."""
         line = " ".join(question.text.split())
         size = max(question.beam, question.targets)
         longest = self.longest(len(self.run.inputs.tokenisers.source_words(line)))

@@ -163,7 +163,6 @@ class Prefixes:
 
 
 def size_of(state: State) -> int:
-    """Bytes of a state."""
     return sum(leaf.numel() * leaf.element_size() for leaf in leaves(state))
 
 

@@ -116,7 +116,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address(host: str, port: int) -> str:
-    """Where the page is."""
     name = f"[{host}]" if ":" in host else host
     shown = {"0.0.0.0": socket.gethostname(), "[::]": socket.gethostname()}.get(name, name)
     return f"http://{shown}:{port}/"

@@ -44,7 +44,6 @@ class TextService(TextViews):
         self.answers = own | self.answers
 
     def facts(self) -> answers.RunFacts:
-        """As for every service."""
         options = self.run.options
         letters = ["letters"] if options.tokenisation in ("characters", "bytes") else []
         return answers.RunFacts(

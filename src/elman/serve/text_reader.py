@@ -37,7 +37,6 @@ class Adapted:
 
     @property
     def model(self) -> LanguageModel:
-        """The model as it is now."""
         return self._stream.model
 
     def read(self, ids: Sequence[int]) -> Work[tuple[list[Scored], int]]:
@@ -90,7 +89,6 @@ class TextReader(Service):
         self.run = run
 
     def prefixes(self, tab: Tab) -> Prefixes:
-        """What the tab has read."""
         return tab.keep(self.name, Prefixes, self._fresh)
 
     def _fresh(self) -> Prefixes:

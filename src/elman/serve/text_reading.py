@@ -34,7 +34,6 @@ class Text(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of tokens."""
         return len(self.tokens)
 
 
@@ -54,7 +53,6 @@ def read_text(run: TextRun, text: str, *, known_only: bool = False) -> Text:
 
 
 def marks_of(run: TextRun, text: Text, scored: Sequence[Scored]) -> list[Mark]:
-    """The marks of a text, in order."""
     found, at = list[Mark](), 0
     for shown, tokens, begins, unknown in _shown(text.sentences, in_bytes=run.options.open_vocabulary):
         if at + tokens > text.length:

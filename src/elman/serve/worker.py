@@ -59,7 +59,6 @@ class Worker:
 
     @property
     def queued(self) -> int:
-        """Units that wait."""
         return sum(map(len, self._queues))
 
     async def answer(self, work: Work[AnswerT]) -> AnswerT:
@@ -138,7 +137,6 @@ class Worker:
 
 
 def _advance(work: Work[AnswerT]) -> list[AnswerT]:
-    """Compute a unit; the answer, once it is there."""
     try:
         next(work)
     except StopIteration as stop:

@@ -30,7 +30,6 @@ class Trees(NamedTuple):
     lengths: Tensor
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> "Trees":
-        """The same trees on another device."""
         moved = (part.to(device, non_blocking=non_blocking) if isinstance(part, Tensor) else part for part in self)
         return Trees(*moved)  # type: ignore[arg-type]
 

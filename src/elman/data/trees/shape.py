@@ -37,7 +37,6 @@ class Shape:
 
     @property
     def is_constituent(self) -> list[bool]:
-        """Of every node."""
         return [label != NONE for label in self.labels]
 
 

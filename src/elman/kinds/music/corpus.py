@@ -43,7 +43,6 @@ class Pieces:
 
     @property
     def sha256(self) -> str:
-        """Digest of the frames and the lengths."""
         digest = hashlib.sha256(np.packbits(self.frames).tobytes())
         digest.update(self.lengths.astype("<i8").tobytes())
         return digest.hexdigest()
@@ -61,12 +60,10 @@ class MusicCorpus(Corpus[MusicOptions, Pieces]):
 
     @property
     def symbols(self) -> Pitches:
-        """The pitches of a frame."""
         return Pitches(self.options.pitches)
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the options and the pieces."""
         pieces = (f"{name} {pieces.sha256}" for name, pieces in self.splits.items())
         return sha256_lines(canonical_json(restricted(self.options, MusicOptions)), *pieces)
 
@@ -210,7 +207,6 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path: Path) -> list[Roll]:
-    """The pieces of a split, each in `pitches`."""
     for key in (f"{split}_roll", f"{split}_len"):
         if key not in arrays:
             raise UserError(f"{path}: no array {key}; it has {', '.join(arrays) or 'none'}")

@@ -78,7 +78,6 @@ def read_tune(path: Path) -> Tune:
 
 
 def _tune(tracks: list[list[Event]], division: int, repairs: Counter[str]) -> Tune:
-    """The tune of some tracks."""
     end = max((track[-1].time for track in tracks if track), default=0)
     found = [note for track in tracks for note in _notes(track)]
     if without := sum(stop is None for _, stop, _, _ in found):

@@ -154,7 +154,6 @@ def read_score(path: Path, advice: str = "give another") -> Tune:
 
 
 def _tree(archive: Archive, opened: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """The XML of a member."""
     with archive.reading(), opened.open(name) as file:
         return ElementTree.fromstring(b"".join(archive.blocks(file)))
 

@@ -33,7 +33,6 @@ class Pitches:
         return f"midi-pitches-{self.lowest}-{self.highest}"
 
     def has(self, pitch: int) -> bool:
-        """Whether a MIDI pitch is one of these."""
         return self.lowest <= pitch <= self.highest
 
     def sounding(self, roll: Roll) -> list[list[int]]:

@@ -56,7 +56,6 @@ class MusicRun(SplitRun):
     inputs: Pitches
 
     def read_inputs(self) -> Pitches:
-        """The pitches of the recipe."""
         return Pitches(self.options.pitches)
 
     def corpus(self, data: str | Path | None = None) -> MusicCorpus:
@@ -68,7 +67,6 @@ class MusicRun(SplitRun):
 
     @staticmethod
     def build(recipe: Recipe, inputs: Pitches) -> LanguageModel:
-        """The network of a recipe for these pitches, with random weights."""
         return build_model(recipe.model, len(inputs))
 
     def uniform_nll(self) -> float:
@@ -76,7 +74,6 @@ class MusicRun(SplitRun):
         return len(self.inputs) * math.log(2)
 
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
-        """The result of a split of the run's own data, or of other data."""
         self._skip(options)
         return super().evaluate(options, advance)
 
@@ -114,7 +111,6 @@ class MusicRun(SplitRun):
         return piece_result(Score(total, count), split, accuracy=hits / max(1, union), method="static")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
-        """The pieces of a split, one after another."""
         options.require(self.kind, "skip_unreadable")
         self._skip(options)
         music = self.corpus(options.data)

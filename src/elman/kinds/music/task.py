@@ -33,14 +33,11 @@ _STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
 
 
 class MusicTask(SplitTask):
-    """Piano rolls."""
-
     kind, run, opening = "music", MusicRun, open_music
     used_by = ("compose",)
     inputs: Pitches
 
     def require(self) -> None:
-        """Raise UserError where training cuts pieces at random, or MIDI files cannot be written."""
         require_no_random_windows(self.recipe.training, "pieces")
         require_mido()  # the samples are MIDI files: better refused now than after training
 
@@ -92,7 +89,6 @@ class MusicTask(SplitTask):
         return rows
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of a run on the same pitches with the same network."""
         copy_weights(model, MusicRun(folder), "the same model section and pitches")
 
     def samples(self, run: MusicRun, count: int) -> list[Sample]:
@@ -107,7 +103,6 @@ class MusicTask(SplitTask):
         return samples
 
     def summary(self) -> list[str]:
-        """Pieces and steps of each split."""
         parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(one.frames):>11,} steps, {counted(len(one.lengths), 'piece')}" for name, one in parts]
         division = [f"divided: {self.corpus.division}"] if self.corpus.division else []

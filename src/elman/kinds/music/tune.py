@@ -47,7 +47,6 @@ class Tune:
 
     @property
     def tempo(self) -> float:
-        """The first tempo."""
         return self.tempos[0][1]
 
     def at_tempo(self, tempo: float | None) -> Self:

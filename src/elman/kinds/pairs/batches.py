@@ -30,7 +30,6 @@ class Sequences:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """The length of each, [n]."""
         return np.diff(self.ends, prepend=0)
 
     def __getitem__(self, index: int) -> Tensor:

@@ -46,8 +46,6 @@ class Pairs:
 
 @dataclasses.dataclass(frozen=True)
 class PairCorpus(Corpus[PairOptions, Pairs]):
-    """Pairs as a model reads them."""
-
     symbols: PairSymbols
     sha256: dict[str, str]
 
@@ -58,11 +56,9 @@ class PairCorpus(Corpus[PairOptions, Pairs]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the vocabularies, the files and the options."""
         return sha256_lines(self.symbols.digest, identity(self.options), *map(" ".join, self.sha256.items()))
 
     def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabulary and the counts of each split."""
         sizes = {"source": self.symbols.source, "target": self.symbols.target}
         return {
             "vocabulary": {side: {"size": len(one), "digest": one.digest} for side, one in sizes.items()},

@@ -179,6 +179,5 @@ def measure_output(hypotheses: list[str], corpus: PairCorpus, pairs: Pairs, rule
 def evaluate_output(
     model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, rules: PairEvaluation, advance: Advance = None
 ) -> tuple[list[str], OutputQuality]:
-    """The targets that a model writes, and their quality."""
     hypotheses = write_targets(model, corpus, pairs, rules, advance=advance)
     return hypotheses, measure_output(hypotheses, corpus, pairs, rules)

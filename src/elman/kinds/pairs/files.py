@@ -21,8 +21,6 @@ _NAMES = {name for names in ALIASES.values() for name in names}
 
 
 class RawPair(NamedTuple):
-    """A pair as it stands in the files."""
-
     source: str
     target: str
 

@@ -42,7 +42,6 @@ class Aligned(NamedTuple):
 
 
 def aligned(corpus: PairCorpus) -> Aligned:
-    """The letters of the training split with what is written for each."""
     train = corpus.split("train")
     kept = [place for place in range(len(train)) if len(train.target[place]) <= SYMBOLS * len(train.source[place])]
     words = [(train.source[place].tolist(), tuple(train.target[place].tolist())) for place in kept]

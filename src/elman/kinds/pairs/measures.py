@@ -36,7 +36,6 @@ class Rules(NamedTuple):
 
 
 def rules_of(options: PairOptions) -> Rules:
-    """The measures of a corpus of pairs."""
     kind: Kind = "trees" if options.form == "trees" else options.measures
     unit: Unit = "characters" if options.tokenisation == "characters" else "words"
     return Rules(kind, options.rouge_words, options.bleu_tokens, unit)

@@ -28,7 +28,6 @@ class PairFacts(NamedTuple):
 
 
 def pair_facts(pairs: list[RawPair]) -> PairFacts:
-    """The facts of some pairs."""
     sides = [" ".join(side) for side in zip(*pairs, strict=True)]
     words = all(has_words(unseparated(side), len(side)) for side in sides)
     lengths = [len(side.split() if words else side) / len(pairs) for side in sides]
@@ -37,7 +36,6 @@ def pair_facts(pairs: list[RawPair]) -> PairFacts:
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:
-    """One for translation or for headlines."""
     form = found.form or "tsv"
     options = PairOptions(form=form, languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)

@@ -59,7 +59,6 @@ class PairRun(SymbolRun):
 
     @staticmethod
     def build(recipe: Recipe, inputs: PairSymbols) -> LanguageModel:
-        """The network of a recipe for these symbols, with random weights."""
         target = inputs.target
         return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
 

@@ -43,7 +43,6 @@ class PairTokenisers:
         return _without_end(self.source.encode(text))
 
     def target_words(self, text: str) -> list[str]:
-        """The symbols of a target as they are written."""
         return _without_end(self.target.encode(text))
 
     def shown(self, words: Iterable[str]) -> str:
@@ -55,11 +54,9 @@ class PairTokenisers:
         return _line(self.target.text(words))
 
     def measured_source(self, words: Sequence[str]) -> str:
-        """The same for a source."""
         return _line(self.source.text(words))
 
     def save(self, folder: Path) -> None:
-        """Write the models of subwords, if there are any, into a run folder."""
         ours, theirs = self.source.subwords, self.target.subwords
         if ours is None or theirs is None:
             return
@@ -156,13 +153,11 @@ class PairSymbols:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of both vocabularies and of the models of subwords."""
         models = (self.tokenisers.source.subwords, self.tokenisers.target.subwords)
         parts = (self.source, self.target, *models)
         return sha256_lines(*(part.digest for part in parts if part is not None))
 
     def save(self, folder: Path) -> None:
-        """Write both vocabularies, and models of subwords, into a run folder."""
         self.tokenisers.save(folder)
         self.source.save(folder / SOURCE_FILE)
         self.target.save(folder / TARGET_FILE)

@@ -45,8 +45,6 @@ _GIGAWORD = (3_800_000, 32, 11)
 
 
 class PairTask(WholeSequences):
-    """A corpus of pairs."""
-
     kind, run, unit, opening, by_tokens = "pairs", PairRun, "pairs", open_pairs, True
     used_by = ("translate",)
     inputs: PairSymbols
@@ -63,7 +61,6 @@ class PairTask(WholeSequences):
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """The approximate size of the data that recipes of this form are meant for."""
         data = recipe.data
         assert isinstance(data, PairData)
         few = data.form == "trees" or data.measures == "sequences"
@@ -75,7 +72,6 @@ class PairTask(WholeSequences):
         return Size(round(pairs * of_target), words, round(pairs * of_source))
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
-        """Nats over the tokens of the validation targets, batch by batch."""
         assert isinstance(model, SequenceToSequence)
         return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
 
@@ -118,7 +114,6 @@ class PairTask(WholeSequences):
         return self.inputs.target.eos
 
     def summary(self) -> list[str]:
-        """Pairs and tokens of each split, words of both vocabularies."""
         lines = [
             f"{name:5} {len(pairs):>9,} pairs, {pairs.facts['source_symbols']:,} source and"
             f" {pairs.facts['tokens']:,} target symbols"
@@ -127,7 +122,6 @@ class PairTask(WholeSequences):
         return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
 
     def samples(self, run: PairRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
-        """Sources of the test split with the targets that were found."""
         pairs, limit, symbols = self.corpus.split("test"), self.data.max_source, self.corpus.symbols
         shown = [
             place
@@ -148,10 +142,8 @@ class PairTask(WholeSequences):
 
 
 def write_lines(path: Path, lines: Sequence[str]) -> None:
-    """Write texts, a line each."""
     write_atomic(path, "".join(f"{line}\n" for line in lines))
 
 
 def attention_of(found: Translation) -> Attention:
-    """Where each word of a target looked."""
     return Attention(found.source, [*found.words, "<eos>"], found.attention.astype(float).round(3).tolist())

@@ -55,7 +55,6 @@ class Columns(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the names, means and deviations, and the form of the linear part."""
         plain = canonical_json(msgspec.structs.replace(self, linear=None))
         one = self.linear
         return sha256_lines(plain, *([canonical_json([one.difference, one.lags, one.groups])] if one else []))
@@ -76,11 +75,9 @@ class Series:
 
     @property
     def sha256(self) -> str:
-        """Digest of the values."""
         return hashlib.sha256(self.values.astype("<f8").tobytes()).hexdigest()
 
     def part(self, begin: int, end: int | None) -> "Series":
-        """Some of its steps, that follow those before them."""
         both = np.concatenate([self.values, self.known], axis=1)[:begin]
         before = np.concatenate([self.before, both]) if len(self.before) else both
         dates = None if self.dates is None else self.dates[begin:end]
@@ -129,7 +126,6 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the options, the names and the values, which a rule for missing ones has changed."""
         splits = (f"{name} {split.sha256}" for name, split in self.splits.items())
         options = msgspec.structs.asdict(self.options)
         del options["missing"]

@@ -17,7 +17,6 @@ MOST = 0.9
 
 
 def claim(seen: Seen) -> Look | None:
-    """An array of numbers, or rows of them."""
     if seen.head.startswith(b"\x93NUMPY"):
         return looks("series", "an array of numbers (.npy)")
     if seen.arrays and not any(name.endswith("_roll") for name in seen.arrays):

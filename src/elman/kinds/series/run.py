@@ -57,7 +57,6 @@ class SeriesRun(SplitRun):
     inputs: Columns
 
     def read_inputs(self) -> Columns:
-        """The columns, as data.json has them."""
         try:
             return msgspec.convert(self.facts.get("inputs"), Columns)
         except msgspec.ValidationError as error:
@@ -121,7 +120,6 @@ class SeriesRun(SplitRun):
         return SeriesWindows(split.values, first, rest, streams=streams, length=length, warm_up=warm_up)
 
     def predict(self, split: Series, advance: Advance = None, *, draws: int = 0, **rules: int) -> Prediction:
-        """Every step of a split that counts, given those before it."""
         linear = self.inputs.linear
         found = predict(self.model, self.windows(split, **rules), advance, draws)
         if linear is None:
@@ -147,7 +145,6 @@ class SeriesRun(SplitRun):
         return msgspec.structs.replace(result, streams=streams, warm_up=warm_up, method="static")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
-        """A split, from its beginning to its end."""
         options.require(self.kind)
         corpus = self.asked(options)
         return self._source(corpus.split(options.split), corpus.source)

@@ -33,7 +33,6 @@ class Table(NamedTuple):
     splits: Sequence[str] | None = None
 
     def part(self, begin: int, end: int) -> "Table":
-        """Some of its rows."""
         return Table(self.names, self.values[begin:end], None if self.dates is None else self.dates[begin:end])
 
 

@@ -46,20 +46,16 @@ SHOWN_STEPS, FORECAST_STEPS, FORECAST_SAMPLES = 200, 100, 50
 
 
 class SeriesTask(SplitTask):
-    """A series and its columns."""
-
     kind, run, opening = "series", SeriesRun, open_series
     used_by = ("forecast",)
     inputs: Columns
 
     def require(self) -> None:
-        """Raise UserError where training reads a growing memory."""
         if self.recipe.training.memory:
             raise UserError("training.memory: the stages of a growing memory are words of a text; leave the key out")
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """Training steps of the recipe's own corpus, and one number per step."""
         return Size(info(cls.own_corpus(recipe)).published["train"], 1)
 
     @property
@@ -68,7 +64,6 @@ class SeriesTask(SplitTask):
         return np.array(self.inputs.mean)
 
     def windows(self, max_extra: int | None) -> SeriesTrainingWindows:
-        """The training split in columns."""
         split, training, window = self.corpus.split("train"), self.recipe.training, self.recipe.training.window
         values, linear = split.values, self.inputs.linear
         if (needed := training.batch_size * (window.length + 1) - 1) > len(values):
@@ -149,7 +144,6 @@ class SeriesTask(SplitTask):
         ]
 
     def summary(self) -> list[str]:
-        """Steps of each split, how they were cut, and the columns."""
         cut = "cut in order of time" if self.corpus.cut else "divided as given"
         lines = [f"{name:5} {len(split.values):>11,} steps ({cut})" for name, split in self.corpus.splits.items()]
         units = "standardised by the training split" if self.data.standardise else "not standardised"

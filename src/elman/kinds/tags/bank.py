@@ -25,7 +25,6 @@ def read_bank(text: str, name: str, tags: Literal["parts", "chunks"]) -> list[Ta
 
 
 def parts(tree: Node) -> list[str]:
-    """The part of speech of every word."""
     return [leaf.tag for leaf in leaves(tree)]
 
 

@@ -42,11 +42,9 @@ class TagSymbols(LabelledSymbols):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of both vocabularies and the lexicon."""
         return sha256_lines(self.words.digest, self.labels.digest, self.lexicon.digest)
 
     def save(self, folder: Path) -> None:
-        """Write both vocabularies and the lexicon into a run folder."""
         super().save(folder)
         self.lexicon.save(folder)
 
@@ -68,15 +66,11 @@ class TaggedSplit(LabelledSplit):
 
 
 class TagCorpus(LabelledCorpus[TagOptions, TaggedSplit]):
-    """Sentences with tags as a model reads them."""
-
     def gather(self, split: TaggedSplit, indices: Sequence[int]) -> Batch:
-        """The sentences at these places side by side."""
         return gather([split.ids[index] for index in indices], [split.labels[index] for index in indices])
 
 
 def gather(ids: Sequence[Ids], labels: Sequence[Ids]) -> Batch:
-    """Sentences side by side: words and tags int64 [S, B], and the mask, which is false at padding; padding is 0."""
     words, tags = (
         torch.nn.utils.rnn.pad_sequence([torch.from_numpy(one.astype(np.int64)) for one in some])
         for some in (ids, labels)
@@ -125,7 +119,6 @@ def read_sentences(path: Path, options: TagOptions) -> list[TaggedSentence]:
 
 
 def _count(train: list[TaggedSentence], options: TagOptions, name: str) -> TagSymbols:
-    """The vocabularies and the lexicon of training sentences."""
     words, tags = ([word for one in train for word in one[side]] for side in (0, 1))
     words = [word.lower() for word in words] if options.lowercase else words
     if UNK in tags:
@@ -145,7 +138,6 @@ def _count(train: list[TaggedSentence], options: TagOptions, name: str) -> TagSy
 
 
 def split_of(name: str, sentences: Sequence[TaggedSentence], symbols: TagSymbols) -> TaggedSplit:
-    """Sentences as a split of this name."""
     ids = [symbols.encode(one.words) for one in sentences]
     labels = [symbols.labels.encode(one.tags) for one in sentences]
     facts = {

@@ -31,7 +31,6 @@ class Lexicon:
 
     @classmethod
     def of(cls, words: Iterable[str], tags: Iterable[str]) -> "Lexicon":
-        """The lexicon of words and their tags, in order."""
         counts: dict[str, Counter[str]] = {}
         for word, tag in zip(words, tags, strict=True):
             counts.setdefault(word, Counter())[tag] += 1
@@ -60,7 +59,6 @@ class Lexicon:
 
     @functools.cached_property
     def digest(self) -> str:
-        """The SHA-256 of the saved form."""
         return sha256_lines(self._table())
 
     def save(self, folder: Path) -> None:

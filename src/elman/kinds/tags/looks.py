@@ -29,7 +29,6 @@ def claim(seen: Seen) -> Look | None:
 
 
 def reads(seen: Seen, found: Look) -> bool:  # noqa: ARG001 - whatever else it is
-    """Whether lines are in columns."""
     return in_columns(seen.lines)
 
 

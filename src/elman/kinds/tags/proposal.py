@@ -16,7 +16,6 @@ USUAL = 86_000, 8
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:
-    """One for words and tags in columns or CoNLL-U."""
     form = found.form or "columns"
     options = TagOptions(form=form)  # type: ignore[arg-type]
     files = find_files(path, options.files)

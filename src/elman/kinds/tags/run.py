@@ -46,7 +46,6 @@ class TagRun(LabelledRun):
         options: EvaluationOptions = DEFAULT,
         advance: Advance = None,
     ) -> Result:
-        """The tags of a split, beside the most frequent tag of each word in training."""
         size = options.streams or self.data.evaluation.streams
         tagged = tagger.tag(self.model, self.inputs, split.sentences, split.labels, batch_size=size, advance=advance)
         found = tagged.labelling(split.labels)

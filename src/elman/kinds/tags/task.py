@@ -37,13 +37,11 @@ class TagTask(WholeSequences):
             require_nervaluate()
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
-        """Nats over the words of the validation split, sentence by sentence."""
         assert isinstance(model, TagModel)
         rows = self.data.evaluation.streams
         return training_loss(model, self.inputs, self.corpus.split("valid"), part, batch_size=rows)
 
     def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
-        """Every word with its most frequent tag in training."""
         rows = []
         for split in map(self.corpus.split, splits):
             found = most_frequent(self.inputs, split)
@@ -52,7 +50,6 @@ class TagTask(WholeSequences):
         return rows
 
     def summary(self) -> list[str]:
-        """Sentences and words of each split, words and tags."""
         lines = [
             f"{name:5} {len(split):>9,} sentences, {split.facts['tokens']:,} words"
             for name, split in self.corpus.splits.items()
@@ -61,7 +58,6 @@ class TagTask(WholeSequences):
         return [*lines, f"vocabulary {len(self.inputs.words):,}, tags {len(self.inputs) - 1:,}{chunks}"]
 
     def samples(self, run: TagRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
-        """Sentences of the test split with the tags that were found and the given ones."""
         split = self.corpus.split("test")
         places = shown(split.sentences, SAMPLES, longest=30)
         rows = []

@@ -50,8 +50,6 @@ class Treebank(LabelledSplit):
 
 
 class TreeCorpus(LabelledCorpus[TreeOptions, Treebank]):
-    """A treebank as a model reads it."""
-
     def gather(self, trees: Treebank, indices: Sequence[int], *, all_nodes: bool = True) -> Batch:
         """The trees at these places side by side; the labels of constituents count, or those of `all_nodes`."""
         return gather(self.symbols, [trees.ids[i] for i in indices], [trees.shapes[i] for i in indices], all_nodes)
@@ -112,7 +110,6 @@ def _tree(pair: RawPair) -> Node:
 
 
 def _count(pairs: list[RawPair], shapes: list[Shape], options: TreeOptions, name: str) -> TreeSymbols:
-    """The vocabularies of training trees."""
     words = Counter(
         word for pair in pairs for word in fields(pair.source.lower() if options.lowercase else pair.source)
     )

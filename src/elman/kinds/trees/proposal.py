@@ -12,7 +12,6 @@ USUAL = 51_000, 10
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - trees look alike
-    """One for a parser."""
     options = PairOptions(form="trees", skip_empty=True)
     files = find_files(path, options)
     trees, _ = read_pairs(files.get("all") or files["train"], options)

@@ -78,7 +78,6 @@ class TreeTask(WholeSequences):
         return rows
 
     def summary(self) -> list[str]:
-        """Sentences and constituents of each split, words and labels."""
         lines = [
             f"{name:5} {len(trees):>9,} trees, {trees.facts['tokens']:,} constituents, {trees.facts['words']:,} words"
             for name, trees in self.corpus.splits.items()
