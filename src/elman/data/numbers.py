@@ -16,8 +16,7 @@ MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "null", "none", "-", "?", "
 """Cells, in lower case, that have no value."""
 
 MINUS, SPACES = "\u2212", "'\u2019\u00a0\u202f "
-FEWEST = 3
-"""Rows by which a column can be known to number them."""
+FEWEST = 3  # rows by which a column can be known to number them
 
 
 def _form(decimal: str, other: str, least: str) -> re.Pattern[str]:

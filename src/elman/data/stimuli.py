@@ -14,9 +14,7 @@ from elman.data.text.utf8 import to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
-SHOWN = 20
-"""Unknown words that a line names."""
-
+SHOWN = 20  # unknown words that a line names
 _WHITE = bytes(range(9, 14)) + b" "
 
 

@@ -25,8 +25,7 @@ from elman.serve.limits import Refused
 
 COOKIE = "elman-token"
 
-OPEN = frozenset({"/health"})
-"""Paths that need no token."""
+OPEN = frozenset({"/health"})  # paths that need no token
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"

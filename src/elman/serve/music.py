@@ -20,14 +20,9 @@ from elman.serve.service import Service, place_in
 from elman.serve.tabs import Tab
 from elman.serve.worker import Stream, Work
 
-DRAWS = 200
-"""Next steps that are drawn to see how often each pitch sounds."""
-
-CHUNK = 32
-"""Steps read in one unit of work."""
-
-QUARTER_SECONDS = 0.5
-"""Of a quarter note, where a piece is played."""
+DRAWS = 200  # next steps that are drawn to see how often each pitch sounds
+CHUNK = 32  # steps read in one unit of work
+QUARTER_SECONDS = 0.5  # of a quarter note, where a piece is played
 
 
 class MusicService(Service):

@@ -11,8 +11,7 @@ from elman.serve.service import Service
 from elman.serve.tabs import Tab
 from elman.serve.worker import Work
 
-LONGEST_TARGET = 200
-"""Symbols of a target at most, so that a search ends soon."""
+LONGEST_TARGET = 200  # symbols of a target at most, so that a search ends soon
 
 
 class PairService(Service):

@@ -20,11 +20,8 @@ from elman.serve.guard import is_loopback
 from elman.serve.limits import Limits
 from elman.serve.services import Services
 
-GRACE = 3
-"""Seconds within which requests may end when the server does."""
-
-BACKLOG = 1024
-"""Connections that the machine keeps until they are accepted."""
+GRACE = 3  # seconds within which requests may end when the server does
+BACKLOG = 1024  # connections that the machine keeps until they are accepted
 
 
 class Server(uvicorn.Server):

@@ -10,8 +10,7 @@ from elman.serve.limits import Limits, Refused
 from elman.serve.tabs import Tab
 from elman.tasks.run import Run
 
-Answer = Callable[[Any, Tab], Generator[Any, None, Any]]
-"""A question and its tab to work, or to the events of a stream."""
+Answer = Callable[[Any, Tab], Generator[Any, None, Any]]  # a question and its tab to work, or to the events of a stream
 
 
 class Service(ABC):

@@ -20,8 +20,7 @@ from elman.tasks.open import open_run
 from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 
-Services = dict[str, Service]
-"""By name, in the order in which they were given."""
+Services = dict[str, Service]  # by name, in the order in which they were given
 
 SERVICES: dict[type[Run], Callable[[str, Any, Limits], Service]] = {
     TextRun: TextService,

@@ -32,12 +32,10 @@ POLICY = (
     " img-src 'self' data:; base-uri 'none'; form-action 'none'"
 )
 
-NEEDS_SERVER = ("adapt",)
-"""What a page without a server does not answer: weights do not change in it."""
+NEEDS_SERVER = ("adapt",)  # what a page without a server does not answer: weights do not change in it
 
 
-PAGE = Limits(text=4_000, drawn=1_000)
-"""What a question to the page may hold at most."""
+PAGE = Limits(text=4_000, drawn=1_000)  # what a question to the page may hold at most
 
 
 WRITERS: dict[str, Callable[..., tuple[Differences, dict[str, Any]]]] = {

@@ -15,8 +15,7 @@ PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 INTEGRITY = "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
 """SHA-512 of the npm package of that version, as the registry states it."""
 
-RUNTIME = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")
-"""Files of the package that the page loads."""
+RUNTIME = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")  # files of the package that the page loads
 
 
 def cached() -> Path:

@@ -9,8 +9,7 @@ from elman.serve.limits import Limits, busy
 
 KeptT = TypeVar("KeptT")
 
-ACTIVE = 5.0
-"""Seconds after a request within which a tab is not forgotten for another one."""
+ACTIVE = 5.0  # seconds after a request within which a tab is not forgotten for another one
 
 
 class Tab:

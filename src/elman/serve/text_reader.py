@@ -19,8 +19,7 @@ from elman.serve.text_reading import Text, read_text
 from elman.serve.worker import Work
 from elman.tasks.text.run import TextRun
 
-PIECE = 5
-"""Tokens learnt from between two turns of others."""
+PIECE = 5  # tokens learnt from between two turns of others
 
 
 class Adapted:

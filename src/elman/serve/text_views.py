@@ -34,11 +34,8 @@ from elman.tasks.text.run import TextRun
 COLUMNS, DRAWN = 16, 32
 """Texts side by side that the model draws, and tokens of each, whose states the principal components are those of."""
 
-SHOWN = 400
-"""The last marks of a text whose states are shown."""
-
-CHUNK = 64
-"""Symbols read in one unit of work."""
+SHOWN = 400  # the last marks of a text whose states are shown
+CHUNK = 64  # symbols read in one unit of work
 
 
 class TextViews(TextReader):

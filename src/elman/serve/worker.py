@@ -18,11 +18,8 @@ from elman.serve.limits import busy
 AnswerT = TypeVar("AnswerT")
 EventT = TypeVar("EventT")
 
-Work: TypeAlias = Generator[None, None, AnswerT]
-"""Computes an answer in units, and returns it."""
-
-Stream: TypeAlias = Generator[EventT, None, None]
-"""Computes events, one per unit."""
+Work: TypeAlias = Generator[None, None, AnswerT]  # computes an answer in units, and returns it
+Stream: TypeAlias = Generator[EventT, None, None]  # computes events, one per unit
 
 
 def done(work: Work[AnswerT]) -> AnswerT:

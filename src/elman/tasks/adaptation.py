@@ -43,13 +43,10 @@ from elman.tasks.evaluating import AdaptationSource, EvaluationOptions
 from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 
-Saved = tuple[dict[str, Tensor], dict[str, Any]]
-"""Tensors and facts of a state file."""
-
+Saved = tuple[dict[str, Tensor], dict[str, Any]]  # tensors and facts of a state file
 Reader = Callable[[Tensor, Tensor, State], ScoredWindow]
 
-STATIC_LENGTH = 70
-"""Steps read at once where nothing is learnt; the figures do not depend on it."""
+STATIC_LENGTH = 70  # steps read at once where nothing is learnt; the figures do not depend on it
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,9 +12,7 @@ from typing import Literal
 
 from elman.data.trees.brackets import ROOT, XX, Leaf, Node, bare, fold
 
-NONE = "<none>"
-"""The label of nodes that are no constituents."""
-
+NONE = "<none>"  # the label of nodes that are no constituents
 Binary = Literal["right", "left", "none"]
 
 

@@ -22,8 +22,7 @@ from elman.kinds.music.pitches import Pitches, Roll
 from elman.kinds.music.reading import SUFFIXES, head_of, read_files
 from elman.kinds.music.record import MusicOptions, MusicReading
 
-_COMPRESSED = 15
-"""The type of a compressed variable in a MATLAB file."""
+_COMPRESSED = 15  # the type of a compressed variable in a MATLAB file
 
 
 @dataclasses.dataclass(frozen=True)

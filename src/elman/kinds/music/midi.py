@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     import mido
 
 SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
-TICKS = 120
-"""MIDI ticks per step in files that are written, unless a prompt needs finer ones."""
-
+TICKS = 120  # MIDI ticks per step in files that are written, unless a prompt needs finer ones
 _DRUMS = 9
 _TEMPO, _METRE = 0x51, 0x58
 _OFF, _ON, _PROGRAM = 0x80, 0x90, 0xC0

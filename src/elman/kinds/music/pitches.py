@@ -8,12 +8,8 @@ import numpy.typing as npt
 
 from elman.errors import UserError
 
-Roll = npt.NDArray[np.uint8]
-"""A piano roll: zeros and ones [steps, P]."""
-
-MOST_STEPS = 1_000_000
-"""The most steps of a piece, so that a damaged file does not fill the memory."""
-
+Roll = npt.NDArray[np.uint8]  # a piano roll: zeros and ones [steps, P]
+MOST_STEPS = 1_000_000  # the most steps of a piece, so that a damaged file does not fill the memory
 _LOWEST = {88: 21, 93: 1}
 
 

@@ -25,9 +25,7 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import SplitTask
 from elman.tasks.task import Size, copy_weights, require_no_random_windows
 
-SAMPLE_STEPS = 128
-"""Steps of the samples in a run folder."""
-
+SAMPLE_STEPS = 128  # steps of the samples in a run folder
 _STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
 """Approximate training steps and pitches, where no count is published."""
 

@@ -10,11 +10,8 @@ from elman.drawing.piano_roll import bars
 from elman.kinds.music.pitches import Note, Pitches, Roll, quantise
 from elman.kinds.music.record import MusicOptions
 
-TEMPO = 120.0
-"""Quarter notes per minute where nothing else is known."""
-
-Metre: TypeAlias = tuple[int, int]
-"""Beats of a bar, and the part of a whole note that is one: (6, 8)."""
+TEMPO = 120.0  # quarter notes per minute where nothing else is known
+Metre: TypeAlias = tuple[int, int]  # beats of a bar, and the part of a whole note that is one: (6, 8)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -224,8 +224,7 @@ def say_left_out(source: str, what: str, reasons: Mapping[str, int]) -> None:
         notice(f"{source}: {sum(there.values()):,} {what} left out: {why}")
 
 
-HELD_OUT_TOO = "whose source is held out too"
-"""Why `cut` leaves out a training pair."""
+HELD_OUT_TOO = "whose source is held out too"  # why `cut` leaves out a training pair
 
 
 def _lines(path: Path) -> list[str]:

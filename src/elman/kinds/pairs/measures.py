@@ -71,8 +71,7 @@ def measures(
 
 _ENGLISH = re.compile("[a-z0-9]", re.IGNORECASE)
 
-_UNDIVIDED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]{8}")
-"""Kana and Chinese characters in a row, more than a word has."""
+_UNDIVIDED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]{8}")  # kana and Chinese characters in a row, more than a word has
 
 
 class _Spaces:

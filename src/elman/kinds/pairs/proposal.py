@@ -10,11 +10,8 @@ from elman.kinds.pairs.files import RawPair, find_files, read_pairs
 from elman.kinds.pairs.record import PairOptions
 from elman.tasks.proposal.proposal import Proposal, changed, held_out
 
-USUAL = 440_000, 8
-"""Target symbols of the pairs that recipes are for, and epochs that are enough for them."""
-
-SHORTER = 0.5
-"""A target of at most this share of the source's length is a headline rather than a translation."""
+USUAL = 440_000, 8  # target symbols of the pairs that recipes are for, and epochs that are enough for them
+SHORTER = 0.5  # a target of at most this share of the source's length is a headline rather than a translation
 
 
 class PairFacts(NamedTuple):

@@ -12,11 +12,8 @@ from typing import NamedTuple
 from elman.data.numbers import is_date, number
 from elman.data.tables import Row, in_one_form, splits_of
 
-MOST = 0.9
-"""The share of cells by which columns are recognised."""
-
-FEWEST, VARIED = 8, 5
-"""Rows of a table at least, and rows for each value of a column of text at most."""
+MOST = 0.9  # the share of cells by which columns are recognised
+FEWEST, VARIED = 8, 5  # rows of a table at least, and rows for each value of a column of text at most
 
 _HEADINGS = (
     "source target src tgt trg input output question answer query response text translation original reference"

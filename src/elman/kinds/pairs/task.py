@@ -28,8 +28,7 @@ from elman.tasks.samples import Attention, Sample
 from elman.tasks.splits import WholeSequences
 from elman.tasks.task import Size
 
-SAMPLES = 6
-"""Sources of the test split whose targets a run folder shows."""
+SAMPLES = 6  # sources of the test split whose targets a run folder shows
 
 _PAIRS = {
     "tsv": (30_000, 20, 8),
@@ -40,8 +39,7 @@ _PAIRS = {
 """Approximate numbers: training pairs, symbols per source and symbols per target."""
 _SEQUENCES = (150_000, 20, 6)
 """The same of programs and pronunciations, whose vocabularies have less than a hundred symbols."""
-_GIGAWORD = (3_800_000, 32, 11)
-"""The same of headlines in subwords, whose recipes do not cut the vocabulary."""
+_GIGAWORD = (3_800_000, 32, 11)  # the same of headlines in subwords, whose recipes do not cut the vocabulary
 
 
 class PairTask(WholeSequences):

@@ -19,8 +19,7 @@ ORDERS, PENALTIES = (0, 1, 2, 4, 8, 16, 32), (1e-8, 1e-4, 1e-2, 0.1, 1.0, 1e4)
 BLOCKS, TESTED = 6, 3
 """Parts of the training split, and how many of them, the last ones, are predicted from those before."""
 MOST_ROWS, MOST_FEATURES, MOST_JOINT = 20_000, 160, 8
-CLOSE = 0.002
-"""Logarithms of squared errors nearer than this count as equal: then the fewest coefficients are taken."""
+CLOSE = 0.002  # logarithms of squared errors nearer than this count as equal: then the fewest coefficients are taken
 
 
 def seasons_of(values: Array, usual: Sequence[int] = ()) -> list[int]:

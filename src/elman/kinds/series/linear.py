@@ -20,8 +20,7 @@ from elman.data.numbers import in_ranges
 from elman.kinds.series.table import Array, carried
 
 BLOCK = 8192
-WARM_UP = 200
-"""Steps of the past that a network reads before a split, beside the lags."""
+WARM_UP = 200  # steps of the past that a network reads before a split, beside the lags
 Places = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 

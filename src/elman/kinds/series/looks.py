@@ -12,8 +12,7 @@ from elman.kinds.series.table import delimiter, is_meant_as_number
 
 ORDER = 1
 
-MOST = 0.9
-"""The share of rows and of cells by which a table is recognised."""
+MOST = 0.9  # the share of rows and of cells by which a table is recognised
 
 
 def claim(seen: Seen) -> Look | None:

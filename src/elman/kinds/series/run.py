@@ -32,14 +32,9 @@ from elman.network.state import select
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 from elman.tasks.splits import SplitRun
 
-DRAWS = 200
-"""Of every step, for its range of 80 %."""
-
-HOTTEST = 1e6
-"""The greatest temperature: with one that is much greater, values are drawn that overflow."""
-
-LENGTH = 500
-"""Steps read at once to evaluate; the figures do not depend on it."""
+DRAWS = 200  # of every step, for its range of 80 %
+HOTTEST = 1e6  # the greatest temperature: with one that is much greater, values are drawn that overflow
+LENGTH = 500  # steps read at once to evaluate; the figures do not depend on it
 
 
 class SeriesRun(SplitRun):

@@ -35,12 +35,8 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import SplitTask
 from elman.tasks.task import Size, copy_weights, write_json
 
-ORDERS = (1, 2, 4, 8, 16, 32)
-"""Orders of the linear autoregression; the one with the lowest validation NRMSE is taken."""
-
-CLOSE = 1.005
-"""Times the error of a baseline, the error from which a model is said not to beat it."""
-
+ORDERS = (1, 2, 4, 8, 16, 32)  # orders of the linear autoregression; the one with the lowest validation NRMSE is taken
+CLOSE = 1.005  # times the error of a baseline, the error from which a model is said not to beat it
 SHOWN_STEPS, FORECAST_STEPS, FORECAST_SAMPLES = 200, 100, 50
 """Steps of the test split that the report shows, how many of them are forecast freely, and from how many samples."""
 

@@ -19,8 +19,7 @@ from elman.kinds.tags.dependencies import DOCUMENT, RANGE_OR_EMPTY, cells_of, de
 from elman.kinds.tags.record import TagOptions
 
 CONLLU_COLUMNS = 10
-FORM, UPOS = 1, 3
-"""The columns of CoNLL-U that hold words and their universal parts of speech."""
+FORM, UPOS = 1, 3  # the columns of CoNLL-U that hold words and their universal parts of speech
 
 
 class TaggedSentence(NamedTuple):
@@ -179,8 +178,7 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
     return sentences
 
 
-MARKS = "_/|"
-"""What stands between a word and its tag, where both are one token: the last of these in it."""
+MARKS = "_/|"  # what stands between a word and its tag, where both are one token: the last of these in it
 
 
 def joined_tag(token: str) -> tuple[str, str] | None:

@@ -20,11 +20,8 @@ from elman.kinds.tags.corpus import TaggedSplit, TagSymbols, gather
 from elman.network.device import widest
 from elman.network.tag_model import TagModel
 
-BATCH = 32
-"""Sentences side by side; it changes nothing but the speed."""
-
-CONFUSIONS = 10
-"""Pairs of tags that are shown, those confused most often."""
+BATCH = 32  # sentences side by side; it changes nothing but the speed
+CONFUSIONS = 10  # pairs of tags that are shown, those confused most often
 
 
 class Tagging(NamedTuple):

@@ -14,8 +14,7 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_lines, write_atomic
 
-FILE = "lexicon.tsv"
-"""The lexicon of a run folder."""
+FILE = "lexicon.tsv"  # the lexicon of a run folder
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,7 @@ from elman.network.tag_model import TagModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
 from elman.tasks.splits import LabelledRun
 
-NETWORK, BASELINE = "this network", "most frequent tag"
-"""What is measured, in results."""
+NETWORK, BASELINE = "this network", "most frequent tag"  # what is measured, in results
 
 
 class Tagged(NamedTuple):

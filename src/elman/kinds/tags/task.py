@@ -18,8 +18,7 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import WholeSequences, shown
 from elman.tasks.task import Size
 
-SAMPLES = 6
-"""Sentences of the test split that a run folder shows."""
+SAMPLES = 6  # sentences of the test split that a run folder shows
 
 
 class TagTask(WholeSequences):

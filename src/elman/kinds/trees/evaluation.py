@@ -24,12 +24,8 @@ from elman.objective.trees import tree_loss
 
 Search = Literal["chart", "greedy"]
 
-BATCH = 32
-"""Sentences side by side; it changes nothing but the speed."""
-
-CELLS = 50_000
-"""Spans, twice counted, of the charts that are filled side by side at most, which bounds their memory."""
-
+BATCH = 32  # sentences side by side; it changes nothing but the speed
+CELLS = 50_000  # spans, twice counted, of the charts that are filled side by side at most, which bounds their memory
 LONGEST = {"chart": 1_000, "greedy": 10_000}
 """Words of a sentence over which trees are searched for: a chart takes time by the cube of the length."""
 

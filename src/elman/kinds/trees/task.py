@@ -20,8 +20,7 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import WholeSequences, shown
 from elman.tasks.task import Size
 
-SAMPLES = 4
-"""Trees of the test split that a run folder shows."""
+SAMPLES = 4  # trees of the test split that a run folder shows
 
 
 class TreeTask(WholeSequences):

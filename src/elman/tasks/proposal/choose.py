@@ -26,11 +26,8 @@ from elman.tasks.proposal import text, text_model
 from elman.tasks.proposal.proposal import MORE, Proposal, by_the_clock, needed_epochs, setting, timed
 from elman.tasks.task import Task
 
-TIMED_SECONDS = 3.0
-"""Of steps for each size that is measured."""
-
-FILES = {"music": "rolls.npz", "series": "series.csv"}
-"""What a known corpus of a kind is kept in."""
+TIMED_SECONDS = 3.0  # of steps for each size that is measured
+FILES = {"music": "rolls.npz", "series": "series.csv"}  # what a known corpus of a kind is kept in
 
 
 def propose(

@@ -34,9 +34,7 @@ from elman.tasks.hub import shown
 from elman.tasks.run import foreign_kind
 
 Scored: TypeAlias = Iterator[tuple[Sentence, np.ndarray]]
-Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]
-"""Each sentence and how its tokens were predicted."""
-
+Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]  # each sentence and how its tokens were predicted
 Pll: TypeAlias = Literal["within_word_l2r", "original"]
 
 

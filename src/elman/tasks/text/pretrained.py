@@ -27,11 +27,8 @@ from elman.jobs import Advance
 from elman.tasks.text.logits import SYMBOLS, Network, with_fused_gelu
 from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
 
-AHEAD = 512
-"""Sentences looked at together, so that few symbols are padding and few are read twice."""
-
-WINDOW = 1 << 12
-"""Symbols of a window at most, where the context of a model is longer or has no end."""
+AHEAD = 512  # sentences looked at together, so that few symbols are padding and few are read twice
+WINDOW = 1 << 12  # symbols of a window at most, where the context of a model is longer or has no end
 
 
 class Pretrained(Foreign):

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 BatchT = TypeVar("BatchT")
 
 COLUMNS = ("log_prob", "tokens", "unknown")
-PER_TOKEN = ("token_texts", "token_log_probs")
-"""The columns that are added, and those that `per_token` adds besides."""
+PER_TOKEN = ("token_texts", "token_log_probs")  # the columns that are added, and those that `per_token` adds besides
 
 
 class Scorer:
