@@ -71,10 +71,6 @@ class SeriesRun(SplitRun):
         self._require_columns(corpus.names, corpus.source)
         return corpus
 
-    def table(self, path: Path | str, missing: Missing | None = None) -> Array:
-        """A whole file as values, float64 [n, P]; `missing` and errors are as for `corpus`."""
-        return self.series(path, missing).values
-
     def series(self, path: Path | str, missing: Missing | None = None) -> Series:
         """A whole file as a series, with its covariates and dates; `missing` and errors are as for `corpus`."""
         if not Path(path).is_file():
@@ -100,9 +96,7 @@ class SeriesRun(SplitRun):
         model.encoder = encoder = StandardisedValues(model.encoder, mean, deviation)
         if linear is not None and linear.share != (1.0,) * len(inputs):
             share = torch.tensor(linear.share)
-        model.output.choice = Rescaled(
-            model.output.choice, encoder if linear is None else _First(encoder, len(inputs)), share
-        )
+        model.output.choice = Rescaled(model.output.choice, encoder, share, len(inputs))
         return model
 
     def uniform_nll(self) -> float:
@@ -186,16 +180,14 @@ class SeriesRun(SplitRun):
             raise UserError(f"--temperature is {temperature:g}; it must be 0 or more, and {HOTTEST:g} at most")
         require_temperature(temperature)
         found = self.corpus().split("test") if history is None else history
-        values = found.values if isinstance(found, Series) else found
+        if not isinstance(found, Series):
+            found = Series("", found, np.empty((len(found), 0)), np.empty((0, 0)))
         generator = torch.Generator(self.device).manual_seed(seed)
         path = None
         if self.inputs.linear is None:
-            read = torch.from_numpy(carried(np.concatenate([np.array([self.inputs.mean]), values])))
+            read = torch.from_numpy(carried(np.concatenate([np.array([self.inputs.mean]), found.values])))
         else:
-            split = (
-                found if isinstance(found, Series) else Series("", values, np.empty((len(values), 0)), np.empty((0, 0)))
-            )
-            path = Continuation(self.inputs, split, steps, samples, known)
+            path = Continuation(self.inputs, found, steps, samples, known)
             read = torch.from_numpy(path.read)
         read = read.unsqueeze(1).to(self.device)
         state = self.model.begin(1)
@@ -238,21 +230,6 @@ class SeriesRun(SplitRun):
                 f"{source}: {len(names)} columns ({', '.join(names)}), but the run was trained on"
                 f" {len(known)} ({', '.join(known)}); give these, in the same order"
             )
-
-
-class _First:
-    """The units of the first values that an encoder reads."""
-
-    def __init__(self, encoder: StandardisedValues, number: int) -> None:
-        self.encoder, self.number = encoder, number
-
-    @property
-    def mean(self) -> torch.Tensor:
-        return self.encoder.mean[: self.number]
-
-    @property
-    def deviation(self) -> torch.Tensor:
-        return self.encoder.deviation[: self.number]
 
 
 class Continuation:
