@@ -59,9 +59,10 @@ class SplitRun(Run):
 class SymbolRun(SplitRun):
     """A run on sentences or pairs, each by itself, with the vocabularies in its folder.
 
-    `symbols` loads the vocabularies, `opening` reads data with them.
+    `symbols` loads the vocabularies, `opening` reads data with them; `alone` says why nothing adapts to them.
     """
 
+    alone: ClassVar[str] = "adaptation reads one text from its beginning to its end"
     symbols: ClassVar[Any]
     opening: ClassVar[Callable[..., Any]]
 
@@ -73,7 +74,7 @@ class SymbolRun(SplitRun):
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
         """Raises UserError: sentences and pairs do not follow each other, and adaptation needs one stream."""
-        raise UserError(f"{self.path} is a run on {self.kind}; adaptation reads one text from its beginning to its end")
+        raise UserError(f"{self.path} is a run on {self.kind}; {self.alone}")
 
 
 class LabelledRun(SymbolRun):

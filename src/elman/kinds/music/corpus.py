@@ -109,7 +109,10 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
                 division = hold_out(found, absent[0], path)
             splits = {split: list(part.values()) for split, part in found.items()}
     elif path.is_file():
-        splits = _read_arrays(path, Pitches(options.pitches))
+        with path.open("rb") as file:
+            matlab = not file.read(2).startswith(b"PK") and path.suffix.lower() != ".npz"
+        arrays, pitches = _read_mat(path) if matlab else read_npz(path), Pitches(options.pitches)
+        splits = {split: _cut(arrays, split, pitches, path) for split in SPLITS}
     else:
         raise UserError(
             f"{source}: no such file or folder, and no known corpus has this name; give an .npz or .mat file of piano"
@@ -129,7 +132,9 @@ def midi_files(path: Path) -> dict[str, list[Path]]:
     if path.is_file():
         return {"": [path]}
     splits = SPLITS if any((path / split).is_dir() for split in SPLITS) else ("",)
-    return {split: _below(path / split) for split in splits}
+    return {
+        split: sorted(file for file in (path / split).rglob("*") if file.suffix.lower() in SUFFIXES) for split in splits
+    }
 
 
 def _is_of(piece: Path, files: Sequence[Path]) -> bool:
@@ -148,13 +153,6 @@ def _is_midi(path: Path) -> bool:
         f"{path}: not an .npz or .mat file of piano rolls, nor a MIDI file (.mid); give music, or train on a text with"
         " a recipe for text, such as recipes/shakespeare/demo.toml"
     )
-
-
-def _read_arrays(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
-    with path.open("rb") as file:
-        matlab = not file.read(2).startswith(b"PK") and path.suffix.lower() != ".npz"
-    arrays = _read_mat(path) if matlab else read_npz(path)
-    return {split: _cut(arrays, split, pitches, path) for split in SPLITS}
 
 
 def _read_mat(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -199,10 +197,6 @@ def _count_unpacked(archive: Archive, data: bytes) -> None:
 def _form(value: Any) -> str:
     array = np.asarray(value)
     return f"{array.dtype} {list(array.shape)}"
-
-
-def _below(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
 
 
 def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path: Path) -> list[Roll]:

@@ -84,7 +84,8 @@ class Tune:
         last = {note.pitch: place for place, note in sorted(enumerate(notes), key=lambda pair: pair[1])}
         for note in continuation.notes:
             place = last.get(note.pitch) if note.start == 0 else None
-            if place is not None and _reaches(notes[place], at, step):
+            # by the rule of `quantise` it sounds in the frame that ends at `at`
+            if place is not None and (notes[place].end >= at - 0.5 * step or notes[place].start >= at - 1.5 * step):
                 notes[place] = notes[place]._replace(end=at + note.end)
             else:
                 notes.append(note._replace(start=at + note.start, end=at + note.end))
@@ -92,11 +93,6 @@ class Tune:
         tempos = (self.tempos[0], *(one for one in self.tempos[1:] if one[0] < at))
         metres = tuple(one for one in self.metres if one[0] < at)
         return Tune(tuple(notes), at + continuation.end, ticks, tempos, metres)
-
-
-def _reaches(note: Note, at: float, step: float) -> bool:
-    """Whether a note sounds in the frame that ends at `at`, by the rule of `quantise`."""
-    return note.end >= at - 0.5 * step or note.start >= at - 1.5 * step
 
 
 def separated(notes: Iterable[Note]) -> list[Note]:

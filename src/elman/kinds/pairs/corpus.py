@@ -18,7 +18,7 @@ from elman.files import sha256_file, sha256_lines
 from elman.kinds.pairs.batches import Sequences, side_by_side
 from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, read_whole, say_left_out
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
+from elman.kinds.pairs.symbols import PairSymbols, learn_tokenisers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,22 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
     too_long = dict.fromkeys(raw, 0)
     for name in raw if options.long_held_out == "omit" else ("train",):
-        raw[name], too_long[name] = _short_enough(name, raw[name], tokenisers, options, str(source))
+        before, raw[name] = (
+            raw[name],
+            [
+                pair
+                for pair in raw[name]
+                if len(tokenisers.source_words(pair.source)) <= options.max_source
+                and len(tokenisers.target_words(pair.target)) <= options.max_target
+            ],
+        )
+        too_long[name] = len(before) - len(raw[name])
+        if not raw[name]:
+            what = {"train": "training", "valid": "validation", "test": "test"}[name]
+            raise UserError(
+                f"{source}: all {len(before):,} {what} pairs are longer than {_limits(options)} symbols; raise the"
+                " limits, or give shorter pairs"
+            )
     if symbols is None:
         reasons = {
             "with an empty side": empty["train"],
@@ -128,25 +143,6 @@ def say_held_out(corpus: PairCorpus, pairs: Pairs) -> None:
 
 def _limits(options: PairOptions) -> str:
     return f"data.max_source = {options.max_source} or data.max_target = {options.max_target}"
-
-
-def _short_enough(
-    split: str, pairs: list[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
-) -> tuple[list[RawPair], int]:
-    """The pairs of a split within the limits, and how many are not."""
-    kept = [
-        pair
-        for pair in pairs
-        if len(tokenisers.source_words(pair.source)) <= options.max_source
-        and len(tokenisers.target_words(pair.target)) <= options.max_target
-    ]
-    if not kept:
-        what = {"train": "training", "valid": "validation", "test": "test"}[split]
-        raise UserError(
-            f"{name}: all {len(pairs):,} {what} pairs are longer than {_limits(options)} symbols; raise the"
-            " limits, or give shorter pairs"
-        )
-    return kept, len(pairs) - len(kept)
 
 
 def _encode(name: str, pairs: list[RawPair], symbols: PairSymbols) -> Pairs:

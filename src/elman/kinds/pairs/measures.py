@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -74,13 +75,6 @@ _ENGLISH = re.compile("[a-z0-9]", re.IGNORECASE)
 _UNDIVIDED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]{8}")  # kana and Chinese characters in a row, more than a word has
 
 
-class _Spaces:
-    """The tokeniser of rouge-score for words at spaces: for tokenised text of any language."""
-
-    def tokenize(self, text: str) -> list[str]:
-        return text.split()
-
-
 def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWords = "english") -> list[Measure]:
     """ROUGE-1, ROUGE-2 and ROUGE-L: F1 in percent, the mean over sentences (Lin 2004).
 
@@ -98,7 +92,8 @@ def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWord
             " 0: where words are written otherwise, put spaces between them and set rouge_words to spaces"
         )
     kinds = ["rouge1", "rouge2", "rougeL"]
-    scorer = rouge_scorer.RougeScorer(kinds, tokenizer=_Spaces() if words == "spaces" else None)
+    at_spaces = SimpleNamespace(tokenize=str.split)  # for tokenised text of any language
+    scorer = rouge_scorer.RougeScorer(kinds, tokenizer=at_spaces if words == "spaces" else None)
     scores = [scorer.score(*pair) for pair in zip(references, hypotheses, strict=True)]
     return [
         Measure(

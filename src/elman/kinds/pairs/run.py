@@ -1,7 +1,7 @@
 """A run on pairs of a source and a target, and what can be computed with the model in its folder."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -53,6 +53,7 @@ class PairRun(SymbolRun):
     """
 
     kind, allowed = "pairs", ("streams", "beam", "constrained")
+    alone = "adaptation and Monte Carlo dropout read one text from its beginning to its end"
     symbols, opening = PairSymbols, open_pairs
     inputs: PairSymbols
     model: SequenceToSequence
@@ -79,13 +80,6 @@ class PairRun(SymbolRun):
         accuracy = target_accuracy(self.model, corpus, split, batch_size=size)
         _, output = evaluate_output(self.model, corpus, split, rules, advance)
         return pair_result(score, accuracy, split, output)
-
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
-        """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""
-        raise UserError(
-            f"{self.path} is a run on pairs; adaptation and Monte Carlo dropout read one text from its beginning to its"
-            " end"
-        )
 
     def translate(
         self,

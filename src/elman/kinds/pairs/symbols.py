@@ -56,14 +56,6 @@ class PairTokenisers:
     def measured_source(self, words: Sequence[str]) -> str:
         return _line(self.source.text(words))
 
-    def save(self, folder: Path) -> None:
-        ours, theirs = self.source.subwords, self.target.subwords
-        if ours is None or theirs is None:
-            return
-        named = {subwords.FILE: ours} if ours is theirs else {SOURCE_PIECES: ours, TARGET_PIECES: theirs}
-        for name, model in named.items():
-            write_atomic(folder / name, model.model)
-
 
 def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairTokenisers:
     """Tokenisers for pairs, with subwords found in these training pairs.
@@ -158,7 +150,11 @@ class PairSymbols:
         return sha256_lines(*(part.digest for part in parts if part is not None))
 
     def save(self, folder: Path) -> None:
-        self.tokenisers.save(folder)
+        ours, theirs = self.tokenisers.source.subwords, self.tokenisers.target.subwords
+        named = {subwords.FILE: ours} if ours is theirs else {SOURCE_PIECES: ours, TARGET_PIECES: theirs}
+        for name, model in named.items():
+            if model is not None:
+                write_atomic(folder / name, model.model)
         self.source.save(folder / SOURCE_FILE)
         self.target.save(folder / TARGET_FILE)
 

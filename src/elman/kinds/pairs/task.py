@@ -1,7 +1,6 @@
 """The task of pairs of a source and a target."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -80,8 +79,8 @@ class PairTask(WholeSequences):
         if split.name != "test":
             return pair_result(score, accuracy, split)
         lines, quality = evaluate_output(run.model, self.corpus, split, self.data.evaluation, advance)
-        write_lines(run.path / "output-test.txt", lines)
-        write_lines(run.path / "reference-test.txt", references(split, self.corpus.symbols))
+        for name, texts in (("output", lines), ("reference", references(split, self.corpus.symbols))):
+            write_atomic(run.path / f"{name}-test.txt", "".join(f"{line}\n" for line in texts))
         return pair_result(score, accuracy, split, quality)
 
     def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:
@@ -137,10 +136,6 @@ class PairTask(WholeSequences):
             )
             for place, best in zip(shown, found, strict=True)
         ]
-
-
-def write_lines(path: Path, lines: Sequence[str]) -> None:
-    write_atomic(path, "".join(f"{line}\n" for line in lines))
 
 
 def attention_of(found: Translation) -> Attention:

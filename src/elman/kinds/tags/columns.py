@@ -49,9 +49,6 @@ class _Layout(NamedTuple):
     first: str | None = None
     header: str | None = None
 
-    def cells(self, line: str) -> list[str]:
-        return cells_of(line, tabs=self.tabs)
-
 
 def read_columns(path: Path, options: TagOptions) -> list[TaggedSentence]:
     """The sentences of a file; raises UserError, with the file and the line, where a line is not as the others are.
@@ -150,7 +147,7 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
             continue
         if options.form == "conllu" and line.startswith("#"):
             continue
-        cells = layout.cells(line)
+        cells = cells_of(line, tabs=layout.tabs)
         if cells[0] == DOCUMENT or (line == layout.header and not sentences and not words):
             continue
         if words and cells[0] == layout.first:

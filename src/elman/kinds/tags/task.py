@@ -8,9 +8,8 @@ from elman.data.text.block_reading import Progress
 from elman.drawing.tags import TagDrawing
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
-from elman.kinds.tags.chunks import require_nervaluate
 from elman.kinds.tags.corpus import TagSymbols, open_tags
-from elman.kinds.tags.evaluation import most_frequent, training_loss
+from elman.kinds.tags.evaluation import most_frequent, require_nervaluate, training_loss
 from elman.kinds.tags.run import BASELINE, TagRun
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
