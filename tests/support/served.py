@@ -12,8 +12,8 @@ from elman import config
 from elman.config.toml import decisive, dump_recipe
 from elman.data.text.vocabulary import Vocabulary
 from elman.kinds.music.pitches import Pitches
-from elman.kinds.pairs.files import RawPair
 from elman.kinds.pairs.symbols import PairSymbols, learn_tokenisers
+from elman.kinds.pairs.table import RawPair
 from elman.learning.checkpoint import BestModel
 from elman.serve.limits import Limits
 from elman.serve.services import open_services, serve_run

@@ -54,7 +54,7 @@ class Batch(NamedTuple):
 
     `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here;
     None means none. `source`: what the columns are conditioned on; each begins here, from its source. `trees`: those
-    over sentences [S, B] (`elman.data.trees.nodes.Trees`); the targets are then the labels of their nodes, [N, 1],
+    over sentences [S, B] (`elman.data.trees.shape.Trees`); the targets are then the labels of their nodes, [N, 1],
     with a mask of the same shape. `whole`: the batch that these columns are a part of, whose mean the loss is a share
     of; None: they are all.
     """

@@ -8,7 +8,7 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
-from elman.data.parts import WHOLE, ColumnsOf, Part
+from elman.data.windows import WHOLE, ColumnsOf, Part
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import counted
 from elman.evaluation.perplexity import Score, evaluate

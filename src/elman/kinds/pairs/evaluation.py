@@ -11,7 +11,7 @@ from torch import Tensor
 from elman.config.inference import Beam
 from elman.data.batches import Source
 from elman.data.by_length import by_length
-from elman.data.parts import WHOLE, Part
+from elman.data.windows import WHOLE, Part
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.evaluation.labelling import progressing
 from elman.evaluation.perplexity import Score, evaluating, sum_scores

@@ -4,25 +4,19 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from elman.data.lines import lines_of
-from elman.data.tables import rows_of, splits_of
 from elman.data.text.sources import SPLITS, one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
-from elman.errors import UserError, notice, one_line
+from elman.errors import UserError, notice
 from elman.files import sha256_file
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.table import are_headings, columns_of, pairs_mark
+from elman.kinds.pairs.table import Line, RawPair, pair_lines
 
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
 _NAMES = {name for names in ALIASES.values() for name in names}
-
-
-class RawPair(NamedTuple):
-    source: str
-    target: str
 
 
 def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]]:
@@ -65,18 +59,10 @@ def read_whole(paths: tuple[Path, ...], options: PairOptions) -> dict[str, tuple
     return {split: _without_empty(some, paths, options) for split, some in (found or {"all": lines}).items()}
 
 
-class _Line(NamedTuple):
-    """A pair, the number of its line, and the split that its line names."""
-
-    number: int
-    pair: RawPair
-    split: str = "all"
-
-
-def _read(paths: tuple[Path, ...], options: PairOptions) -> list[_Line]:
+def _read(paths: tuple[Path, ...], options: PairOptions) -> list[Line]:
     match options.form:
         case "tsv":
-            return [line for path in paths for line in _columns(path)]
+            return [line for path in paths for line in pair_lines(path, _lines(path))]
         case "pronunciations":
             pairs = [pair for path in paths for pair in _pronunciations(path)]
         case "parallel":
@@ -90,10 +76,10 @@ def _read(paths: tuple[Path, ...], options: PairOptions) -> list[_Line]:
         case "trees":
             trees = [tree for path in paths for tree in read_trees(read_text(path), str(path))]
             pairs = [RawPair(*to_pair(tree, options.tags == "XX", options.functions)) for tree in trees]
-    return [_Line(number, pair) for number, pair in enumerate(pairs, start=1)]
+    return [Line(number, pair) for number, pair in enumerate(pairs, start=1)]
 
 
-def _without_empty(lines: Sequence[_Line], paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawPair], int]:
+def _without_empty(lines: Sequence[Line], paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawPair], int]:
     kept = []
     for number, pair, _ in lines:
         if all(pair):
@@ -257,66 +243,6 @@ def entry_of(line: str) -> RawPair | None:
     """
     entry = None if line.startswith(COMMENTS) else _ENTRY.fullmatch(line.partition(" #")[0])
     return entry and RawPair(entry[1], " ".join(entry[2].split()))
-
-
-def _columns(path: Path) -> list[_Line]:
-    pairs, lines = [], _lines(path)
-    if table := _table(path, lines):
-        return table
-    for number, line in enumerate(lines, start=1):
-        columns = [column.strip() for column in line.split("\t")] if line.strip() else ["", ""]
-        if len(columns) != 2:
-            found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
-            raise UserError(f"{path}:{number}: {found}; every line is a source, one tab and a target")
-        pairs.append(_Line(number, RawPair(*columns)))
-    return _without_header(pairs, path)
-
-
-def _without_header(lines: list[_Line], path: Path) -> list[_Line]:
-    """Lines of two columns without a first one that names them, which a notice reports."""
-    if len(lines) < 2 or not are_headings(lines[0].pair):
-        return lines
-    names = " and ".join(lines[0].pair)
-    notice(one_line(f"{path}: line {lines[0].number} names the columns ({names}) and is no pair; left out"))
-    return lines[1:]
-
-
-def _table(path: Path, lines: Sequence[str]) -> list[_Line]:
-    """The pairs of a table with other columns too, with quoted cells or with commas; none where it is no table."""
-    mark = pairs_mark(path.suffix, lines)
-    if mark is None:
-        return []
-    rows = rows_of("\n".join(lines), path, delimiter_of=lambda _: mark)
-    if mark == "\t" and all(len(cells) == 2 for _, cells in rows):
-        return _without_header([_Line(number, _pair(cells)) for number, cells in rows], path)
-    found = columns_of(rows)
-    if found is None:
-        return []
-    width = len(rows[0][1])
-    if wrong := next((row for row in rows if len(row[1]) != width), None):
-        raise UserError(
-            f"{path}:{wrong[0]}: {len(wrong[1])} cells, but the first row has {width}; give every row the same"
-        )
-    names = rows[0][1] if found.header else [str(index) for index in range(width)]
-    left = f"; left out are {', '.join(names[index] for index in found.others)}" if found.others else ""
-    where = "" if found.split is None else f", splits in {names[found.split]}"
-    notice(
-        one_line(
-            f"{path}: a table; sources are in column {names[found.source]}, targets in {names[found.target]}"
-            f"{where}{left}"
-        )
-    )
-    body = rows[found.header :]
-    splits = splits_of([cells[found.split] for _, cells in body]) if found.split is not None else None
-    return [
-        _Line(number, _pair([cells[found.source], cells[found.target]]), split)
-        for (number, cells), split in zip(body, splits or ["all"] * len(body), strict=True)
-    ]
-
-
-def _pair(cells: Sequence[str]) -> RawPair:
-    """A pair in one line each: quoted cells may have several."""
-    return RawPair(*(" ".join(lines_of(cell.strip())) for cell in cells))
 
 
 def whole_files(source: Path) -> tuple[Path, ...]:

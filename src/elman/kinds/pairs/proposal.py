@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from elman.data.kinds import Look
 from elman.data.text.passages import has_words, unseparated
-from elman.kinds.pairs.files import RawPair, find_files, read_pairs
+from elman.kinds.pairs.files import find_files, read_pairs
 from elman.kinds.pairs.record import PairOptions
+from elman.kinds.pairs.table import RawPair
 from elman.tasks.proposal.proposal import Proposal, changed, held_out
 
 USUAL = 440_000, 8  # target symbols of the pairs that recipes are for, and epochs that are enough for them

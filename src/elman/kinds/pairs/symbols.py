@@ -15,8 +15,8 @@ from elman.data.text.utf8 import readable
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_lines, write_atomic
-from elman.kinds.pairs.files import RawPair
 from elman.kinds.pairs.record import PairOptions
+from elman.kinds.pairs.table import RawPair
 
 SOURCE_FILE, TARGET_FILE = "source-vocabulary.tsv", "target-vocabulary.tsv"
 SOURCE_PIECES, TARGET_PIECES = "source-subwords.model", "target-subwords.model"

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.recipe import Recipe
-from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
+from elman.data.windows import WHOLE, Part
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.perplexity import Score, score_of
 from elman.evaluation.result import Result, written_by

@@ -124,7 +124,7 @@ def _table(drawn: "Array", names: Sequence[str], quantiles: Sequence[float] | No
     """Columns of samples [samples, steps, P] themselves, or of their means and quantiles."""
     import numpy as np
 
-    table = {}
+    table: dict[str, list[float]] = {}
     for index, name in enumerate(names):
         if quantiles is None:
             table |= {f"{name} sample {n}": sample[:, index].tolist() for n, sample in enumerate(drawn, start=1)}

@@ -10,7 +10,7 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
-from elman.data.parts import WHOLE, ColumnsOf, Part
+from elman.data.windows import WHOLE, ColumnsOf, Part
 from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score, evaluate

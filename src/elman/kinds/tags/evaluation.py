@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from elman.data.by_length import by_length
-from elman.data.parts import WHOLE, Part
 from elman.data.sentences import Ids
+from elman.data.windows import WHOLE, Part
 from elman.errors import UserError
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.perplexity import Score, evaluating

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from elman.config.recipe import Recipe
-from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
+from elman.data.windows import WHOLE, Part
 from elman.drawing.tags import TagDrawing
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result

@@ -14,10 +14,10 @@ from elman.data.lines import fields
 from elman.data.sentences import LabelledCorpus, LabelledSplit, LabelledSymbols
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.data.trees.brackets import Node, linear, to_tree
-from elman.data.trees.nodes import side_by_side
-from elman.data.trees.shape import NONE, Shape, shape_of
+from elman.data.trees.shape import NONE, Shape, shape_of, side_by_side
 from elman.errors import UserError, counted, notice
-from elman.kinds.pairs.files import RawPair, labelled_splits, read_pairs
+from elman.kinds.pairs.files import labelled_splits, read_pairs
+from elman.kinds.pairs.table import RawPair
 from elman.kinds.trees.record import TreeOptions
 
 

@@ -4,8 +4,8 @@ import functools
 from collections.abc import Sequence
 
 from elman.data.by_length import WholeWindows
-from elman.data.parts import WHOLE, Part
 from elman.data.trees.shape import tree_of
+from elman.data.windows import WHOLE, Part
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result, written_by
