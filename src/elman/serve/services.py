@@ -38,7 +38,9 @@ def serve_runs(runs: Iterable[Run], limits: Limits) -> Services:
     """The services of runs; raises UserError where one cannot be served."""
     found: Services = {}
     for run in runs:
-        name = _unique(run.path.resolve().name, found)
+        own = run.path.resolve().name
+        numbered = (f"{own}-{number}" for number in range(2, len(found) + 2))
+        name = next(one for one in (own, *numbered) if one not in found)
         found[name] = serve_run(name, run, limits)
     return found
 
@@ -76,8 +78,3 @@ def find_text(services: Services, name: str) -> TextService:
     if not isinstance(service, TextService):
         raise UserError(f"{service.name} is a run on {service.kind}; two runs on text can be compared")
     return service
-
-
-def _unique(name: str, taken: Services) -> str:
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 2))
-    return next((one for one in (name, *numbered) if one not in taken), name)

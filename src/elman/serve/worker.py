@@ -24,12 +24,9 @@ Stream: TypeAlias = Generator[EventT, None, None]  # computes events, one per un
 
 def done(work: Work[AnswerT]) -> AnswerT:
     """The answer of work that nothing else waits for."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            answer: AnswerT = stop.value
-            return answer
+    while not (found := _advance(work)):
+        pass
+    return found[0]
 
 
 class _Unit(NamedTuple):
@@ -134,6 +131,7 @@ class Worker:
 
 
 def _advance(work: Work[AnswerT]) -> list[AnswerT]:
+    """Compute a unit; the answer, once it is there."""
     try:
         next(work)
     except StopIteration as stop:
