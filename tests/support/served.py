@@ -148,8 +148,7 @@ def drawn(stream):
 @contextlib.contextmanager
 def serving(*folders, host="127.0.0.1", token=None, **limits):
     """A server in a thread: its port, and the API behind it."""
-    from elman.serve.app import build_app
-    from elman.serve.server import listen, server_of
+    from elman.serve.server import build_app, listen, server_of
 
     bounds = Limits(**limits)
     services = open_services(folders, torch.device("cpu"), bounds)

@@ -20,9 +20,9 @@ from elman.tasks.open import open_run
 from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 
-Services = dict[str, Service]  # by name, in the order in which they were given
+Services = dict[str, Service[Any]]  # by name, in the order in which they were given
 
-SERVICES: dict[type[Run], Callable[[str, Any, Limits], Service]] = {
+SERVICES: dict[type[Run], Callable[[str, Any, Limits], Service[Any]]] = {
     TextRun: TextService,
     MusicRun: MusicService,
     PairRun: PairService,
@@ -55,7 +55,7 @@ def listed(services: Services) -> list[answers.RunFacts]:
     ]
 
 
-def serve_run(name: str, run: Run, limits: Limits) -> Service:
+def serve_run(name: str, run: Run, limits: Limits) -> Service[Any]:
     """The service of a run; raises UserError where there is none for its kind of data."""
     service = next((one for kind, one in SERVICES.items() if isinstance(run, kind)), None)
     if service is None:
@@ -63,7 +63,7 @@ def serve_run(name: str, run: Run, limits: Limits) -> Service:
     return service(name, run, limits)
 
 
-def find(services: Services, name: str) -> Service:
+def find(services: Services, name: str) -> Service[Any]:
     """The service of a name, or the first for an empty one; raises UserError where there is none."""
     if not name:
         return next(iter(services.values()))

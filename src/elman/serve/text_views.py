@@ -25,8 +25,7 @@ from elman.serve import answers, questions
 from elman.serve.limits import Limits
 from elman.serve.prefixes import begin
 from elman.serve.tabs import Tab
-from elman.serve.text_reader import Adapted, TextReader
-from elman.serve.text_reading import marks_of, read_text, token_shown, words_of
+from elman.serve.text_reader import Adapted, TextReader, marks_of, read_text, token_shown, words_of
 from elman.serve.worker import Work
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.suites import judge

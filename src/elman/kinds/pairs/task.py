@@ -19,7 +19,7 @@ from elman.kinds.pairs.evaluation import evaluate_output, evaluate_pairs, pair_r
 from elman.kinds.pairs.letters import CONTEXTS, aligned, letter_by_letter
 from elman.kinds.pairs.measures import measures, references, require_libraries, rules_of
 from elman.kinds.pairs.record import PairData
-from elman.kinds.pairs.run import PairRun, Translation
+from elman.kinds.pairs.run import PairRun
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
@@ -131,12 +131,10 @@ class PairTask(WholeSequences):
             Sample(
                 prompt=pairs.source_text[place],
                 reference=pairs.target_text[place],
-                text=best[0].text,
-                attention=attention_of(best[0]) if run.model.attends else None,
+                text=best.text,
+                attention=Attention(best.source, [*best.words, "<eos>"], best.attention.astype(float).round(3).tolist())
+                if run.model.attends
+                else None,
             )
-            for place, best in zip(shown, found, strict=True)
+            for place, (best, *_) in zip(shown, found, strict=True)
         ]
-
-
-def attention_of(found: Translation) -> Attention:
-    return Attention(found.source, [*found.words, "<eos>"], found.attention.astype(float).round(3).tolist())

@@ -129,11 +129,6 @@ class Linear(msgspec.Struct, frozen=True):
         mean = np.array(self.mean)[len(self.mean) - known.shape[1] :]
         return np.where(np.isnan(filled := carried(known)), mean, filled)
 
-    @property
-    def read_names(self) -> tuple[str, ...]:
-        """Numbers of what the network reads."""
-        return tuple(map(str, range(len(self.read_mean))))
-
     def read(self, left: Array, values: Array, found: Array, known: Array) -> Array:
         """What the network reads, [N, F]: residuals, values, predictions and covariates of the steps that follow."""
         inputs = np.concatenate([left, values, found - values, known], axis=1)

@@ -89,7 +89,9 @@ class SeriesRun(SplitRun):
     def build(recipe: Recipe, inputs: Columns) -> LanguageModel:
         """The network of a recipe for these columns, with random weights; it reads and predicts their own units."""
         linear, share = inputs.linear, None
-        read = inputs if linear is None else Columns(linear.read_names, linear.read_mean, linear.read_deviation)
+        read = inputs
+        if linear is not None:
+            read = Columns(tuple(map(str, range(len(linear.read_mean)))), linear.read_mean, linear.read_deviation)
         model = build_model(recipe.model, len(read), num_labels=len(inputs))
         mean, deviation = (torch.tensor(each, dtype=torch.float64) for each in (read.mean, read.deviation))
         assert isinstance(model.output.choice, Density)
