@@ -59,7 +59,7 @@ class SplitRun(Run):
 class SymbolRun(SplitRun):
     """A run on sentences or pairs, each by itself, with the vocabularies in its folder.
 
-    `symbols` loads the vocabularies, `opening` reads data with them; `alone` says why nothing adapts to them.
+    `symbols` loads the vocabularies, `opening` reads data with them; `alone` is why nothing adapts to them.
     """
 
     alone: ClassVar[str] = "adaptation reads one text from its beginning to its end"

@@ -65,7 +65,7 @@ class MusicRun(SplitRun):
         return len(self.inputs) * math.log(2)
 
     def asked(self, options: EvaluationOptions) -> MusicCorpus:
-        """The data that an evaluation asks for; from here on files that cannot be read are left out, if it says so."""
+        """The data that an evaluation asks for; where it asks for that, unreadable files are left out from here on."""
         if options.skip_unreadable:
             self.options = msgspec.structs.replace(self.options, skip_unreadable=True)
         return self.corpus(options.data)
