@@ -33,7 +33,7 @@ import damage
 import tiny_runs
 from elman.cli import main as elman
 from elman.serve import static
-from elman.serve.static_runtime import fetched
+from elman.serve.static import fetched
 from mutations import options_of
 
 RUNS = ("text", "pairs", "series", "trees", "tags", "music")

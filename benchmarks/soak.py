@@ -34,9 +34,8 @@ import torch
 
 import elman
 from elman.cli import main as elman_main
-from elman.serve.app import build_app
 from elman.serve.limits import Limits
-from elman.serve.server import listen, server_of
+from elman.serve.server import build_app, listen, server_of
 from elman.serve.services import open_services
 from killed_work import train, write_inputs
 

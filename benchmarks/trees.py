@@ -14,7 +14,7 @@ import torch
 import timing
 from elman import config
 from elman.config.network import Composition
-from elman.data.trees.nodes import Trees, side_by_side
+from elman.data.trees.shape import Trees, side_by_side
 from elman.decoding.parsing import chart_search, divided, greedy_search
 from elman.network.build import build_model
 from elman.network.tree_model import TreeModel

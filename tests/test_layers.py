@@ -48,7 +48,7 @@ LAYERS = (
     (("tasks",), "experiments, runs and texts: open, train, evaluate, sample, adapt, report"),
     (
         (
-            *(f"kinds.*.{name}" for name in ("run", "task", "evaluation", "measures", "baselines", "chunks")),
+            *(f"kinds.*.{name}" for name in ("run", "task", "evaluation", "measures", "baselines")),
             *(f"kinds.*.{name}" for name in ("constraint", "drawing", "proposal", "backtest")),
         ),
         "what is done with a kind of data: train, evaluate, sample, adapt, report",

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from elman.data.parts import WHOLE, ColumnsOf, Part
-from elman.data.windows import EvaluationWindows
+from elman.data.windows import WHOLE, ColumnsOf, EvaluationWindows, Part
 
 TOKENS = np.arange(1, 40)
 

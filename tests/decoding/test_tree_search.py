@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from elman.data.trees.nodes import side_by_side
+from elman.data.trees.shape import side_by_side
 from elman.decoding.parsing import Augmentation, chart_search, divided, greedy_search
 from elman.objective.trees import tree_scores
 from reference import trees as reference

@@ -14,7 +14,7 @@ from elman.errors import UserError
 from elman.evaluation.minimal_pairs import accuracies
 from elman.export import lm_eval as adapter
 from elman.export.harness import MAX_TOKENS, Answers
-from elman.tasks.text.minimal_pairs import judge
+from elman.tasks.text.suites import judge
 from support.commands import trained
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elman.data.batches import Batch
-from elman.data.parts import Part
+from elman.data.windows import Part
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.learning.bptt import Attenuated, Lookback, WholeWindow

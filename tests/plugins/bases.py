@@ -9,8 +9,7 @@ import numpy as np
 
 from elman.config.data import Data
 from elman.config.record import Positive, Record, Reporting, restricted
-from elman.data.parts import WHOLE, ColumnsOf
-from elman.data.windows import EvaluationWindows, TrainingWindows
+from elman.data.windows import WHOLE, ColumnsOf, EvaluationWindows, TrainingWindows
 from elman.errors import UserError
 from elman.evaluation.perplexity import evaluate
 from elman.network.build import build_model

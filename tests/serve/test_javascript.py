@@ -25,7 +25,7 @@ from elman.serve.static import defaults_of
 from elman.serve.static_graphs import subword_facts
 from elman.serve.static_music import arrays_of
 from elman.serve.static_pairs import length_factors
-from elman.serve.text_reading import marks_of, read_text, token_shown, words_of
+from elman.serve.text_reader import marks_of, read_text, token_shown, words_of
 from support.javascript import modules, needs_node, run
 from support.paragraphs import SPACED
 from support.served import LINES, subword_folder, text_folder, text_recipe

@@ -13,10 +13,10 @@ import torch
 from starlette.testclient import TestClient
 
 from elman.serve import answers, api
-from elman.serve.app import build_app
 from elman.serve.limits import Limits
 from elman.serve.operations import OPERATIONS, openapi
 from elman.serve.page_files import page_files
+from elman.serve.server import build_app
 from elman.serve.services import open_services
 from support.served import music_folder, pairs_folder, text_folder, text_recipe
 

@@ -17,7 +17,7 @@ from elman.cli import main
 from elman.errors import UserError
 from elman.export.step import Comparison, LookStep, Step
 from elman.network.state import leaves
-from elman.serve import static, static_graphs, static_music, static_pairs, static_runtime, static_text
+from elman.serve import static, static_graphs, static_music, static_pairs, static_text
 from elman.serve.limits import Limits
 from elman.serve.services import listed, serve_runs
 from support.interruption import kill, killed
@@ -156,21 +156,21 @@ def test_what_has_no_page_is_refused(tmp_path, monkeypatch):
 def test_another_package_is_refused(tmp_path):
     (tmp_path / "other.tgz").write_bytes(b"not the package")
     with pytest.raises(UserError, match=r"not onnxruntime-web .* \(its SHA-512 differs\)"):
-        static_runtime.write_runtime(tmp_path, tmp_path / "other.tgz")
+        static.write_runtime(tmp_path, tmp_path / "other.tgz")
 
 
 def test_without_npm_the_package_must_be_named(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(UserError, match="there is no npm here; get it with `npm pack onnxruntime-web@"):
-        static_runtime.fetched(lambda _: None)
+        static.fetched(lambda _: None)
 
 
 def test_an_archive_that_a_killed_npm_began_is_not_used(tmp_path, monkeypatch):
     """npm writes the archive under its own name, piece by piece, into the folder that it is given."""
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda _: "npm")
-    path = static_runtime.cached()
+    path = static.cached()
 
     def npm(end):
         def pack(command, **_):
@@ -179,11 +179,11 @@ def test_an_archive_that_a_killed_npm_began_is_not_used(tmp_path, monkeypatch):
 
         return pack
 
-    monkeypatch.setattr(static_runtime.subprocess, "run", npm(lambda _: kill()))
-    killed(lambda: static_runtime.fetched(lambda _: None))
+    monkeypatch.setattr(static.subprocess, "run", npm(lambda _: kill()))
+    killed(lambda: static.fetched(lambda _: None))
     assert not path.exists()
-    monkeypatch.setattr(static_runtime.subprocess, "run", npm(lambda packed: packed.write_text("whole")))
-    assert static_runtime.fetched(lambda _: None) == path
+    monkeypatch.setattr(static.subprocess, "run", npm(lambda packed: packed.write_text("whole")))
+    assert static.fetched(lambda _: None) == path
     assert path.read_text() == "whole"
     assert list(path.parent.iterdir()) == [path]
 
@@ -191,9 +191,9 @@ def test_an_archive_that_a_killed_npm_began_is_not_used(tmp_path, monkeypatch):
 def test_an_npm_that_packs_nothing_is_reported(tmp_path, monkeypatch):
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
     monkeypatch.setattr("shutil.which", lambda _: "npm")
-    monkeypatch.setattr(static_runtime.subprocess, "run", lambda *_, **__: None)
+    monkeypatch.setattr(static.subprocess, "run", lambda *_, **__: None)
     with pytest.raises(UserError, match=r"npm could not fetch onnxruntime-web .*; get it with `npm pack"):
-        static_runtime.fetched(lambda _: None)
+        static.fetched(lambda _: None)
     assert not list((tmp_path / "npm").iterdir())
 
 

@@ -16,9 +16,9 @@ from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.serve import answers, questions
 from elman.serve.limits import Limits, Refused
 from elman.serve.tabs import Tabs
-from elman.serve.text_reading import read_text
+from elman.serve.text_reader import read_text
 from elman.serve.text_views import compare
-from elman.tasks.text.minimal_pairs import judge
+from elman.tasks.text.suites import judge
 from support.served import answer, drawn, service, subword_folder, text_folder, text_recipe
 
 TEXT = "To be, or not to be? The king"

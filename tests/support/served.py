@@ -12,8 +12,8 @@ from elman import config
 from elman.config.toml import decisive, dump_recipe
 from elman.data.text.vocabulary import Vocabulary
 from elman.kinds.music.pitches import Pitches
-from elman.kinds.pairs.files import RawPair
 from elman.kinds.pairs.symbols import PairSymbols, learn_tokenisers
+from elman.kinds.pairs.table import RawPair
 from elman.learning.checkpoint import BestModel
 from elman.serve.limits import Limits
 from elman.serve.services import open_services, serve_run
@@ -148,8 +148,7 @@ def drawn(stream):
 @contextlib.contextmanager
 def serving(*folders, host="127.0.0.1", token=None, **limits):
     """A server in a thread: its port, and the API behind it."""
-    from elman.serve.app import build_app
-    from elman.serve.server import listen, server_of
+    from elman.serve.server import build_app, listen, server_of
 
     bounds = Limits(**limits)
     services = open_services(folders, torch.device("cpu"), bounds)

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from elman import config
-from elman.data.trees.nodes import side_by_side
-from elman.data.trees.shape import Shape
+from elman.data.trees.shape import Shape, side_by_side
 from elman.decoding.parsing import divided
 from elman.network.build import build_model
 

@@ -401,13 +401,13 @@ def test_two_commands_at_once_keep_both_rows(run, monkeypatch):
     first, second = (msgspec.structs.replace(row, method=method) for method in ("dynamic", "cache"))
     other = threading.Thread(target=adaptation.record, args=(loaded, second))
 
-    def write(path, text):
+    def write(path, rows):
         monkeypatch.undo()
         other.start()
         other.join(0.5)
-        adaptation.write_atomic(path, text)
+        adaptation.write_json(path, rows)
 
-    monkeypatch.setattr(adaptation, "write_atomic", write)
+    monkeypatch.setattr(adaptation, "write_json", write)
     adaptation.record(loaded, first)
     other.join()
     assert [one.method for one in recorded_results(run)][-2:] == ["dynamic", "cache"]

@@ -14,8 +14,8 @@ from elman.data.minimal_pairs import Pair
 from elman.data.reading_times import Word
 from elman.evaluation.word_ends import with_word_ends
 from elman.tasks.text import logits
-from elman.tasks.text.minimal_pairs import judge
 from elman.tasks.text.model import cut, open_foreign, unranked
+from elman.tasks.text.suites import judge
 from support.commands import complaint, output, table
 
 transformers = pytest.importorskip("transformers")

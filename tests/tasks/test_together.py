@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from elman.data.parts import Part
+from elman.data.windows import Part
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.learning.team import continues, team_of

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from elman.data.minimal_pairs import Pair
     from elman.evaluation.minimal_pairs import CodedPair, PairAccuracy
     from elman.evaluation.statistics import Floats
-    from elman.tasks.text.minimal_pairs import Judged
     from elman.tasks.text.model import TextModel
-    from elman.tasks.text.suites import JudgedSuite
+    from elman.tasks.text.suites import Judged, JudgedSuite
 
 PairFiles = Annotated[
     tuple[str, ...],
@@ -67,8 +66,7 @@ def minimal_pairs(
     """
     from elman.data.minimal_pairs import pairs_by_file, until_difference
     from elman.evaluation.minimal_pairs import accuracies, by_column, by_field
-    from elman.tasks.text.minimal_pairs import Judged, item_rows
-    from elman.tasks.text.suites import is_suite
+    from elman.tasks.text.suites import Judged, is_suite, item_rows
 
     unknown.check("spread")
     left_out = unknown.left_out
@@ -280,7 +278,7 @@ def _suites_as_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclud
 
 
 def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":
-    from elman.tasks.text.minimal_pairs import judge
+    from elman.tasks.text.suites import judge
 
     with progress.counting(f"scoring pairs by {run.path}") as advance:
         judged = judge(run, pairs, known_only=known_only, advance=advance)

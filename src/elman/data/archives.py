@@ -21,8 +21,7 @@ BLOCK = 1 << 20
 LEAST_ALLOWED, RATIO = 1 << 30, 100
 """An archive may unpack to the first number of bytes, or to so many times its own size if that is more."""
 
-LIMIT = "ELMAN_MAX_UNPACKED_GB"
-"""The environment variable that sets another limit."""
+LIMIT = "ELMAN_MAX_UNPACKED_GB"  # the environment variable that sets another limit
 
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[tuple[int, ...], bool, np.dtype[Any]]]] = {
     (1, 0): np.lib.format.read_array_header_1_0,

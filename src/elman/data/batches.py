@@ -41,7 +41,6 @@ class Whole(NamedTuple):
 
     @classmethod
     def of(cls, batch: "Batch") -> "Whole":
-        """A batch that is not a part of another."""
         mask = batch.targets.new_ones(batch.targets.shape[:2], dtype=torch.bool) if batch.mask is None else batch.mask
         return cls(mask.sum(), batch.num_columns, pairs_of(mask).sum())
 
@@ -55,7 +54,7 @@ class Batch(NamedTuple):
 
     `mask`, bool [T, B]: which targets count; None means all. `fresh`, bool [B]: which columns begin a sequence here;
     None means none. `source`: what the columns are conditioned on; each begins here, from its source. `trees`: those
-    over sentences [S, B] (`elman.data.trees.nodes.Trees`); the targets are then the labels of their nodes, [N, 1],
+    over sentences [S, B] (`elman.data.trees.shape.Trees`); the targets are then the labels of their nodes, [N, 1],
     with a mask of the same shape. `whole`: the batch that these columns are a part of, whose mean the loss is a share
     of; None: they are all.
     """

@@ -10,12 +10,8 @@ import numpy.typing as npt
 from elman.data.batches import Batch
 from elman.data.windows import Span
 
-POOL = 50
-"""Batches whose sequences are sorted together: more leaves less padding, fewer leaves the order more random."""
-
-STEP = 4
-"""Sequences whose lengths differ by less than this count as equally long, so that sources may be sorted too."""
-
+POOL = 50  # batches whose sequences are sorted together: more leaves less padding, fewer leaves the order more random
+STEP = 4  # sequences whose lengths differ by less than this count as equally long, so that sources may be sorted too
 Lengths = npt.NDArray[np.int64]
 """Of sequences [n]; of pairs [2, n], the sources first, then the targets with their end symbol."""
 

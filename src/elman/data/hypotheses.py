@@ -16,13 +16,10 @@ from elman.data.text.utf8 import decode, read_bytes
 from elman.errors import UserError
 
 LOG_10 = math.log(10)
-BYTELOG = 1024 * math.log(1.0001)
-"""Nats per unit of NBestList1.0."""
-
+BYTELOG = 1024 * math.log(1.0001)  # nats per unit of NBestList1.0
 _KALDI = re.compile(r"(.+)-\d+")
 
-NO_WORDS = ("<s>", "</s>", "-pau-")
-"""Marks of a sentence's ends and of silence."""
+NO_WORDS = ("<s>", "</s>", "-pau-")  # marks of a sentence's ends and of silence
 
 
 class Hypothesis(msgspec.Struct, frozen=True):

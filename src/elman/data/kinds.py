@@ -20,11 +20,8 @@ from elman.data.text.encodings import of_head
 from elman.data.text.files import is_compressed, plain_name
 from elman.data.text.sources import one_text, training_files
 
-HEAD = 1 << 16
-"""Bytes that are looked at."""
-
-SPLITS = {"train", "valid", "validation", "dev", "test"}
-"""What the files and folders of splits are called."""
+HEAD = 1 << 16  # bytes that are looked at
+SPLITS = {"train", "valid", "validation", "dev", "test"}  # what the files and folders of splits are called
 
 _FORMATS = {
     b"%PDF": "a PDF file",

@@ -8,9 +8,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 
-BLANKS = " \t\n\r\f\v"
-"""White space of ASCII, which separates the fields of a line."""
-
+BLANKS = " \t\n\r\f\v"  # white space of ASCII, which separates the fields of a line
 _LONE = re.compile(rb"\r(?!\n)")
 _FIELD = re.compile(f"[^{BLANKS}]+")
 _OTHER_SPACE = re.compile("[\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")

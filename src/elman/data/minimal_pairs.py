@@ -58,9 +58,7 @@ NAMES = {
 }
 """What columns are called in headers; columns of sentences also with `sentence` before or after it."""
 
-ADVICE = "give a file of minimal pairs"
-"""What to do about a file that holds none."""
-
+ADVICE = "give a file of minimal pairs"  # what to do about a file that holds none
 _ADVICE = "name the columns in the first line, such as: item TAB good TAB bad TAB phenomenon"
 
 

@@ -16,8 +16,7 @@ MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "null", "none", "-", "?", "
 """Cells, in lower case, that have no value."""
 
 MINUS, SPACES = "\u2212", "'\u2019\u00a0\u202f "
-FEWEST = 3
-"""Rows by which a column can be known to number them."""
+FEWEST = 3  # rows by which a column can be known to number them
 
 
 def _form(decimal: str, other: str, least: str) -> re.Pattern[str]:
@@ -90,11 +89,15 @@ def decimal_marks(columns: Sequence[Sequence[str]], names: Sequence[str], path: 
 
     Raises UserError where nothing decides.
     """
-    fits = [[mark for mark in _FORMS if _all_are_numbers(column, mark)] for column in columns]
+    fits = [
+        [mark for mark in _FORMS if all(number(cell, mark) is not None or is_missing(cell) for cell in column)]
+        for column in columns
+    ]
     sure = {fit[0] for fit in fits if len(fit) == 1}
     found = []
     for name, column, fit in zip(names, columns, fits, strict=True):
-        mark = fit[0] if fit else _mark_of_first(column)
+        first = next((cell for cell in column if not is_missing(cell)), "")
+        mark = fit[0] if fit else next((mark for mark in _FORMS if number(first, mark) is not None), ".")
         marked = [cell for cell in column if "," in cell or "." in cell] if len(fit) > 1 else []
         doubtful = next((cell for cell in marked if number(cell, ".") != number(cell, ",")), None)
         with_commas = any("," in cell for cell in marked)
@@ -108,15 +111,6 @@ def decimal_marks(columns: Sequence[Sequence[str]], names: Sequence[str], path: 
             (mark,) = readings
         found.append(mark)
     return found
-
-
-def _all_are_numbers(column: Sequence[str], mark: str) -> bool:
-    return all(number(cell, mark) is not None or is_missing(cell) for cell in column)
-
-
-def _mark_of_first(column: Sequence[str]) -> str:
-    first = next((cell for cell in column if not is_missing(cell)), "")
-    return next((mark for mark in _FORMS if number(first, mark) is not None), ".")
 
 
 def is_numbering(cells: Sequence[str]) -> bool:

@@ -20,19 +20,11 @@ from elman.files import write_atomic
 Task = Literal["execute", "add", "copy"]
 Strategy = Literal["baseline", "naive", "mix", "combined"]
 
-NAMES = "abcdefghij"
-"""Variables; each is set by one operation, so a program has no more operations than these."""
-
-MIXED = 0.2
-"""The share of pairs that the combined strategy draws as `mix` does, as in the published code."""
-
-BREAK = ";"
-"""Stands between the lines of a program that is written in one line; no program has it otherwise."""
-
+NAMES = "abcdefghij"  # variables; each is set by one operation, so a program has no more operations than these
+MIXED = 0.2  # the share of pairs that the combined strategy draws as `mix` does, as in the published code
+BREAK = ";"  # stands between the lines of a program that is written in one line; no program has it otherwise
 RECORD = "programs.json"
-LONGEST = 100
-"""The most digits of a number."""
-
+LONGEST = 100  # the most digits of a number
 _TRIES = 1000
 _SIGNS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub}
 

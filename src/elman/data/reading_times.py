@@ -16,8 +16,7 @@ from elman.errors import UserError, counted, notice
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.intp]
-Place: TypeAlias = tuple[str, str, str, float]
-"""Item, condition, sentence and position of a word."""
+Place: TypeAlias = tuple[str, str, str, float]  # item, condition, sentence and position of a word
 
 HEADINGS = {
     "word": "word token ia_label ia",

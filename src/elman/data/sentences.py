@@ -1,9 +1,10 @@
 """Sentences whose words or phrases have labels: both vocabularies."""
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +22,6 @@ PARENTHESES = {"(": "-LRB-", ")": "-RRB-"}
 """How the Penn Treebank writes parentheses among words, since those of a tree are its brackets."""
 
 
-class Folding(Protocol):
-    @property
-    def lowercase(self) -> bool: ...
-
-
-class HasFacts(Protocol):
-    @property
-    def facts(self) -> dict[str, int]: ...
-
-
 @dataclasses.dataclass(frozen=True)
 class LabelledSymbols:
     """The words that a model reads and the labels that it chooses from, `<unk>` among both.
@@ -43,7 +34,7 @@ class LabelledSymbols:
 
     words: Vocabulary
     labels: Vocabulary
-    options: Folding
+    options: Any
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -99,7 +90,27 @@ class LabelledSymbols:
 
 
 OptionsT = TypeVar("OptionsT", bound=Record)
-SplitT = TypeVar("SplitT", bound=HasFacts)
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledSplit:
+    """The words of the sentences of a split, as they stand and as ids; `facts` holds counts."""
+
+    name: str
+    sentences: list[list[str]]
+    ids: list[npt.NDArray[np.int32]]
+    facts: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    @functools.cached_property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Of the sentences, in words, [n]."""
+        return np.array([len(words) for words in self.sentences], np.int64)
+
+
+SplitT = TypeVar("SplitT", bound=LabelledSplit)
 
 
 @dataclasses.dataclass(frozen=True)

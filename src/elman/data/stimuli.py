@@ -14,9 +14,7 @@ from elman.data.text.utf8 import to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
-SHOWN = 20
-"""Unknown words that a line names."""
-
+SHOWN = 20  # unknown words that a line names
 _WHITE = bytes(range(9, 14)) + b" "
 
 
@@ -134,11 +132,9 @@ class UnknownWords(NamedTuple):
         return ", ".join(self.words[:SHOWN]) + more
 
     def facts(self) -> dict[str, Any]:
-        """As JSON writes them."""
         return {**self._asdict(), "share": self.share}
 
     def line(self) -> str:
-        """As a line for people."""
         return (
             f"{self.condition}: {self.strange:,} of {self.sentences:,} ({100 * self.share:.1f} %) have unknown words:"
             f" {self.named}"

@@ -13,9 +13,7 @@ from typing import NamedTuple, TypeAlias
 from elman.data.lines import lines_of, with_breaks
 from elman.errors import UserError, counted, notice
 
-Row: TypeAlias = tuple[int, list[str]]
-"""The number of the first line of a row, and its cells."""
-
+Row: TypeAlias = tuple[int, list[str]]  # the number of the first line of a row, and its cells
 _SEPARATOR = re.compile(r"sep=(.)(?=[\r\n])", re.IGNORECASE)
 """What a spreadsheet may write in a line before the header: the delimiter."""
 
@@ -26,8 +24,7 @@ _SPLITS = {
 }
 """What the cells of a column say that divides rows into splits, in lower case."""
 
-_LONGEST_HEADER = 100
-"""Lines that a header has at most."""
+_LONGEST_HEADER = 100  # lines that a header has at most
 
 
 class Table(NamedTuple):

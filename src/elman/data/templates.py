@@ -11,9 +11,7 @@ from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 from elman.formats import parse_toml
 
-MOST = 200_000
-"""Pairs of one template at most."""
-
+MOST = 200_000  # pairs of one template at most
 _SLOT = re.compile(r"\{([^{}\s]+)\}")
 
 

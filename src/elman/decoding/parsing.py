@@ -14,8 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from elman.data.trees.nodes import Trees, side_by_side
-from elman.data.trees.shape import NONE, Shape
+from elman.data.trees.shape import NONE, Shape, Trees, side_by_side
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState, Part
 

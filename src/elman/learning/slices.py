@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from elman.data.batches import Batch, Whole
-from elman.data.parts import Part, Summed
+from elman.data.windows import Part, Summed
 from elman.errors import UserError
 from elman.learning.team import Team
 from elman.network.device import random_states, restore_random_states, widest

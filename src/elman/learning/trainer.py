@@ -12,8 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from elman import config
-from elman.data.parts import WHOLE, Part, Summed
-from elman.data.windows import Span, Windows
+from elman.data.windows import WHOLE, Part, Span, Summed, Windows
 from elman.errors import Diverged, UserError, counted
 from elman.jobs import listening
 from elman.learning import checkpoint, prediction

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from elman.data.trees.nodes import Trees
+from elman.data.trees.shape import Trees
 from elman.network.cores.core import Trace
 from elman.network.cores.recursive import RecursiveCore
 from elman.network.encoders.encoder import TokenEncoder

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from elman import config
 from elman.data.batches import Batch
-from elman.data.trees.nodes import Trees, side_by_side
+from elman.data.trees.shape import Trees, side_by_side
 from elman.decoding.parsing import Augmentation, chart_search
 from elman.network.tree_model import TreeModel
 from elman.network.trees.composition import NodeState

@@ -37,7 +37,6 @@ class Api:
         self.streams, self.drawn = 0, 0
 
     def endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
-        """What answers requests for an operation."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -86,7 +85,6 @@ class Api:
         return found
 
     async def _body(self, request: Request) -> bytes:
-        """The body of a request; raises `Refused` where it is too large, too slow or not JSON."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, "a question is JSON; send the header Content-Type: application/json")
         size, parts = 0, list[bytes]()
@@ -120,7 +118,6 @@ class Events(Response):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """As ASGI has it."""
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         self.api.streams += 1
         tasks = [asyncio.ensure_future(one) for one in (self._write(send), _left(receive), self.api.stopping.wait())]

@@ -40,7 +40,6 @@ class Connections:
         return Bounded(self, self._http(**given))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
         connection = self.open.get((scope["client"], scope["server"]))
         if connection is None:  # it is closed already
             await self.app(scope, receive, send)
@@ -64,7 +63,6 @@ class Bounded(asyncio.Protocol):
         self._deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Pass it on, or refuse it."""
         self._transport, self._loop = transport, asyncio.get_running_loop()
         ends = (transport.get_extra_info(end) for end in ("peername", "sockname"))
         self._ends = tuple(None if end is None else end[:2] for end in ends)
@@ -82,7 +80,6 @@ class Bounded(asyncio.Protocol):
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        """Pass it on; between requests it is a part of a head."""
         if self._refused:
             return
         self._inner.data_received(data)
@@ -104,18 +101,15 @@ class Bounded(asyncio.Protocol):
             self._loop.call_later(_LINGER, lambda: None if self.requests else self._transport.close())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
         self.head_arrived()
         if not self._refused:
             self._all.open.pop(self._ends, None)
             self._inner.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Pass it on."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass it on."""
         self._inner.resume_writing()
 
     def head_arrived(self) -> None:

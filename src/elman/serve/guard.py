@@ -25,8 +25,7 @@ from elman.serve.limits import Refused
 
 COOKIE = "elman-token"
 
-OPEN = frozenset({"/health"})
-"""Paths that need no token."""
+OPEN = frozenset({"/health"})  # paths that need no token
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
@@ -70,7 +69,6 @@ class Guard:
         self.names |= {self.public.hostname} if self.public.hostname else set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -10,7 +10,6 @@ from torch import Generator, Tensor
 
 from elman.errors import UserError
 from elman.kinds.music.pitches import Roll
-from elman.kinds.music.record import MusicData
 from elman.kinds.music.run import MusicRun
 from elman.network.state import State, select
 from elman.serve import answers, questions
@@ -20,40 +19,24 @@ from elman.serve.service import Service, place_in
 from elman.serve.tabs import Tab
 from elman.serve.worker import Stream, Work
 
-DRAWS = 200
-"""Next steps that are drawn to see how often each pitch sounds."""
-
-CHUNK = 32
-"""Steps read in one unit of work."""
-
-QUARTER_SECONDS = 0.5
-"""Of a quarter note, where a piece is played."""
+DRAWS = 200  # next steps that are drawn to see how often each pitch sounds
+CHUNK = 32  # steps read in one unit of work
+QUARTER_SECONDS = 0.5  # of a quarter note, where a piece is played
 
 
-class MusicService(Service):
+class MusicService(Service[MusicRun]):
     """A run on music; a piece is the MIDI pitches that sound at each of its steps, and begins after silence."""
 
     kind = "music"
 
     def __init__(self, name: str, run: MusicRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
-        self.run, self.pitches = run, run.inputs
+        self.pitches = run.inputs
         self.answers = {"score": self.score, "next": self.next, "generate": self.generate}
 
     def facts(self) -> answers.RunFacts:
-        """As for every service."""
-        assert isinstance(self.run.recipe.data, MusicData)
-        return answers.RunFacts(
-            name=self.name,
-            title=self.run.recipe.title,
-            kind=self.kind,
-            panels=list(self.answers),
-            size=len(self.pitches),
-            parameters=self.parameters,
-            layers=0,
-            lowest=self.pitches.lowest,
-            step_seconds=QUARTER_SECONDS / self.run.options.steps_per_quarter,
-        )
+        seconds = QUARTER_SECONDS / self.run.options.steps_per_quarter
+        return self._facts(len(self.pitches), lowest=self.pitches.lowest, step_seconds=seconds)
 
     def score(self, question: questions.Score, tab: Tab) -> Work[answers.MusicScore]:  # noqa: ARG002
         """Every step of a piece with its surprisal."""

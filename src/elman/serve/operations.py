@@ -18,7 +18,6 @@ class Operation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The question's."""
         return self.question.__name__.lower()
 
 
@@ -62,7 +61,6 @@ _STATUSES = {
 
 
 def openapi() -> dict[str, Any]:
-    """The description of the interface."""
     kinds = [one.question for one in OPERATIONS] + [answer for one in OPERATIONS for answer in one.answers]
     kinds += [answers.Runs, answers.Failure]
     _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")

@@ -11,39 +11,28 @@ from elman.serve.service import Service
 from elman.serve.tabs import Tab
 from elman.serve.worker import Work
 
-LONGEST_TARGET = 200
-"""Symbols of a target at most, so that a search ends soon."""
+LONGEST_TARGET = 200  # symbols of a target at most, so that a search ends soon
 
 
-class PairService(Service):
+class PairService(Service[PairRun]):
     """A run on pairs of a source and a target."""
 
     kind = "pairs"
 
     def __init__(self, name: str, run: PairRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
-        self.run = run
         self.answers = {"translate": self.translate}
 
     def facts(self) -> answers.RunFacts:
-        """As for every service."""
-        return answers.RunFacts(
-            name=self.name,
-            title=self.run.recipe.title,
-            kind=self.kind,
-            panels=[*self.answers, *(["attention"] if self.run.recipe.model.attends else [])],
-            size=len(self.run.inputs.target),
-            parameters=self.parameters,
-            layers=0,
-            tokenisation=self.run.options.tokenisation,
-        )
+        panels = [*self.answers, *(["attention"] if self.run.recipe.model.attends else [])]
+        size, tokenisation = len(self.run.inputs.target), self.run.options.tokenisation
+        return self._facts(size, panels=panels, tokenisation=tokenisation)
 
     def longest(self, length: int) -> int:
         """Symbols of a target at most, of a source with so many."""
         return min(LONGEST_TARGET, 2 * length + 10, self.run.options.max_target)
 
     def translate(self, question: questions.Translate, tab: Tab) -> Work[answers.Translated]:  # noqa: ARG002
-        """The best targets of one source."""
         line = " ".join(question.text.split())
         size = max(question.beam, question.targets)
         longest = self.longest(len(self.run.inputs.tokenisers.source_words(line)))

@@ -16,14 +16,9 @@ from elman.network.model import LanguageModel
 from elman.network.state import State, leaves
 from elman.serve.worker import Work
 
-STRIDE = 16
-"""Symbols read at once, and between two states that are kept."""
-
-DENSE = 4
-"""The last symbols of a text, read one by one with a state each, since a text is changed at its end."""
-
-NODES = 12_000
-"""Prefixes that a tree has at most; a tree of more is begun again."""
+STRIDE = 16  # symbols read at once, and between two states that are kept
+DENSE = 4  # the last symbols of a text, read one by one with a state each, since a text is changed at its end
+NODES = 12_000  # prefixes that a tree has at most; a tree of more is begun again
 
 
 class Scored(NamedTuple):
@@ -47,8 +42,7 @@ def scored(
     return [Scored(-log_prob / _NATS, rank, entropy / _NATS, -space / _NATS) for log_prob, rank, entropy, space in rows]
 
 
-_NATS = math.log(2)
-"""Nats per bit."""
+_NATS = math.log(2)  # nats per bit
 
 
 class Symbols(NamedTuple):
@@ -163,7 +157,6 @@ class Prefixes:
 
 
 def size_of(state: State) -> int:
-    """Bytes of a state."""
     return sum(leaf.numel() * leaf.element_size() for leaf in leaves(state))
 
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from elman.errors import UserError
 from elman.serve import answers
@@ -10,11 +10,11 @@ from elman.serve.limits import Limits, Refused
 from elman.serve.tabs import Tab
 from elman.tasks.run import Run
 
-Answer = Callable[[Any, Tab], Generator[Any, None, Any]]
-"""A question and its tab to work, or to the events of a stream."""
+RunT = TypeVar("RunT", bound=Run)
+Answer = Callable[[Any, Tab], Generator[Any, None, Any]]  # a question and its tab to work, or to the events of a stream
 
 
-class Service(ABC):
+class Service(ABC, Generic[RunT]):
     """A run under a name; `answers` holds its operations by their names.
 
     A subclass answers for one kind of data. Questions with a text or a roll that is too long are refused.
@@ -22,14 +22,20 @@ class Service(ABC):
 
     kind: ClassVar[str]
 
-    def __init__(self, name: str, run: Run, limits: Limits) -> None:
-        self.name, self.limits = name, limits
+    def __init__(self, name: str, run: RunT, limits: Limits) -> None:
+        self.name, self.run, self.limits = name, run, limits
         self.parameters = sum(one.numel() for one in run.model.parameters())
         self.answers: dict[str, Answer] = {}
 
     @abstractmethod
     def facts(self) -> answers.RunFacts:
         """What the page must know of it."""
+
+    def _facts(self, size: int, **own: Any) -> answers.RunFacts:
+        """Those that every kind has, with the vocabulary's size, and those of one kind."""
+        usual: dict[str, Any] = {"panels": [*self.answers], "layers": 0, "parameters": self.parameters}
+        title = self.run.recipe.title
+        return answers.RunFacts(name=self.name, title=title, kind=self.kind, size=size, **usual | own)
 
     def ask(self, operation: str, question: Any, tab: Tab) -> Generator[Any, None, Any]:
         """The work of an operation; raises UserError where this run has no answer to it."""

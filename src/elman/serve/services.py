@@ -20,10 +20,9 @@ from elman.tasks.open import open_run
 from elman.tasks.run import Run
 from elman.tasks.text.run import TextRun
 
-Services = dict[str, Service]
-"""By name, in the order in which they were given."""
+Services = dict[str, Service[Any]]  # by name, in the order in which they were given
 
-SERVICES: dict[type[Run], Callable[[str, Any, Limits], Service]] = {
+SERVICES: dict[type[Run], Callable[[str, Any, Limits], Service[Any]]] = {
     TextRun: TextService,
     MusicRun: MusicService,
     PairRun: PairService,
@@ -39,7 +38,9 @@ def serve_runs(runs: Iterable[Run], limits: Limits) -> Services:
     """The services of runs; raises UserError where one cannot be served."""
     found: Services = {}
     for run in runs:
-        name = _unique(run.path.resolve().name, found)
+        own = run.path.resolve().name
+        numbered = (f"{own}-{number}" for number in range(2, len(found) + 2))
+        name = next(one for one in (own, *numbered) if one not in found)
         found[name] = serve_run(name, run, limits)
     return found
 
@@ -54,7 +55,7 @@ def listed(services: Services) -> list[answers.RunFacts]:
     ]
 
 
-def serve_run(name: str, run: Run, limits: Limits) -> Service:
+def serve_run(name: str, run: Run, limits: Limits) -> Service[Any]:
     """The service of a run; raises UserError where there is none for its kind of data."""
     service = next((one for kind, one in SERVICES.items() if isinstance(run, kind)), None)
     if service is None:
@@ -62,7 +63,7 @@ def serve_run(name: str, run: Run, limits: Limits) -> Service:
     return service(name, run, limits)
 
 
-def find(services: Services, name: str) -> Service:
+def find(services: Services, name: str) -> Service[Any]:
     """The service of a name, or the first for an empty one; raises UserError where there is none."""
     if not name:
         return next(iter(services.values()))
@@ -77,8 +78,3 @@ def find_text(services: Services, name: str) -> TextService:
     if not isinstance(service, TextService):
         raise UserError(f"{service.name} is a run on {service.kind}; two runs on text can be compared")
     return service
-
-
-def _unique(name: str, taken: Services) -> str:
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 2))
-    return next((one for one in (name, *numbered) if one not in taken), name)

@@ -4,6 +4,10 @@ A model is an ONNX graph, or two, by default with weights of eight bits. onnxrun
 taken from its npm package.
 """
 
+import base64
+import hashlib
+import shutil
+import subprocess
 import zlib
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -12,10 +16,11 @@ from typing import Any
 
 import msgspec
 
-from elman.errors import notice
+from elman.data.archives import Archive
+from elman.errors import UserError, first_line, notice
 from elman.export.folder import new_folder
 from elman.export.onnx import require_onnx
-from elman.files import json_text, write_atomic
+from elman.files import cache_folder, json_text, replacing, write_atomic
 from elman.serve.limits import Limits
 from elman.serve.operations import OPERATIONS
 from elman.serve.page_files import TYPES, page_files
@@ -23,7 +28,6 @@ from elman.serve.services import listed, serve_runs
 from elman.serve.static_graphs import Differences
 from elman.serve.static_music import write_music
 from elman.serve.static_pairs import write_pairs
-from elman.serve.static_runtime import fetched, write_runtime
 from elman.serve.static_text import write_text
 from elman.tasks.run import Run
 
@@ -32,12 +36,10 @@ POLICY = (
     " img-src 'self' data:; base-uri 'none'; form-action 'none'"
 )
 
-NEEDS_SERVER = ("adapt",)
-"""What a page without a server does not answer: weights do not change in it."""
+NEEDS_SERVER = ("adapt",)  # what a page without a server does not answer: weights do not change in it
 
 
-PAGE = Limits(text=4_000, drawn=1_000)
-"""What a question to the page may hold at most."""
+PAGE = Limits(text=4_000, drawn=1_000)  # what a question to the page may hold at most
 
 
 WRITERS: dict[str, Callable[..., tuple[Differences, dict[str, Any]]]] = {
@@ -147,3 +149,54 @@ def write_list(folder: Path) -> None:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
+INTEGRITY = "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
+"""SHA-512 of the npm package of that version, as the registry states it."""
+
+RUNTIME = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")  # files of the package that the page loads
+
+
+def cached() -> Path:
+    """Where the npm package is in elman's cache, or will be."""
+    return cache_folder() / "npm" / f"{PACKAGE}-{VERSION}.tgz"
+
+
+def fetched(say: Callable[[str], None] = notice) -> Path:
+    """The npm package in elman's cache, fetched by npm where it is not there; raises UserError where that fails."""
+    path = cached()
+    if path.is_file():
+        return path
+    npm = shutil.which("npm")
+    advice = f"get it with `npm pack {PACKAGE}@{VERSION}` and name the file with --package"
+    if npm is None:
+        raise UserError(f"the page needs the npm package {PACKAGE} {VERSION}, and there is no npm here; {advice}")
+    say(f"fetching {PACKAGE} {VERSION} with npm")
+    with replacing(path) as temporary:  # npm writes the archive under its own name, piece by piece
+        command = [npm, "pack", f"{PACKAGE}@{VERSION}", "--pack-destination", str(temporary.parent), "--silent"]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
+            temporary.with_name(path.name).replace(temporary)
+        except (subprocess.SubprocessError, OSError) as error:
+            raise UserError(f"npm could not fetch {PACKAGE} {VERSION} ({first_line(error)}); {advice}") from None
+    return path
+
+
+def write_runtime(folder: Path, package: Path) -> None:
+    """The files that the page loads; raises UserError where the package is not the expected one."""
+    digest = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
+    if digest != INTEGRITY:
+        raise UserError(
+            f"{package}: not {PACKAGE} {VERSION} (its SHA-512 differs); give that package, or delete the file"
+        )
+    archive = Archive(package)
+    found = set()
+    for name, file in archive.tar_members():
+        last = name.rsplit("/", 1)[-1]
+        if last in RUNTIME:
+            with (folder / last).open("wb") as opened:
+                opened.writelines(archive.blocks(file))
+            found.add(last)
+    if missing := set(RUNTIME) - found:
+        raise UserError(f"{package}: no {', '.join(sorted(missing))} inside; give {PACKAGE} {VERSION}")

@@ -20,8 +20,7 @@ from elman.serve.static_graphs import Differences, beginning_facts, write_graphs
 
 GRAPH, CHOICE = "model.onnx", "choice.bin"
 
-COMPARED = 200
-"""Steps of music."""
+COMPARED = 200  # steps of music
 
 
 def write_music(

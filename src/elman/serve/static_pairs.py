@@ -16,8 +16,7 @@ from elman.kinds.pairs.run import PairRun
 from elman.serve.pairs import LONGEST_TARGET, PairService
 from elman.serve.static_graphs import Differences, subword_facts, write_graphs
 
-SOURCES = 20
-"""Sources whose targets are compared."""
+SOURCES = 20  # sources whose targets are compared
 
 
 def write_pairs(

@@ -9,8 +9,7 @@ from elman.serve.limits import Limits, busy
 
 KeptT = TypeVar("KeptT")
 
-ACTIVE = 5.0
-"""Seconds after a request within which a tab is not forgotten for another one."""
+ACTIVE = 5.0  # seconds after a request within which a tab is not forgotten for another one
 
 
 class Tab:
@@ -29,13 +28,11 @@ class Tab:
         return found
 
     def find(self, run: str, kind: type[KeptT]) -> KeptT | None:
-        """What is kept of a kind for a run."""
         found = self.kept.get((run, kind))
         assert found is None or isinstance(found, kind)
         return found
 
     def drop(self, run: str, kind: type) -> None:
-        """Forget it."""
         self.kept.pop((run, kind), None)
 
 
@@ -69,7 +66,6 @@ class Tabs:
         return tab
 
     def close(self, name: str) -> None:
-        """Forget a tab that was left."""
         self._tabs.pop(name, None)
 
     def forget(self, now: float) -> None:
@@ -81,5 +77,4 @@ class Tabs:
             del self._tabs[name]
 
     def holding(self, kind: type) -> int:
-        """How many things of a kind are kept."""
         return sum(one is kind for tab in list(self._tabs.values()) for _, one in list(tab.kept))

@@ -19,8 +19,7 @@ from elman.serve import answers, questions
 from elman.serve.limits import Limits, busy
 from elman.serve.service import Answer, place_in
 from elman.serve.tabs import Tab
-from elman.serve.text_reader import Adapted
-from elman.serve.text_reading import marks_of, read_text, token_shown
+from elman.serve.text_reader import Adapted, marks_of, read_text, token_shown
 from elman.serve.text_views import TextViews
 from elman.serve.worker import Stream, Work
 from elman.tasks.text.run import TextRun
@@ -44,16 +43,11 @@ class TextService(TextViews):
         self.answers = own | self.answers
 
     def facts(self) -> answers.RunFacts:
-        """As for every service."""
         options = self.run.options
         letters = ["letters"] if options.tokenisation in ("characters", "bytes") else []
-        return answers.RunFacts(
-            name=self.name,
-            title=self.run.recipe.title,
-            kind=self.kind,
+        return self._facts(
+            len(self.run.vocabulary),
             panels=[*self.answers, *letters],
-            size=len(self.run.vocabulary),
-            parameters=self.parameters,
             layers=self.num_layers,
             tokenisation=options.tokenisation,
             spelt=options.spelt,

@@ -25,20 +25,16 @@ from elman.serve import answers, questions
 from elman.serve.limits import Limits
 from elman.serve.prefixes import begin
 from elman.serve.tabs import Tab
-from elman.serve.text_reader import Adapted, TextReader
-from elman.serve.text_reading import marks_of, read_text, token_shown, words_of
+from elman.serve.text_reader import Adapted, TextReader, marks_of, read_text, token_shown, words_of
 from elman.serve.worker import Work
-from elman.tasks.text.minimal_pairs import judge
 from elman.tasks.text.run import TextRun
+from elman.tasks.text.suites import judge
 
 COLUMNS, DRAWN = 16, 32
 """Texts side by side that the model draws, and tokens of each, whose states the principal components are those of."""
 
-SHOWN = 400
-"""The last marks of a text whose states are shown."""
-
-CHUNK = 64
-"""Symbols read in one unit of work."""
+SHOWN = 400  # the last marks of a text whose states are shown
+CHUNK = 64  # symbols read in one unit of work
 
 
 class TextViews(TextReader):

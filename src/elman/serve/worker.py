@@ -18,21 +18,15 @@ from elman.serve.limits import busy
 AnswerT = TypeVar("AnswerT")
 EventT = TypeVar("EventT")
 
-Work: TypeAlias = Generator[None, None, AnswerT]
-"""Computes an answer in units, and returns it."""
-
-Stream: TypeAlias = Generator[EventT, None, None]
-"""Computes events, one per unit."""
+Work: TypeAlias = Generator[None, None, AnswerT]  # computes an answer in units, and returns it
+Stream: TypeAlias = Generator[EventT, None, None]  # computes events, one per unit
 
 
 def done(work: Work[AnswerT]) -> AnswerT:
     """The answer of work that nothing else waits for."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            answer: AnswerT = stop.value
-            return answer
+    while not (found := _advance(work)):
+        pass
+    return found[0]
 
 
 class _Unit(NamedTuple):
@@ -59,7 +53,6 @@ class Worker:
 
     @property
     def queued(self) -> int:
-        """Units that wait."""
         return sum(map(len, self._queues))
 
     async def answer(self, work: Work[AnswerT]) -> AnswerT:

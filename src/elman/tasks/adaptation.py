@@ -31,7 +31,6 @@ from elman.evaluation.dynamic import (
 from elman.evaluation.monte_carlo import dropout_log_probs
 from elman.evaluation.perplexity import in_places, score_of, sum_scores
 from elman.evaluation.result import RESULTS, Result
-from elman.files import json_text, write_atomic
 from elman.formats import read_json
 from elman.jobs import Advance
 from elman.jobs.locks import waiting_for
@@ -41,15 +40,13 @@ from elman.network.model import LanguageModel
 from elman.network.state import State
 from elman.tasks.evaluating import AdaptationSource, EvaluationOptions
 from elman.tasks.run import Run
+from elman.tasks.task import write_json
 from elman.tasks.text.run import TextRun
 
-Saved = tuple[dict[str, Tensor], dict[str, Any]]
-"""Tensors and facts of a state file."""
-
+Saved = tuple[dict[str, Tensor], dict[str, Any]]  # tensors and facts of a state file
 Reader = Callable[[Tensor, Tensor, State], ScoredWindow]
 
-STATIC_LENGTH = 70
-"""Steps read at once where nothing is learnt; the figures do not depend on it."""
+STATIC_LENGTH = 70  # steps read at once where nothing is learnt; the figures do not depend on it
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,23 +182,19 @@ def record(run: Run, row: Result) -> None:
     """
     if not is_writable(run.path):
         return
-    with waiting_for(run.path / RESULTS):  # another command may record its row meanwhile
-        _add(run.path / RESULTS, row)
-
-
-def _add(path: Path, row: Result) -> None:
+    path, key = run.path / RESULTS, ("split", "method", "model")
     new = msgspec.structs.replace(row, model="best").as_dict()
-    key = ("split", "method", "model")
-    rows = read_json(path, list[dict[str, Any]]) if path.is_file() else []
-    others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
-    counted = [old.get("tokens") for old in others if old.get("split") == row.split]
-    if counted and row.tokens not in counted:
-        notice(
-            f"not kept in {path}, whose rows of the {row.split} split count {counted[0]:,} tokens, and this one"
-            f" {row.tokens:,}: give --skip-first where the recipe has data.evaluation.skip_first, and nowhere else"
-        )
-        return
-    write_atomic(path, json_text([*others, new], indent=1) + "\n")
+    with waiting_for(path):  # another command may record its row meanwhile
+        rows = read_json(path, list[dict[str, Any]]) if path.is_file() else []
+        others = [old for old in rows if [old.get(part) for part in key] != [new[part] for part in key]]
+        counted = [old.get("tokens") for old in others if old.get("split") == row.split]
+        if counted and row.tokens not in counted:
+            notice(
+                f"not kept in {path}, whose rows of the {row.split} split count {counted[0]:,} tokens, and this one"
+                f" {row.tokens:,}: give --skip-first where the recipe has data.evaluation.skip_first, and nowhere else"
+            )
+        else:
+            write_json(path, [*others, new])
 
 
 def is_writable(folder: Path) -> bool:

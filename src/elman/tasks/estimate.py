@@ -17,9 +17,7 @@ from elman.network.cores.layer import Layer
 from elman.tasks.experiment import build
 from elman.tasks.plan import Plan
 
-STEPS = 4
-"""Training steps that are timed at least, and that a piece of the timing has."""
-
+STEPS = 4  # training steps that are timed at least, and that a piece of the timing has
 GPU_STEP, GPU_RATE = 55e-6, 100e12
 """Seconds of a time step of a layer, and operations per second of products, on an H100 with bf16 and nothing beside it.
 

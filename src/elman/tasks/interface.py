@@ -29,8 +29,7 @@ from elman.tasks.text.model import TextModel, open_foreign
 from elman.tasks.text.run import TextRun
 from elman.tasks.tracking.trackers import OFF, names_of, tracked
 
-AnyRun: TypeAlias = Run | Path | str
-"""An open run, or a run folder."""
+AnyRun: TypeAlias = Run | Path | str  # an open run, or a run folder
 
 
 class Trained(NamedTuple):

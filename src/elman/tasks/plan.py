@@ -28,8 +28,7 @@ from elman.tasks.open import recorded_source, source_of
 from elman.tasks.run import data_facts
 from elman.tasks.task import Task
 
-EXTRAS = "extras.json"
-"""What else a command computes for a run, such as baselines; a resumed run computes it too."""
+EXTRAS = "extras.json"  # what else a command computes for a run, such as baselines; a resumed run computes it too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +186,7 @@ BEGUN = (".lock", HELD)
 """Files by which a folder says that a training of elman has begun in it, so that what else is there is its own."""
 
 
-ENDED = (RESULTS, "metrics.jsonl", "samples.json", "report.html")
-"""Files that a run writes only after its recipe."""
+ENDED = (RESULTS, "metrics.jsonl", "samples.json", "report.html")  # files that a run writes only after its recipe
 
 
 def require_free(out: Path) -> None:

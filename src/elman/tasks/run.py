@@ -17,7 +17,7 @@ from elman.config.toml import changed_keys, decisive, flatten, load_recipe
 from elman.data.catalog.prepare import is_known
 from elman.data.kinds import begins_names
 from elman.data.text import encodings
-from elman.data.text.sources import one_text
+from elman.data.text.sources import Corpus, one_text
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.files import expanded, json_text
@@ -41,17 +41,7 @@ class Inputs(Protocol):
     def digest(self) -> str: ...
 
 
-class AnyCorpus(Protocol):
-    """Data as it was read: where it is from, and the digest of what was read."""
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def digest(self) -> str: ...
-
-
-CorpusT = TypeVar("CorpusT", bound=AnyCorpus)
+CorpusT = TypeVar("CorpusT", bound=Corpus[Any, Any])
 
 
 class _ModelFacts(msgspec.Struct):

@@ -15,6 +15,7 @@ from elman.data.text.block_reading import Progress
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.jobs import Advance
+from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
 from elman.tasks.run import Run
@@ -58,9 +59,10 @@ class SplitRun(Run):
 class SymbolRun(SplitRun):
     """A run on sentences or pairs, each by itself, with the vocabularies in its folder.
 
-    `symbols` loads the vocabularies, `opening` reads data with them.
+    `symbols` loads the vocabularies, `opening` reads data with them; `alone` is why nothing adapts to them.
     """
 
+    alone: ClassVar[str] = "adaptation reads one text from its beginning to its end"
     symbols: ClassVar[Any]
     opening: ClassVar[Callable[..., Any]]
 
@@ -72,7 +74,16 @@ class SymbolRun(SplitRun):
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
         """Raises UserError: sentences and pairs do not follow each other, and adaptation needs one stream."""
-        raise UserError(f"{self.path} is a run on {self.kind}; adaptation reads one text from its beginning to its end")
+        raise UserError(f"{self.path} is a run on {self.kind}; {self.alone}")
+
+
+class LabelledRun(SymbolRun):
+    """A run on sentences whose words or phrases have labels (`elman.data.sentences`)."""
+
+    @staticmethod
+    def build(recipe: Recipe, inputs: Any) -> LanguageModel:
+        words, labels = inputs.words, inputs.labels
+        return build_model(recipe.model, len(words), labels.counts, words.words, num_labels=len(labels))
 
 
 class SplitTask(Task):

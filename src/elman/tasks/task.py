@@ -10,10 +10,9 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.config.training import Training
-from elman.data.parts import WHOLE, Part
 from elman.data.text import encodings
 from elman.data.text.block_reading import Progress
-from elman.data.windows import Span, Windows
+from elman.data.windows import WHOLE, Part, Span, Windows
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import RESULTS, Result

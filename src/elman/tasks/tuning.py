@@ -53,11 +53,8 @@ def beyond(rule: Rule, rates: Sequence[float], decays: Sequence[float]) -> list[
     return [msgspec.structs.replace(rule, **change) for outside, change in points if outside]
 
 
-TOKENS = 10_000
-"""Tokens of the validation text that are read."""
-
-Progress = Callable[[int, int, float], None]
-"""Called with (points done, points in all, best perplexity)."""
+TOKENS = 10_000  # tokens of the validation text that are read
+Progress = Callable[[int, int, float], None]  # called with (points done, points in all, best perplexity)
 
 
 @dataclasses.dataclass

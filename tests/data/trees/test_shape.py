@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from elman.data.trees.brackets import bracketed, linear, read_trees, to_pair, to_tree
-from elman.data.trees.nodes import side_by_side
-from elman.data.trees.shape import NONE, shape_of, tree_of
+from elman.data.trees.shape import NONE, shape_of, side_by_side, tree_of
 from elman.evaluation.measures import brackets
 from elman.kinds.tags.bank import chunks
 from elman.kinds.trees.drawing import constituents

@@ -14,9 +14,10 @@ from elman.data import by_length as batches
 from elman.data.by_length import by_length, shuffled
 from elman.errors import UserError
 from elman.kinds.pairs.corpus import open_pairs, say_held_out
-from elman.kinds.pairs.files import RawPair, cut, read_pairs
+from elman.kinds.pairs.files import cut, read_pairs
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.symbols import PairSymbols
+from elman.kinds.pairs.table import RawPair
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 SMALL = PairOptions(valid=5, test=5)

@@ -420,5 +420,5 @@ def test_a_run_that_learnt_a_column_of_row_numbers_still_reads_it(tmp_path, monk
         elman.train(recipe(), tmp_path / "run", data=path)
     run = SeriesRun(tmp_path / "run")
     assert run.inputs.names == ("day", "x")
-    assert run.table(path).shape == (400, 2)
+    assert run.series(path).values.shape == (400, 2)
     assert run.evaluate().tokens == 40

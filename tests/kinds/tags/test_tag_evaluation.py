@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.evaluation.labelling import Labelling
-from elman.kinds.tags.chunks import chunk_measures
 from elman.kinds.tags.columns import TaggedSentence
 from elman.kinds.tags.corpus import TagSymbols, open_tags, split_of
-from elman.kinds.tags.evaluation import Tagging, confusions, measures, most_frequent, tag, training_loss
+from elman.kinds.tags.evaluation import (
+    Tagging,
+    chunk_measures,
+    confusions,
+    measures,
+    most_frequent,
+    tag,
+    training_loss,
+)
 from elman.kinds.tags.lexicon import Lexicon
 from elman.kinds.tags.record import TagOptions
 from elman.network.build import build_model

@@ -7,8 +7,7 @@ import torch
 
 from elman import config
 from elman.config.parts import members
-from elman.data.trees.nodes import side_by_side
-from elman.data.trees.shape import Shape
+from elman.data.trees.shape import Shape, side_by_side
 from elman.network.trees.composition import by_height, one_by_one
 from reference import trees as reference
 from support.tree_networks import COMPOSITIONS, composition_of, nested, random_trees

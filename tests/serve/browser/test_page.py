@@ -10,7 +10,7 @@ pytest.importorskip("uvicorn", reason="the server needs elman[serve]")
 pytest.importorskip("playwright", reason="the browser is driven by playwright: elman[browser]")
 
 import elman
-from elman.serve import static, static_runtime
+from elman.serve import static
 
 pytestmark = [
     pytest.mark.slow,
@@ -50,7 +50,7 @@ def host(request, folders, tmp_path_factory):
         return
     pytest.importorskip("onnxruntime", reason="ONNX needs elman[onnx]")
     pytest.importorskip("onnxscript", reason="ONNX needs elman[onnx]")
-    if not static_runtime.cached().is_file():
+    if not static.cached().is_file():
         pytest.skip("onnxruntime-web is not in elman's cache; elman export --to web fetches it")
     folder = tmp_path_factory.mktemp("static") / "page"
     static.export_web([elman.load(one) for one in folders], folder, say=lambda _: None)

@@ -13,7 +13,7 @@ pytest.importorskip("playwright", reason="the browser is driven by playwright: e
 import elman
 from elman.export.onnx import OnnxGraph
 from elman.export.step import Step
-from elman.serve import questions, static, static_runtime
+from elman.serve import questions, static
 from elman.serve.limits import Limits
 from elman.serve.tabs import Tabs
 from support.browser import CHROMIUM, hosted, launched, opened, wait
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; name one with ELMAN_CHROMIUM"),
     pytest.mark.skipif(
-        not static_runtime.cached().is_file(),
+        not static.cached().is_file(),
         reason="onnxruntime-web is not in elman's cache; elman export --to web fetches it",
     ),
 ]

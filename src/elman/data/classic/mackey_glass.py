@@ -11,8 +11,7 @@ from elman.data.classic.task import Sample, task
 from elman.files import write_atomic
 
 WINDOW, LISTENED, LENGTH = 200, 100, 20_000
-SPACING = 6
-"""Units of time between the values of the corpus, the distance at which the series is usually predicted."""
+SPACING = 6  # units of time between the values of the corpus, the distance at which the series is usually predicted
 
 
 def mackey_glass(steps: int, *, tau: int = 17, seed: int = 0, per_step: int = 10, settle: int = 1000) -> np.ndarray:

@@ -13,9 +13,7 @@ ITEMS, LETTERS = 5, 4
 
 PLANS = 8
 
-PLACES, SPEEDS = 12, (-3, -2, -1, 1, 2, 3)
-"""Of `movement`: places on a ring, and how many of them a step passes."""
-
+PLACES, SPEEDS = 12, (-3, -2, -1, 1, 2, 3)  # of `movement`: places on a ring, and how many of them a step passes
 _GUESS = f"{1 - 1 / LETTERS:g}"
 
 

@@ -21,8 +21,7 @@ class Sample(NamedTuple):
     allowed: Tensor | None = None
 
 
-Draw = Callable[..., Sample]
-"""(random numbers, columns B, span) -> sequences."""
+Draw = Callable[..., Sample]  # (random numbers, columns B, span) -> sequences
 
 
 class ClassicTask(NamedTuple):

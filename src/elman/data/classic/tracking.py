@@ -13,9 +13,7 @@ import numpy as np
 from elman.data.classic.task import Sample, determined, task
 
 THINGS = 5
-PERMUTATIONS = np.array(list(permutations(range(THINGS))))
-"""The elements of S5, [120, 5]: row p maps thing i to p[i]."""
-
+PERMUTATIONS = np.array(list(permutations(range(THINGS))))  # the elements of S5, [120, 5]: row p maps thing i to p[i]
 SWAPS = np.flatnonzero((np.arange(THINGS) != PERMUTATIONS).sum(1) == 2)
 """The numbers of the ten that exchange two things; products of them are all of S5."""
 

@@ -18,8 +18,7 @@ from elman.data.grammar.rules import Grammar
 from elman.data.grammar.sample import Wish
 from elman.errors import UserError
 
-_ROUNDING = 1e-12
-"""Shares of sentences below this are 0 but for rounding."""
+_ROUNDING = 1e-12  # shares of sentences below this are 0 but for rounding
 
 
 class _Item(NamedTuple):

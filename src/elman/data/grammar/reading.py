@@ -6,8 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NoReturn
 
-from elman.data.grammar.rules import Alternative, Grammar, Part
-from elman.data.grammar.symbols import Name, Rule, Token, Values, endless, left_recursion
+from elman.data.grammar.rules import Alternative, Grammar, Name, Part, Rule, Token, Values, endless, left_recursion
 from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice

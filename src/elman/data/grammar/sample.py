@@ -241,5 +241,4 @@ class _Record(msgspec.Struct):
 
 
 def stage_tokens(folder: Path) -> list[int]:
-    found: _Record = read_json(folder / "grammar.json", _Record)
-    return found.stage_tokens
+    return read_json(folder / "grammar.json", _Record).stage_tokens

@@ -23,20 +23,11 @@ from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 from elman.jobs import processes
 
-Progress = Callable[[str, int, int], None]
-"""Receives what is being done, the bytes done and all bytes."""
-
-JOBS = "ELMAN_JOBS"
-"""The environment variable that sets the number of processes."""
-
-SIZE = 1 << 20
-"""Bytes of a block, at least."""
-
-LEAST = 1 << 25
-"""Bytes of a text from which on other processes are started for it."""
-
-SUMS = ("characters", "num_bytes", "num_words", "unseparated")
-"""Sums over passages, by name."""
+Progress = Callable[[str, int, int], None]  # receives what is being done, the bytes done and all bytes
+JOBS = "ELMAN_JOBS"  # the environment variable that sets the number of processes
+SIZE = 1 << 20  # bytes of a block, at least
+LEAST = 1 << 25  # bytes of a text from which on other processes are started for it
+SUMS = ("characters", "num_bytes", "num_words", "unseparated")  # sums over passages, by name
 
 
 class Block(NamedTuple):

@@ -56,11 +56,8 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     splits: dict[str, Encoded]
 
 
-_CONTENTS = "contents.json"
-"""In a folder of the cache: its `Contents`, with their digest; written last."""
-
-Made = tuple[Iterable[str], dict[str, Encoded]]
-"""The names of the files that were made, and the counts of each split."""
+_CONTENTS = "contents.json"  # in a folder of the cache: its `Contents`, with their digest; written last
+Made = tuple[Iterable[str], dict[str, Encoded]]  # the names of the files that were made, and the counts of each split
 
 
 def kept(folder: Path, make: Callable[[Path], Made]) -> tuple[Path, dict[str, Encoded]]:

@@ -48,9 +48,7 @@ class Split(Counts):
         return dataclasses.replace(self, tokens=self.tokens[1:], inputs=inputs, **left)
 
 
-ALL = "all"
-"""The name of all splits together, in the order of the text."""
-
+ALL = "all"  # the name of all splits together, in the order of the text
 _FORMAT = 4
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 

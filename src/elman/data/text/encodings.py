@@ -19,9 +19,7 @@ from typing import cast
 from elman.data.text.files import Stream
 from elman.errors import ENCODING, UserError, counted, notice, one_line
 
-Blocks = Callable[[], Iterable[bytes]]
-"""A text in blocks of bytes, as often as it is asked for."""
-
+Blocks = Callable[[], Iterable[bytes]]  # a text in blocks of bytes, as often as it is asked for
 STANDARD_INPUT = "standard input"
 
 _MARKS = {
@@ -30,22 +28,15 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_HIDDEN = ("utf-16", "utf-32", "iso2022", "hz")
-"""How the names of encodings begin whose bytes may be valid UTF-8."""
-
-_SHOWN = 3
-"""Encodings that a message shows at most."""
-
-_FEW = 10
-"""Fewer characters beyond ASCII than this are reported: they hardly distinguish encodings."""
-
+_HIDDEN = ("utf-16", "utf-32", "iso2022", "hz")  # how the names of encodings begin whose bytes may be valid UTF-8
+_SHOWN = 3  # encodings that a message shows at most
+_FEW = 10  # fewer characters beyond ASCII than this are reported: they hardly distinguish encodings
 _SAMPLE = 1 << 15
 _CONTROLS = bytes({*range(1, 32), 127} - {*b"\t\n\r\x1b"})
 """Control characters beside letters: the detector takes what has one for no text."""
 _C1 = re.compile("[\x80-\x9f]")
 _SHIFTED = re.compile(rb"\+[A-Za-z0-9+/]")
-_FEW_SHIFTED = 3
-"""Characters, fewer than which may be UTF-7 by chance: letters below U+0800 and marks are expected."""
+_FEW_SHIFTED = 3  # characters, fewer than which may be UTF-7 by chance: letters below U+0800 and marks are expected
 _MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
 
 

@@ -24,9 +24,7 @@ In wrapped prose it is above 0.8, in verse below 0.2. Of scripts without capital
 the end of a sentence.
 """
 
-EVEN = 0.6
-"""Share of the lines before another one that are almost as long as most: the least of wrapped lines."""
-
+EVEN = 0.6  # share of the lines before another one that are almost as long as most: the least of wrapped lines
 FEW_ELISIONS, ALONE = 10, 0.15
 """Different words after an apostrophe, and the share of them that stand alone elsewhere, from which on it elides."""
 

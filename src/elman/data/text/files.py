@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 
-COMPRESSED = (".gz", ".zst")
-"""The ends of the names of files that are unpacked while they are read."""
+COMPRESSED = (".gz", ".zst")  # the ends of the names of files that are unpacked while they are read
 
 
 class Measure(NamedTuple):

@@ -45,8 +45,7 @@ def _other_forms(text: str) -> Iterator[str]:
     return (form for form in forms if form != text)
 
 
-EXAMPLES = 3
-"""Words of each sort that a report names."""
+EXAMPLES = 3  # words of each sort that a report names
 
 
 class Tally:

@@ -11,8 +11,7 @@ from typing import cast
 import regex
 
 LEADING = "tis|twas|twere|twill|twould|twixt|tween|gainst|mongst|scape|em|gan|gins|cause"
-TRAILING = "th|o|i|ha|wi|t"
-"""Words that an apostrophe precedes or follows."""
+TRAILING = "th|o|i|ha|wi|t"  # words that an apostrophe precedes or follows
 
 
 @functools.cache
@@ -92,8 +91,7 @@ CHARACTERS = "|".join(
 
 _COMBINING = rf"[{_EXTENDING}\u1160-\u11ff\ud7b0-\ud7fb]|\p{{Regional_Indicator}}"
 
-PARTS = rf"(?:[^{SPACE}]|{_NARROW})+"
-"""What white space separates in ordinary text."""
+PARTS = rf"(?:[^{SPACE}]|{_NARROW})+"  # what white space separates in ordinary text
 TIGHT_BEFORE = r"[\p{Terminal_Punctuation}\p{Pe}%\u2026\u055d]|\.{2,3}"
 TIGHT_AFTER = r"[\p{Ps}#@\u00bf\u00a1]"
 TIGHT_AFTER_ELIDED = rf"{TIGHT_AFTER}|[\s\S]*{_LETTER}{_APOSTROPHE}"
@@ -102,8 +100,7 @@ CURRENCY = r"[\p{Sc}]"
 DIGIT_LAST = r"[\s\S]*[\p{Nd}]"
 
 SENTENCE_ENDS = r"\p{Sentence_Terminal}"
-_SHAD = "\u0f0d-\u0f12"
-"""The ends of phrases in Tibetan, which Unicode does not count as ends of sentences."""
+_SHAD = "\u0f0d-\u0f12"  # the ends of phrases in Tibetan, which Unicode does not count as ends of sentences
 _CLOSING = r"""["'\p{Pe}\p{Pf}\p{Pi}]*"""
 _TEXT_END = (
     rf"[\p{{Sentence_Terminal}}\u2026{_SHAD}]+{_CLOSING}[{SPACE}]"
@@ -111,8 +108,7 @@ _TEXT_END = (
     rf"[^\p{{Sentence_Terminal}}{_SHAD}\p{{Pe}}\p{{Pf}}]"
 )
 
-_ASCII = {"L": "A-Za-z", "N": "0-9", "Nd": "0-9"}
-"""What the properties are in ASCII, where none other of them occurs."""
+_ASCII = {"L": "A-Za-z", "N": "0-9", "Nd": "0-9"}  # what the properties are in ASCII, where none other of them occurs
 
 _ascii_words = [
     re.compile(re.sub(r"\\p{(\w+)}", lambda name: _ASCII.get(name[1], "\u200d"), words))

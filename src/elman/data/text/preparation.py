@@ -24,12 +24,8 @@ from elman.data.text.vocabulary import EOS, NO_WORDS, TABLE, UNK, Rare, Vocabula
 from elman.errors import UserError
 from elman.files import explain, replacing, temporary_folder, write_atomic
 
-WORDS = 1 << 20
-"""Different words that are held in memory while they are counted, some 150 MB."""
-
-PARTS = 16
-"""Files that words are divided among, by a sum over the word; one of them is added up at a time."""
-
+WORDS = 1 << 20  # different words that are held in memory while they are counted, some 150 MB
+PARTS = 16  # files that words are divided among, by a sum over the word; one of them is added up at a time
 _COUNT = 48
 """Bits of a count below the place of its word in the order of first appearance: both are one number, which adds up."""
 

@@ -19,9 +19,7 @@ from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 
 ValueT = TypeVar("ValueT")
 
-KEPT_WORDS = 1 << 16
-"""Words whose pieces are kept for the next time."""
-
+KEPT_WORDS = 1 << 16  # words whose pieces are kept for the next time
 LONGEST_PART = 1 << 16
 _PART = re.compile(r"[^ ]{65536}|.{1,65535}(?: |\Z)", re.DOTALL)
 """A part of a long line, cut after a space where there is one."""

@@ -13,8 +13,7 @@ from elman.data.text.passages import is_blank
 from elman.data.text.sources import next_unit
 from elman.data.text.utf8 import read_lines
 
-Count = Callable[[Iterable[str]], int]
-"""How many sentences lines have."""
+Count = Callable[[Iterable[str]], int]  # how many sentences lines have
 
 
 class Shard(NamedTuple):

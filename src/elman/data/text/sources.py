@@ -152,11 +152,8 @@ def training_files(source: Path) -> list[Path]:
 
 
 _UNITS = {"line": "line", "exact": "line", "paragraph": "paragraph", "none": "word"}
-_SMALL = 0.2
-"""Of its share of a text, what a split has at least unless it is reported."""
-
-_ENOUGH = 2000
-"""Bytes of which a text is long enough to be cut, were it not for its long lines or paragraphs."""
+_SMALL = 0.2  # of its share of a text, what a split has at least unless it is reported
+_ENOUGH = 2000  # bytes of which a text is long enough to be cut, were it not for its long lines or paragraphs
 
 
 def require_all(sections: dict[str, Section], source: Path, options: TextOptions) -> None:

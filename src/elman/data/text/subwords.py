@@ -18,9 +18,7 @@ from elman.data.text.utf8 import from_bytes, read_bytes, to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 
-FILE = "subwords.model"
-"""The file in a run folder."""
-
+FILE = "subwords.model"  # the file in a run folder
 SPACE = "\u2581"
 _UNKNOWN = "<?>"
 _NAMED = re.compile(r"<0x([0-9A-F]{2})>")

@@ -16,14 +16,10 @@ from elman.data.text.files import Files
 from elman.errors import UserError
 from elman.files import replacing, sha256_file, sha256_lines
 
-BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in range(256))
-"""The token of every byte."""
-
+BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in range(256))  # the token of every byte
 MARK = "\ufeff"
 
-LONGEST = 1 << 16
-"""Bytes of a line beyond which it is read in parts."""
-
+LONGEST = 1 << 16  # bytes of a line beyond which it is read in parts
 _UTF16 = "not UTF-8 (every second byte is NUL)"
 
 

@@ -21,18 +21,14 @@ from elman.files import sha256_lines, write_atomic
 UNK = "<unk>"
 EOS = "<eos>"
 
-TABLE = "vocabulary.tsv"
-"""The file of a run folder that has its words."""
-
+TABLE = "vocabulary.tsv"  # the file of a run folder that has its words
 LARGEST_SHARE_ATTACHED = 0.005
 """Share of the words that may end in a mark where marks stand apart, as some abbreviations and titles do."""
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _UNESCAPES = {written: plain for plain, written in _ESCAPES.items()}
 _MARKS = frozenset(",;:!?\n")
-_LONGEST_COUNT = 18
-"""Digits of a count at most."""
-
+_LONGEST_COUNT = 18  # digits of a count at most
 _SPECIAL, _ESCAPED = re.compile(r"[\\\t\n\r]"), re.compile(r"\\[\\tnr]")
 
 _STARTED_FROM = ContextVar[Path | None]("started_from", default=None)

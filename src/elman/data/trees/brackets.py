@@ -38,8 +38,6 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """A constituent."""
-
     label: str
     children: "tuple[Node | Leaf, ...]"
 
@@ -121,7 +119,6 @@ def fold(tree: Node | Leaf, leaf: Callable[[Leaf], Value], node: Callable[[Node,
 
 
 def leaves(tree: Node | Leaf) -> Iterator[Leaf]:
-    """The words in order."""
     return (one for _, one in walk(tree) if isinstance(one, Leaf))
 
 
@@ -193,7 +190,6 @@ def _pruned(tree: Node | Leaf, empty: str | None = None) -> Node | Leaf | None:
 
 
 def _size(tree: Node | Leaf) -> int:
-    """The number of constituents."""
     return sum(side == "(" for side, _ in walk(tree))
 
 

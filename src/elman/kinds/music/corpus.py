@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,16 +14,14 @@ from elman.config.record import restricted
 from elman.data.archives import BLOCK, Archive, read_npz
 from elman.data.catalog import prepare
 from elman.data.text.sources import SPLITS, Corpus
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.files import canonical_json, sha256_lines
-from elman.kinds.music.division import divide, hold_out
 from elman.kinds.music.notation import is_abc
 from elman.kinds.music.pitches import Pitches, Roll
 from elman.kinds.music.reading import SUFFIXES, head_of, read_files
 from elman.kinds.music.record import MusicOptions, MusicReading
 
-_COMPRESSED = 15
-"""The type of a compressed variable in a MATLAB file."""
+_COMPRESSED = 15  # the type of a compressed variable in a MATLAB file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +41,6 @@ class Pieces:
 
     @property
     def sha256(self) -> str:
-        """Digest of the frames and the lengths."""
         digest = hashlib.sha256(np.packbits(self.frames).tobytes())
         digest.update(self.lengths.astype("<i8").tobytes())
         return digest.hexdigest()
@@ -61,12 +58,10 @@ class MusicCorpus(Corpus[MusicOptions, Pieces]):
 
     @property
     def symbols(self) -> Pitches:
-        """The pitches of a frame."""
         return Pitches(self.options.pitches)
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the options and the pieces."""
         pieces = (f"{name} {pieces.sha256}" for name, pieces in self.splits.items())
         return sha256_lines(canonical_json(restricted(self.options, MusicOptions)), *pieces)
 
@@ -113,7 +108,10 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
                 division = hold_out(found, absent[0], path)
             splits = {split: list(part.values()) for split, part in found.items()}
     elif path.is_file():
-        splits = _read_arrays(path, Pitches(options.pitches))
+        with path.open("rb") as file:
+            matlab = not file.read(2).startswith(b"PK") and path.suffix.lower() != ".npz"
+        arrays, pitches = _read_mat(path) if matlab else read_npz(path), Pitches(options.pitches)
+        splits = {split: _cut(arrays, split, pitches, path) for split in SPLITS}
     else:
         raise UserError(
             f"{source}: no such file or folder, and no known corpus has this name; give an .npz or .mat file of piano"
@@ -133,7 +131,9 @@ def midi_files(path: Path) -> dict[str, list[Path]]:
     if path.is_file():
         return {"": [path]}
     splits = SPLITS if any((path / split).is_dir() for split in SPLITS) else ("",)
-    return {split: _below(path / split) for split in splits}
+    return {
+        split: sorted(file for file in (path / split).rglob("*") if file.suffix.lower() in SUFFIXES) for split in splits
+    }
 
 
 def _is_of(piece: Path, files: Sequence[Path]) -> bool:
@@ -152,13 +152,6 @@ def _is_midi(path: Path) -> bool:
         f"{path}: not an .npz or .mat file of piano rolls, nor a MIDI file (.mid); give music, or train on a text with"
         " a recipe for text, such as recipes/shakespeare/demo.toml"
     )
-
-
-def _read_arrays(path: Path, pitches: Pitches) -> dict[str, list[Roll]]:
-    with path.open("rb") as file:
-        matlab = not file.read(2).startswith(b"PK") and path.suffix.lower() != ".npz"
-    arrays = _read_mat(path) if matlab else read_npz(path)
-    return {split: _cut(arrays, split, pitches, path) for split in SPLITS}
 
 
 def _read_mat(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -205,12 +198,7 @@ def _form(value: Any) -> str:
     return f"{array.dtype} {list(array.shape)}"
 
 
-def _below(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
-
-
 def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path: Path) -> list[Roll]:
-    """The pieces of a split, each in `pitches`."""
     for key in (f"{split}_roll", f"{split}_len"):
         if key not in arrays:
             raise UserError(f"{path}: no array {key}; it has {', '.join(arrays) or 'none'}")
@@ -232,3 +220,66 @@ def _cut(arrays: dict[str, npt.NDArray[Any]], split: str, pitches: Pitches, path
         )
     given = pitches.reform(roll.astype(np.uint8), Pitches(roll.shape[1]), f"{path}: {split}_roll")
     return np.split(given, np.cumsum(lengths)[:-1])
+
+
+Splits = dict[str, list[Roll]]
+
+
+def divide(pieces: Mapping[Path, Roll]) -> tuple[Splits, str]:
+    """The pieces of MIDI files, divided, and the rule in words.
+
+    Files of equal content count once. Three or more pieces are ranked by the SHA-256 of their content: the first tenth
+    (rounded, at least one) is the test split, the second the valid split, the rest the train split, each in the order
+    of the names. One or two pieces are cut in time instead: of the steps of each the last tenth is the test split, the
+    tenth before it the valid split.
+
+    Raises UserError where a piece is too short to be cut.
+    """
+    unique = _unique(pieces)
+    copies = len(pieces) - len(unique)
+    left_out = f"; {counted(copies, 'copy', 'copies')} left out" if copies else ""
+    if len(unique) < 3:
+        parts = [_cut_in_time(pieces[file], file) for file in sorted(unique.values())]
+        splits = {split: [part[split] for part in parts] for split in parts[0]}
+        number = counted(len(unique), "piece")
+        counts = ", ".join(f"{split} {sum(map(len, rolls)):,}" for split, rolls in splits.items())
+        return splits, f"{number} cut in time, 80/10/10: steps {counts}{left_out}"
+    tenth = max(1, round(len(unique) / 10))
+    ranked = [unique[digest] for digest in sorted(unique)]
+    chosen = {"train": ranked[2 * tenth :], "valid": ranked[tenth : 2 * tenth], "test": ranked[:tenth]}
+    counts = ", ".join(f"{split} {len(found)}" for split, found in chosen.items())
+    splits = {split: [pieces[file] for file in sorted(found)] for split, found in chosen.items()}
+    return splits, f"{len(unique)} pieces ranked by the SHA-256 of their content, 80/10/10: {counts}{left_out}"
+
+
+def hold_out(splits: dict[str, dict[Path, Roll]], split: str, folder: Path) -> str:
+    """Move pieces of the train split to one that a folder has not, and return the rule in words.
+
+    They are the first tenth (rounded, at least one) of the pieces ranked as `divide` does; copies among the training
+    pieces count once. Raises UserError where there are fewer than two.
+    """
+    train = splits["train"]
+    unique = _unique(train)
+    if len(unique) < 2:
+        raise UserError(f"{folder}: no folder {split}, and one piece in train, of which none can be held out; make it")
+    held = {unique[digest] for digest in sorted(unique)[: max(1, round(len(unique) / 10))]}
+    splits[split] = {file: train[file] for file in sorted(held)}
+    splits["train"] = {file: train[file] for file in sorted({*unique.values()} - held)}
+    counts = f"train {len(splits['train'])}, {split} {len(held)}"
+    return f"no folder {split}: a tenth of train is held out, by the SHA-256 of the content: {counts}"
+
+
+def _unique(pieces: Mapping[Path, Roll]) -> dict[str, Path]:
+    """The first piece of each content, by the digest of its file, or of its frames if its file has several."""
+    digests = {
+        file: hashlib.sha256(file.read_bytes() if file.is_file() else roll.tobytes()).hexdigest()
+        for file, roll in pieces.items()
+    }
+    return {digest: file for file, digest in reversed(digests.items())}
+
+
+def _cut_in_time(roll: Roll, file: Path) -> dict[str, Roll]:
+    if len(roll) < 3:
+        raise UserError(f"{file}: {counted(len(roll), 'step')}, too few to be cut in three; give more music")
+    tenth = max(1, round(len(roll) / 10))
+    return {"train": roll[: -2 * tenth], "valid": roll[-2 * tenth : -tenth], "test": roll[-tenth:]}

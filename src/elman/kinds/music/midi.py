@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     import mido
 
 SUFFIXES = (".mid", ".midi", ".kar", ".rmi")
-TICKS = 120
-"""MIDI ticks per step in files that are written, unless a prompt needs finer ones."""
-
+TICKS = 120  # MIDI ticks per step in files that are written, unless a prompt needs finer ones
 _DRUMS = 9
 _TEMPO, _METRE = 0x51, 0x58
 _OFF, _ON, _PROGRAM = 0x80, 0x90, 0xC0
@@ -78,7 +76,6 @@ def read_tune(path: Path) -> Tune:
 
 
 def _tune(tracks: list[list[Event]], division: int, repairs: Counter[str]) -> Tune:
-    """The tune of some tracks."""
     end = max((track[-1].time for track in tracks if track), default=0)
     found = [note for track in tracks for note in _notes(track)]
     if without := sum(stop is None for _, stop, _, _ in found):

@@ -7,12 +7,8 @@ from typing import NamedTuple
 
 from elman.errors import counted
 
-MOST_TICKS = 0x7FFF
-"""The most ticks per quarter note."""
-
-LONGEST = (1 << 28) - 1
-"""The most ticks before a message: four bytes of seven bits."""
-
+MOST_TICKS = 0x7FFF  # the most ticks per quarter note
+LONGEST = (1 << 28) - 1  # the most ticks before a message: four bytes of seven bits
 META = 0xFF
 _END = 0x2F
 _NOTES = (0x80, 0x90)

@@ -2,16 +2,16 @@
 
 import functools
 import re
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from elman.data.archives import Archive
 from elman.data.lines import lines_of
+from elman.data.text.utf8 import read_bytes
 from elman.errors import UserError
 from elman.kinds.music.pianoroll import TICKS
 from elman.kinds.music.pitches import Note
-from elman.kinds.music.tune import Metre, Tune
+from elman.kinds.music.tune import Tune
 
 SUFFIX = ".abc"
 _BEGINS = re.compile(
@@ -30,10 +30,8 @@ def tunes_of(path: Path) -> dict[Path, str]:
 
     Notes are written in ASCII, so that the encoding of titles does not matter.
     """
-    try:
-        lines = lines_of(path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("latin-1"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give another file of music") from None
+    data = read_bytes(path, "give another file of music")
+    lines = lines_of(data.removeprefix(b"\xef\xbb\xbf").decode("latin-1"))
     begins = [number for number, line in enumerate(lines) if _NUMBER.match(line)]
     if len(begins) < 2:
         return {path: "\n".join(lines)}
@@ -64,21 +62,14 @@ def read_abc(path: Path, text: str) -> Tune:
         score = converter.parseData(text, format="abc").stripTies().flatten()
         found = [one for one in score.notes if "Harmony" not in one.classes]
         notes = tuple(
-            Note(_time(one.offset), _time(one.offset + one.quarterLength), pitch.midi)
+            Note(float(one.offset), float(one.offset + one.quarterLength), pitch.midi)
             for one in found
             if one.quarterLength  # grace notes have none
             for pitch in one.pitches
         )
-        marks = [(_time(start), float(mark.getQuarterBPM())) for start, _, mark in score.metronomeMarkBoundaries()]
-        metres = {_time(one.offset): _metre(one) for one in score.getElementsByClass("TimeSignature")}
-        end = _time(score.highestTime)
+        marks = [(float(start), float(mark.getQuarterBPM())) for start, _, mark in score.metronomeMarkBoundaries()]
+        signatures = score.getElementsByClass("TimeSignature")
+        metres = {float(one.offset): (one.numerator, one.denominator) for one in signatures}
+        end = float(score.highestTime)
     dropped = ("chord symbols",) * (len(found) < len(score.notes))
     return Tune(notes, end, TICKS, tuple(marks), tuple(sorted(metres.items())), dropped=dropped)
-
-
-def _time(place: float | Fraction) -> float:
-    return float(place)
-
-
-def _metre(one: Any) -> Metre:
-    return one.numerator, one.denominator

@@ -24,17 +24,11 @@ from elman.files import replacing
 from elman.kinds.music.pitches import Note, Pitches, Roll, quantise
 from elman.kinds.music.tune import Tune
 
-LOWEST = 21
-"""The MIDI pitch of the first column, A0; the last of the 88 is C8."""
-
+LOWEST = 21  # the MIDI pitch of the first column, A0; the last of the 88 is C8
 KEYS = 88
 
-TICKS = 10_080
-"""Of scores, per quarter note."""
-
-STEPS_PER_QUARTER = 2
-"""The grid of the chorales: a step is an eighth note."""
-
+TICKS = 10_080  # of scores, per quarter note
+STEPS_PER_QUARTER = 2  # the grid of the chorales: a step is an eighth note
 _STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 _DAMAGED = (
     *(OSError, EOFError, KeyError, ValueError, ArithmeticError, RuntimeError),
@@ -154,7 +148,6 @@ def read_score(path: Path, advice: str = "give another") -> Tune:
 
 
 def _tree(archive: Archive, opened: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """The XML of a member."""
     with archive.reading(), opened.open(name) as file:
         return ElementTree.fromstring(b"".join(archive.blocks(file)))
 

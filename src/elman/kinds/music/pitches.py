@@ -8,12 +8,8 @@ import numpy.typing as npt
 
 from elman.errors import UserError
 
-Roll = npt.NDArray[np.uint8]
-"""A piano roll: zeros and ones [steps, P]."""
-
-MOST_STEPS = 1_000_000
-"""The most steps of a piece, so that a damaged file does not fill the memory."""
-
+Roll = npt.NDArray[np.uint8]  # a piano roll: zeros and ones [steps, P]
+MOST_STEPS = 1_000_000  # the most steps of a piece, so that a damaged file does not fill the memory
 _LOWEST = {88: 21, 93: 1}
 
 
@@ -33,7 +29,6 @@ class Pitches:
         return f"midi-pitches-{self.lowest}-{self.highest}"
 
     def has(self, pitch: int) -> bool:
-        """Whether a MIDI pitch is one of these."""
         return self.lowest <= pitch <= self.highest
 
     def sounding(self, roll: Roll) -> list[list[int]]:

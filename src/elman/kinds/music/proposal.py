@@ -13,8 +13,7 @@ from elman.kinds.music.pitches import Pitches
 from elman.kinds.music.reading import UNSUITED, Onsets, readers
 from elman.tasks.proposal.proposal import Proposal, changed
 
-USUAL = 176_000, 30
-"""Steps of the music that the recipe is for, and epochs that are enough for it."""
+USUAL = 176_000, 30  # steps of the music that the recipe is for, and epochs that are enough for it
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:

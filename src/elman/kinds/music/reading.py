@@ -16,22 +16,13 @@ from elman.kinds.music.pitches import Roll
 from elman.kinds.music.record import MusicReading
 from elman.kinds.music.tune import Tune
 
-GRIDS = (2, 3, 4, 6, 8, 12, 16, 24)
-"""Steps per quarter note that are proposed, the first that fits."""
-
-UNSUITED = 4
-"""Steps per quarter note where none fits, as for music that was played freely."""
-
-FITTING = 0.95
-"""The least share of onsets on the steps of a grid that fits."""
-
-NEAR = 0.2
-"""How far from a step, in steps, an onset may be that is on it."""
+GRIDS = (2, 3, 4, 6, 8, 12, 16, 24)  # steps per quarter note that are proposed, the first that fits
+UNSUITED = 4  # steps per quarter note where none fits, as for music that was played freely
+FITTING = 0.95  # the least share of onsets on the steps of a grid that fits
+NEAR = 0.2  # how far from a step, in steps, an onset may be that is on it
 
 
-SCORES = (".mxl", ".musicxml")
-"""The endings of the names of MusicXML files."""
-
+SCORES = (".mxl", ".musicxml")  # the endings of the names of MusicXML files
 SUFFIXES = (*MIDI, *SCORES, ABC)
 
 

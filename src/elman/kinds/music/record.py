@@ -7,8 +7,7 @@ from msgspec import Meta
 from elman.config.data import Data
 from elman.config.record import Positive, Record, Reporting
 
-OCTAVE = 12
-"""Semitones."""
+OCTAVE = 12  # semitones
 
 
 class MusicOptions(Record, frozen=True, kw_only=True):

@@ -30,15 +30,6 @@ def piece_result(score: Score, pieces: Pieces, **others: Any) -> Result:
     return score.result(pieces.name, pieces=len(pieces.lengths), context="whole pieces", **others)
 
 
-def first_pieces(pieces: Pieces, size: int | None) -> Pieces:
-    """The pieces that end within the first `size` steps, at least one; None: all."""
-    if size is None:
-        return pieces
-    count = max(1, int(np.searchsorted(np.cumsum(pieces.lengths), size, side="right")))
-    lengths = pieces.lengths[:count]
-    return dataclasses.replace(pieces, lengths=lengths, frames=pieces.frames[: lengths.sum()])
-
-
 COLUMNS_READ = 20
 """Pieces read side by side to evaluate; it affects only the speed and, through the draws, the accuracy slightly."""
 
@@ -56,7 +47,6 @@ class MusicRun(SplitRun):
     inputs: Pitches
 
     def read_inputs(self) -> Pitches:
-        """The pitches of the recipe."""
         return Pitches(self.options.pitches)
 
     def corpus(self, data: str | Path | None = None) -> MusicCorpus:
@@ -68,22 +58,17 @@ class MusicRun(SplitRun):
 
     @staticmethod
     def build(recipe: Recipe, inputs: Pitches) -> LanguageModel:
-        """The network of a recipe for these pitches, with random weights."""
         return build_model(recipe.model, len(inputs))
 
     def uniform_nll(self) -> float:
         """Nats per step of a model for which every note is as likely as not."""
         return len(self.inputs) * math.log(2)
 
-    def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
-        """The result of a split of the run's own data, or of other data."""
-        self._skip(options)
-        return super().evaluate(options, advance)
-
-    def _skip(self, options: EvaluationOptions) -> None:
-        """Leave out files that cannot be read from here on, where the options ask for it."""
+    def asked(self, options: EvaluationOptions) -> MusicCorpus:
+        """The data that an evaluation asks for; where it asks for that, unreadable files are left out from here on."""
         if options.skip_unreadable:
             self.options = msgspec.structs.replace(self.options, skip_unreadable=True)
+        return self.corpus(options.data)
 
     @torch.inference_mode()
     def result(
@@ -114,19 +99,24 @@ class MusicRun(SplitRun):
         return piece_result(Score(total, count), split, accuracy=hits / max(1, union), method="static")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
-        """The pieces of a split, one after another."""
         options.require(self.kind, "skip_unreadable")
-        self._skip(options)
-        music = self.corpus(options.data)
+        music = self.asked(options)
         return self._source(music.split(options.split), music.source)
 
     def _source(self, pieces: Pieces, data: str) -> AdaptationSource:
         frames, lengths = pieces.frames, pieces.lengths
+
+        def beginning(size: int | None) -> AdaptationSource:
+            """The pieces that end within the first `size` steps, at least one; None: all."""
+            whole = len(frames) if size is None else size
+            some = lengths[: max(1, int(np.searchsorted(np.cumsum(lengths), whole, side="right")))]
+            return self._source(dataclasses.replace(pieces, lengths=some, frames=frames[: some.sum()]), data)
+
         return AdaptationSource(
             data,
             pieces.sha256,
             len(frames),
-            beginning=lambda size: self._source(first_pieces(pieces, size), data),
+            beginning=beginning,
             column=lambda length: (self.model, PieceWindows(frames, lengths, 1, length)),
             statistics_windows=lambda: PieceWindows(frames, lengths, COLUMNS, SEGMENT),
             result=lambda score: piece_result(score, pieces),

@@ -11,24 +11,16 @@ from elman.files import replacing
 from elman.kinds.music.pitches import Note
 from elman.kinds.music.tune import Tune, separated
 
-RATE = 44_100
-"""Samples per second, of 16 bits."""
-
-LONGEST = 20.0
-"""Minutes of sound at most, which are 106 MB."""
-
-PEAK = 0.9
-"""The largest sample of a tune, of 1, so that none is cut off."""
-
+RATE = 44_100  # samples per second, of 16 bits
+LONGEST = 20.0  # minutes of sound at most, which are 106 MB
+PEAK = 0.9  # the largest sample of a tune, of 1, so that none is cut off
 _PARTIALS = ((1, 1.0), (2, 0.45), (3, 0.22), (4, 0.12), (5, 0.07), (6, 0.04))
 """Multiples of a note's frequency, and their amplitudes at its beginning."""
 
 _ATTACK, _RELEASE, _DECAY = 0.008, 0.15, 0.9
 """Seconds in which a note appears and disappears, and the rate (per second) at which a held one fades."""
 
-_AUDIBLE = 10.0
-"""Seconds after which a held note has faded by 78 dB, and ends."""
-
+_AUDIBLE = 10.0  # seconds after which a held note has faded by 78 dB, and ends
 Sound = npt.NDArray[np.float32]
 
 

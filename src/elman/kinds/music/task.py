@@ -8,7 +8,7 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
-from elman.data.parts import WHOLE, ColumnsOf, Part
+from elman.data.windows import WHOLE, ColumnsOf, Part
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import counted
 from elman.evaluation.perplexity import Score, evaluate
@@ -25,22 +25,17 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import SplitTask
 from elman.tasks.task import Size, copy_weights, require_no_random_windows
 
-SAMPLE_STEPS = 128
-"""Steps of the samples in a run folder."""
-
+SAMPLE_STEPS = 128  # steps of the samples in a run folder
 _STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
 """Approximate training steps and pitches, where no count is published."""
 
 
 class MusicTask(SplitTask):
-    """Piano rolls."""
-
     kind, run, opening = "music", MusicRun, open_music
     used_by = ("compose",)
     inputs: Pitches
 
     def require(self) -> None:
-        """Raise UserError where training cuts pieces at random, or MIDI files cannot be written."""
         require_no_random_windows(self.recipe.training, "pieces")
         require_mido()  # the samples are MIDI files: better refused now than after training
 
@@ -92,7 +87,6 @@ class MusicTask(SplitTask):
         return rows
 
     def start_from(self, model: LanguageModel, folder: Path) -> None:
-        """Weights of a run on the same pitches with the same network."""
         copy_weights(model, MusicRun(folder), "the same model section and pitches")
 
     def samples(self, run: MusicRun, count: int) -> list[Sample]:
@@ -107,7 +101,6 @@ class MusicTask(SplitTask):
         return samples
 
     def summary(self) -> list[str]:
-        """Pieces and steps of each split."""
         parts = self.corpus.splits.items()
         lines = [f"{name:5} {len(one.frames):>11,} steps, {counted(len(one.lengths), 'piece')}" for name, one in parts]
         division = [f"divided: {self.corpus.division}"] if self.corpus.division else []

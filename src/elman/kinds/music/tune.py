@@ -10,11 +10,8 @@ from elman.drawing.piano_roll import bars
 from elman.kinds.music.pitches import Note, Pitches, Roll, quantise
 from elman.kinds.music.record import MusicOptions
 
-TEMPO = 120.0
-"""Quarter notes per minute where nothing else is known."""
-
-Metre: TypeAlias = tuple[int, int]
-"""Beats of a bar, and the part of a whole note that is one: (6, 8)."""
+TEMPO = 120.0  # quarter notes per minute where nothing else is known
+Metre: TypeAlias = tuple[int, int]  # beats of a bar, and the part of a whole note that is one: (6, 8)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +44,6 @@ class Tune:
 
     @property
     def tempo(self) -> float:
-        """The first tempo."""
         return self.tempos[0][1]
 
     def at_tempo(self, tempo: float | None) -> Self:
@@ -88,7 +84,8 @@ class Tune:
         last = {note.pitch: place for place, note in sorted(enumerate(notes), key=lambda pair: pair[1])}
         for note in continuation.notes:
             place = last.get(note.pitch) if note.start == 0 else None
-            if place is not None and _reaches(notes[place], at, step):
+            # by the rule of `quantise` it sounds in the frame that ends at `at`
+            if place is not None and (notes[place].end >= at - 0.5 * step or notes[place].start >= at - 1.5 * step):
                 notes[place] = notes[place]._replace(end=at + note.end)
             else:
                 notes.append(note._replace(start=at + note.start, end=at + note.end))
@@ -96,11 +93,6 @@ class Tune:
         tempos = (self.tempos[0], *(one for one in self.tempos[1:] if one[0] < at))
         metres = tuple(one for one in self.metres if one[0] < at)
         return Tune(tuple(notes), at + continuation.end, ticks, tempos, metres)
-
-
-def _reaches(note: Note, at: float, step: float) -> bool:
-    """Whether a note sounds in the frame that ends at `at`, by the rule of `quantise`."""
-    return note.end >= at - 0.5 * step or note.start >= at - 1.5 * step
 
 
 def separated(notes: Iterable[Note]) -> list[Note]:

@@ -67,11 +67,9 @@ class PieceWindows:
 
     @property
     def num_windows(self) -> int:
-        """The number of windows of the first epoch."""
         return len(self._layout(0).steps)
 
     def spans(self, epoch: int) -> list[Span]:
-        """The windows of an epoch, in order."""
         longest = self._layout(epoch).steps.max(axis=1)
         return [Span(index * self.length, int(steps), epoch) for index, steps in enumerate(longest)]
 

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from elman.kinds.pairs.run import PairRun, Translation
     from elman.kinds.pairs.symbols import Unreadable
 
-SHOWN = 20
-"""Sources whose attention a page shows one by one."""
+SHOWN = 20  # sources whose attention a page shows one by one
 
 
 @group("Search", 2)

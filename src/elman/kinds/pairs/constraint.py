@@ -11,9 +11,7 @@ from elman.decoding.beam import Constraint
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.state import State, leaves
 
-OPENED = 10
-"""Constituents that may open between two words; the trees of GUM have at most 6."""
-
+OPENED = 10  # constituents that may open between two words; the trees of GUM have at most 6
 _NEVER, _OPENING, _CLOSING, _WORD, _END = range(5)
 
 

@@ -1,13 +1,17 @@
 """A corpus of pairs: sources and targets as ids, and the batches that training reads."""
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from elman.config.text import identity
-from elman.data.batches import Batch
+from elman.data.batches import Batch, Source
 from elman.data.by_length import Lengths
 from elman.data.catalog.prepare import locate_pairs
 from elman.data.lines import fields
@@ -15,10 +19,63 @@ from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK
 from elman.errors import UserError, counted, notice
 from elman.files import sha256_file, sha256_lines
-from elman.kinds.pairs.batches import Sequences, side_by_side
-from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, read_whole, say_left_out
+from elman.kinds.pairs.files import HELD_OUT_TOO, divided, find_files, read_pairs, read_whole, say_left_out
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.symbols import PairSymbols, PairTokenisers, learn_tokenisers
+from elman.kinds.pairs.symbols import PairSymbols, learn_tokenisers
+from elman.kinds.pairs.table import RawPair
+
+
+class Sequences:
+    """Symbols of many sequences, end to end.
+
+    Example:
+        >>> sequences = Sequences([np.array([3, 1]), np.array([2])])
+        >>> sequences[0], len(sequences), sequences.lengths.tolist()
+        (tensor([3, 1]), 2, [2, 1])
+    """
+
+    def __init__(self, sequences: Iterable[npt.NDArray[np.integer]]) -> None:
+        parts = list(sequences)
+        self.symbols = np.concatenate(parts).astype(np.int32) if parts else np.zeros(0, np.int32)
+        self.ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        return np.diff(self.ends, prepend=0)
+
+    def __getitem__(self, index: int) -> Tensor:
+        """One sequence, int64 [length]."""
+        start = self.ends[index - 1] if index else 0
+        return torch.from_numpy(self.symbols[start : self.ends[index]].astype(np.int64))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[index] for index in range(len(self)))
+
+
+def side_by_side(sources: list[Tensor], targets: list[Tensor], symbols: PairSymbols) -> Batch:
+    """Pairs as one window whose columns are conditioned on their sources.
+
+    The sources are in the order of the text and reversed where the options ask for it; the targets are without start
+    and end symbols. Inputs begin with the start symbol and targets end with the end symbol, int64 [T, B]; padding is 0.
+    """
+    end = torch.tensor([symbols.target.eos])
+    inputs, mask = _pad([torch.cat([end, target]) for target in targets])
+    written, _ = _pad([torch.cat([target, end]) for target in targets])
+    return Batch(inputs, written, mask, None, sources_side_by_side(sources, symbols))
+
+
+def sources_side_by_side(sources: list[Tensor], symbols: PairSymbols) -> Source:
+    """Sources in the order of the text, padded at the end; reversed where the options ask for it."""
+    return Source(*_pad([source.flip(0) for source in sources] if symbols.options.reverse_source else sources))
+
+
+def _pad(sequences: list[Tensor]) -> tuple[Tensor, Tensor]:
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    mask = torch.arange(int(lengths.max())).unsqueeze(1) < lengths
+    return torch.nn.utils.rnn.pad_sequence(sequences), mask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +103,6 @@ class Pairs:
 
 @dataclasses.dataclass(frozen=True)
 class PairCorpus(Corpus[PairOptions, Pairs]):
-    """Pairs as a model reads them."""
-
     symbols: PairSymbols
     sha256: dict[str, str]
 
@@ -58,11 +113,9 @@ class PairCorpus(Corpus[PairOptions, Pairs]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the vocabularies, the files and the options."""
         return sha256_lines(self.symbols.digest, identity(self.options), *map(" ".join, self.sha256.items()))
 
     def facts(self) -> dict[str, Any]:
-        """For `describe`: the vocabulary and the counts of each split."""
         sizes = {"source": self.symbols.source, "target": self.symbols.target}
         return {
             "vocabulary": {side: {"size": len(one), "digest": one.digest} for side, one in sizes.items()},
@@ -98,7 +151,22 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
     too_long = dict.fromkeys(raw, 0)
     for name in raw if options.long_held_out == "omit" else ("train",):
-        raw[name], too_long[name] = _short_enough(name, raw[name], tokenisers, options, str(source))
+        before, raw[name] = (
+            raw[name],
+            [
+                pair
+                for pair in raw[name]
+                if len(tokenisers.source_words(pair.source)) <= options.max_source
+                and len(tokenisers.target_words(pair.target)) <= options.max_target
+            ],
+        )
+        too_long[name] = len(before) - len(raw[name])
+        if not raw[name]:
+            what = {"train": "training", "valid": "validation", "test": "test"}[name]
+            raise UserError(
+                f"{source}: all {len(before):,} {what} pairs are longer than {_limits(options)} symbols; raise the"
+                " limits, or give shorter pairs"
+            )
     if symbols is None:
         reasons = {
             "with an empty side": empty["train"],
@@ -132,25 +200,6 @@ def say_held_out(corpus: PairCorpus, pairs: Pairs) -> None:
 
 def _limits(options: PairOptions) -> str:
     return f"data.max_source = {options.max_source} or data.max_target = {options.max_target}"
-
-
-def _short_enough(
-    split: str, pairs: list[RawPair], tokenisers: PairTokenisers, options: PairOptions, name: str
-) -> tuple[list[RawPair], int]:
-    """The pairs of a split within the limits, and how many are not."""
-    kept = [
-        pair
-        for pair in pairs
-        if len(tokenisers.source_words(pair.source)) <= options.max_source
-        and len(tokenisers.target_words(pair.target)) <= options.max_target
-    ]
-    if not kept:
-        what = {"train": "training", "valid": "validation", "test": "test"}[split]
-        raise UserError(
-            f"{name}: all {len(pairs):,} {what} pairs are longer than {_limits(options)} symbols; raise the"
-            " limits, or give shorter pairs"
-        )
-    return kept, len(pairs) - len(kept)
 
 
 def _encode(name: str, pairs: list[RawPair], symbols: PairSymbols) -> Pairs:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ from torch import Tensor
 from elman.config.inference import Beam
 from elman.data.batches import Source
 from elman.data.by_length import by_length
-from elman.data.parts import WHOLE, Part
+from elman.data.windows import WHOLE, Part
 from elman.decoding.beam import Hypothesis, beam_search
 from elman.evaluation.labelling import progressing
 from elman.evaluation.perplexity import Score, evaluating, sum_scores
@@ -65,10 +64,11 @@ def target_accuracy(model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs,
     2014 count the digits of results. `batch_size` changes nothing but the speed.
     """
     right = count = 0
-    for batch in _read(model, corpus, pairs, by_length(pairs.lengths, batch_size=batch_size)):
-        log_probs, _ = model.log_probs(batch.inputs, model.read(batch.source))
-        right += int((log_probs.argmax(-1) == batch.targets)[batch.mask].sum())
-        count += int(batch.mask.sum())
+    batches = by_length(pairs.lengths, batch_size=batch_size)
+    for source, inputs, targets, mask in _read(model, corpus, pairs, batches):
+        log_probs, _ = model.log_probs(inputs, model.read(source))
+        right += int((log_probs.argmax(-1) == targets)[mask].sum())
+        count += int(mask.sum())
     return right / count
 
 
@@ -77,29 +77,20 @@ def _log_probs(
     model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, batches: Sequence[list[int]]
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Log-probabilities of the targets of each batch, [T, B], and where they count."""
-    for batch in _read(model, corpus, pairs, batches):
-        yield model.log_prob_given(batch.source, batch.inputs, batch.targets), batch.mask
-
-
-class _Given(NamedTuple):
-    """A batch with a source: inputs and targets [T, B], and where targets count."""
-
-    source: Source
-    inputs: Tensor
-    targets: Tensor
-    mask: Tensor
+    for source, inputs, targets, mask in _read(model, corpus, pairs, batches):
+        yield model.log_prob_given(source, inputs, targets), mask
 
 
 def _read(
     model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, batches: Sequence[list[int]]
-) -> Iterator[_Given]:
-    """The batches on the model's device, while the model is in evaluation mode."""
+) -> Iterator[tuple[Source, Tensor, Tensor, Tensor]]:
+    """Sources, inputs, targets and mask of batches, on the model's device, while it is in evaluation mode."""
     with evaluating(model):
         for indices in batches:
             batch = corpus.gather(pairs, indices).to(model.device)
             assert batch.source is not None
             assert batch.mask is not None
-            yield _Given(batch.source, batch.inputs, batch.targets, batch.mask)
+            yield batch.source, batch.inputs, batch.targets, batch.mask
 
 
 def pair_result(score: Score, accuracy: float, pairs: Pairs, output: OutputQuality | None = None) -> Result:
@@ -179,6 +170,5 @@ def measure_output(hypotheses: list[str], corpus: PairCorpus, pairs: Pairs, rule
 def evaluate_output(
     model: SequenceToSequence, corpus: PairCorpus, pairs: Pairs, rules: PairEvaluation, advance: Advance = None
 ) -> tuple[list[str], OutputQuality]:
-    """The targets that a model writes, and their quality."""
     hypotheses = write_targets(model, corpus, pairs, rules, advance=advance)
     return hypotheses, measure_output(hypotheses, corpus, pairs, rules)

@@ -2,28 +2,21 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from elman.data.lines import lines_of
-from elman.data.tables import rows_of, splits_of
 from elman.data.text.sources import SPLITS, one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
-from elman.errors import UserError, notice, one_line
+from elman.errors import UserError, notice
+from elman.files import sha256_file
 from elman.kinds.pairs.record import PairOptions
-from elman.kinds.pairs.table import are_headings, columns_of, pairs_mark
+from elman.kinds.pairs.table import Line, RawPair, pair_lines
 
 ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
 _NAMES = {name for names in ALIASES.values() for name in names}
-
-
-class RawPair(NamedTuple):
-    """A pair as it stands in the files."""
-
-    source: str
-    target: str
 
 
 def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]]:
@@ -66,29 +59,27 @@ def read_whole(paths: tuple[Path, ...], options: PairOptions) -> dict[str, tuple
     return {split: _without_empty(some, paths, options) for split, some in (found or {"all": lines}).items()}
 
 
-class _Line(NamedTuple):
-    """A pair, the number of its line, and the split that its line names."""
-
-    number: int
-    pair: RawPair
-    split: str = "all"
-
-
-def _read(paths: tuple[Path, ...], options: PairOptions) -> list[_Line]:
+def _read(paths: tuple[Path, ...], options: PairOptions) -> list[Line]:
     match options.form:
         case "tsv":
-            return [line for path in paths for line in _columns(path)]
+            return [line for path in paths for line in pair_lines(path, _lines(path))]
         case "pronunciations":
             pairs = [pair for path in paths for pair in _pronunciations(path)]
         case "parallel":
-            pairs = _side_by_side(*paths)
+            sides = [[line.strip() for line in _lines(path)] for path in paths]
+            if len(sides[0]) != len(sides[1]):
+                raise UserError(
+                    f"{paths[0]} has {len(sides[0]):,} lines and {paths[1]} has {len(sides[1]):,}; parallel files have"
+                    " one line for each pair: line n of one belongs to line n of the other"
+                )
+            pairs = [RawPair(*pair) for pair in zip(*sides, strict=True)]
         case "trees":
             trees = [tree for path in paths for tree in read_trees(read_text(path), str(path))]
             pairs = [RawPair(*to_pair(tree, options.tags == "XX", options.functions)) for tree in trees]
-    return [_Line(number, pair) for number, pair in enumerate(pairs, start=1)]
+    return [Line(number, pair) for number, pair in enumerate(pairs, start=1)]
 
 
-def _without_empty(lines: Sequence[_Line], paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawPair], int]:
+def _without_empty(lines: Sequence[Line], paths: tuple[Path, ...], options: PairOptions) -> tuple[list[RawPair], int]:
     kept = []
     for number, pair, _ in lines:
         if all(pair):
@@ -168,6 +159,38 @@ def divided(
     return {one: splits[one] for one in SPLITS}, len(train) - len(kept) - len(held)
 
 
+def labelled_splits(
+    source: str | Path,
+    options: Any,
+    what: str,
+    needs: str,
+    read: Callable[[tuple[Path, ...]], list[OneT]],
+    size: Callable[[OneT], int],
+    *,
+    say: bool,
+) -> tuple[dict[str, list[OneT]], int, dict[str, str]]:
+    """Sentences with labels: the splits, how many training ones were too long, and the SHA-256 of each file.
+
+    `options` are those of trees or of tags; messages call the sentences `what`, and ask for what it `needs`. `size` is
+    the words of one. With `say` a notice reports what training leaves out.
+
+    Raises UserError where a file cannot be used, or no training sentence is short enough.
+    """
+    path, name = Path(source), str(source)
+    if not path.exists() and not whole_files(path):
+        raise UserError(f"{source}: no such file or folder; give {needs}")
+    files = find_files(path, options.files)
+    splits, held_out_too = divided({split: read(paths) for split, paths in files.items()}, options.files, name, what)
+    train, limit = splits["train"], f"data.max_words = {options.max_words} words"
+    splits["train"] = [one for one in train if size(one) <= options.max_words]
+    if not splits["train"]:
+        raise UserError(f"{source}: no training sentence has {limit} or fewer; raise it")
+    too_long = len(train) - len(splits["train"])
+    if say:
+        say_left_out(name, f"training {what}", {HELD_OUT_TOO: held_out_too, f"of more than {limit}": too_long})
+    return splits, too_long, {file.name: sha256_file(file) for paths in files.values() for file in paths}
+
+
 def _order(pairs: list[OneT], options: PairOptions) -> list[int]:
     """The places of pairs in the order in which they are held out."""
     if options.split == "last":
@@ -187,8 +210,7 @@ def say_left_out(source: str, what: str, reasons: Mapping[str, int]) -> None:
         notice(f"{source}: {sum(there.values()):,} {what} left out: {why}")
 
 
-HELD_OUT_TOO = "whose source is held out too"
-"""Why `cut` leaves out a training pair."""
+HELD_OUT_TOO = "whose source is held out too"  # why `cut` leaves out a training pair
 
 
 def _lines(path: Path) -> list[str]:
@@ -221,76 +243,6 @@ def entry_of(line: str) -> RawPair | None:
     """
     entry = None if line.startswith(COMMENTS) else _ENTRY.fullmatch(line.partition(" #")[0])
     return entry and RawPair(entry[1], " ".join(entry[2].split()))
-
-
-def _columns(path: Path) -> list[_Line]:
-    pairs, lines = [], _lines(path)
-    if table := _table(path, lines):
-        return table
-    for number, line in enumerate(lines, start=1):
-        columns = [column.strip() for column in line.split("\t")] if line.strip() else ["", ""]
-        if len(columns) != 2:
-            found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
-            raise UserError(f"{path}:{number}: {found}; every line is a source, one tab and a target")
-        pairs.append(_Line(number, RawPair(*columns)))
-    return _without_header(pairs, path)
-
-
-def _without_header(lines: list[_Line], path: Path) -> list[_Line]:
-    """Lines of two columns without a first one that names them, which a notice reports."""
-    if len(lines) < 2 or not are_headings(lines[0].pair):
-        return lines
-    names = " and ".join(lines[0].pair)
-    notice(one_line(f"{path}: line {lines[0].number} names the columns ({names}) and is no pair; left out"))
-    return lines[1:]
-
-
-def _table(path: Path, lines: Sequence[str]) -> list[_Line]:
-    """The pairs of a table with other columns too, with quoted cells or with commas; none where it is no table."""
-    mark = pairs_mark(path.suffix, lines)
-    if mark is None:
-        return []
-    rows = rows_of("\n".join(lines), path, delimiter_of=lambda _: mark)
-    if mark == "\t" and all(len(cells) == 2 for _, cells in rows):
-        return _without_header([_Line(number, _pair(cells)) for number, cells in rows], path)
-    found = columns_of(rows)
-    if found is None:
-        return []
-    width = len(rows[0][1])
-    if wrong := next((row for row in rows if len(row[1]) != width), None):
-        raise UserError(
-            f"{path}:{wrong[0]}: {len(wrong[1])} cells, but the first row has {width}; give every row the same"
-        )
-    names = rows[0][1] if found.header else [str(index) for index in range(width)]
-    left = f"; left out are {', '.join(names[index] for index in found.others)}" if found.others else ""
-    where = "" if found.split is None else f", splits in {names[found.split]}"
-    notice(
-        one_line(
-            f"{path}: a table; sources are in column {names[found.source]}, targets in {names[found.target]}"
-            f"{where}{left}"
-        )
-    )
-    body = rows[found.header :]
-    splits = splits_of([cells[found.split] for _, cells in body]) if found.split is not None else None
-    return [
-        _Line(number, _pair([cells[found.source], cells[found.target]]), split)
-        for (number, cells), split in zip(body, splits or ["all"] * len(body), strict=True)
-    ]
-
-
-def _pair(cells: Sequence[str]) -> RawPair:
-    """A pair in one line each: quoted cells may have several."""
-    return RawPair(*(" ".join(lines_of(cell.strip())) for cell in cells))
-
-
-def _side_by_side(source: Path, target: Path) -> list[RawPair]:
-    sides = [[line.strip() for line in _lines(path)] for path in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise UserError(
-            f"{source} has {len(sides[0]):,} lines and {target} has {len(sides[1]):,}; parallel files have one line"
-            " for each pair: line n of one belongs to line n of the other"
-        )
-    return [RawPair(*pair) for pair in zip(*sides, strict=True)]
 
 
 def whole_files(source: Path) -> tuple[Path, ...]:

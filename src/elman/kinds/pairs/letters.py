@@ -16,18 +16,12 @@ import numpy as np
 from elman.data.sentences import Ids
 from elman.kinds.pairs.corpus import PairCorpus, Pairs
 
-SYMBOLS = 2
-"""The most symbols that stand for one letter."""
-
+SYMBOLS = 2  # the most symbols that stand for one letter
 CONTEXTS = ((4, 4), (3, 3), (2, 2), (1, 2), (1, 1), (0, 1), (0, 0))
 """Letters before and after a letter, the widest context first."""
 
-ROUNDS, SAMPLE = 4, 8_000
-"""Rounds of Viterbi training, and the words at the beginning on which it is done."""
-
-FLOOR = -12.0
-"""Log-probability of a chunk that was never aligned with a letter, and of one with more symbols for each."""
-
+ROUNDS, SAMPLE = 4, 8_000  # rounds of Viterbi training, and the words at the beginning on which it is done
+FLOOR = -12.0  # log-probability of a chunk that was never aligned with a letter, and of one with more symbols for each
 _FACTOR = 1_000_003
 
 Chunk = tuple[int, ...]
@@ -42,7 +36,6 @@ class Aligned(NamedTuple):
 
 
 def aligned(corpus: PairCorpus) -> Aligned:
-    """The letters of the training split with what is written for each."""
     train = corpus.split("train")
     kept = [place for place in range(len(train)) if len(train.target[place]) <= SYMBOLS * len(train.source[place])]
     words = [(train.source[place].tolist(), tuple(train.target[place].tolist())) for place in kept]

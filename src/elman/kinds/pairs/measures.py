@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -36,7 +37,6 @@ class Rules(NamedTuple):
 
 
 def rules_of(options: PairOptions) -> Rules:
-    """The measures of a corpus of pairs."""
     kind: Kind = "trees" if options.form == "trees" else options.measures
     unit: Unit = "characters" if options.tokenisation == "characters" else "words"
     return Rules(kind, options.rouge_words, options.bleu_tokens, unit)
@@ -72,15 +72,7 @@ def measures(
 
 _ENGLISH = re.compile("[a-z0-9]", re.IGNORECASE)
 
-_UNDIVIDED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]{8}")
-"""Kana and Chinese characters in a row, more than a word has."""
-
-
-class _Spaces:
-    """The tokeniser of rouge-score for words at spaces: for tokenised text of any language."""
-
-    def tokenize(self, text: str) -> list[str]:
-        return text.split()
+_UNDIVIDED = re.compile("[\u3040-\u30ff\u4e00-\u9fff]{8}")  # kana and Chinese characters in a row, more than a word has
 
 
 def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWords = "english") -> list[Measure]:
@@ -100,7 +92,8 @@ def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWord
             " 0: where words are written otherwise, put spaces between them and set rouge_words to spaces"
         )
     kinds = ["rouge1", "rouge2", "rougeL"]
-    scorer = rouge_scorer.RougeScorer(kinds, tokenizer=_Spaces() if words == "spaces" else None)
+    at_spaces = SimpleNamespace(tokenize=str.split)  # for tokenised text of any language
+    scorer = rouge_scorer.RougeScorer(kinds, tokenizer=at_spaces if words == "spaces" else None)
     scores = [scorer.score(*pair) for pair in zip(references, hypotheses, strict=True)]
     return [
         Measure(

@@ -6,15 +6,13 @@ from typing import NamedTuple
 
 from elman.data.kinds import Look
 from elman.data.text.passages import has_words, unseparated
-from elman.kinds.pairs.files import RawPair, find_files, read_pairs
+from elman.kinds.pairs.files import find_files, read_pairs
 from elman.kinds.pairs.record import PairOptions
+from elman.kinds.pairs.table import RawPair
 from elman.tasks.proposal.proposal import Proposal, changed, held_out
 
-USUAL = 440_000, 8
-"""Target symbols of the pairs that recipes are for, and epochs that are enough for them."""
-
-SHORTER = 0.5
-"""A target of at most this share of the source's length is a headline rather than a translation."""
+USUAL = 440_000, 8  # target symbols of the pairs that recipes are for, and epochs that are enough for them
+SHORTER = 0.5  # a target of at most this share of the source's length is a headline rather than a translation
 
 
 class PairFacts(NamedTuple):
@@ -28,7 +26,6 @@ class PairFacts(NamedTuple):
 
 
 def pair_facts(pairs: list[RawPair]) -> PairFacts:
-    """The facts of some pairs."""
     sides = [" ".join(side) for side in zip(*pairs, strict=True)]
     words = all(has_words(unseparated(side), len(side)) for side in sides)
     lengths = [len(side.split() if words else side) / len(pairs) for side in sides]
@@ -37,7 +34,6 @@ def pair_facts(pairs: list[RawPair]) -> PairFacts:
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:
-    """One for translation or for headlines."""
     form = found.form or "tsv"
     options = PairOptions(form=form, languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)

@@ -1,7 +1,7 @@
 """A run on pairs of a source and a target, and what can be computed with the model in its folder."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -10,21 +10,79 @@ import torch
 
 from elman.config.inference import Beam
 from elman.config.recipe import Recipe
+from elman.data.text.fitting import Piece
+from elman.data.text.lacking import Tally, unit_of
+from elman.data.text.vocabulary import UNK
 from elman.decoding.beam import Hypothesis, beam_search
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.evaluation.result import Result
 from elman.jobs import Advance
-from elman.kinds.pairs.batches import sources_side_by_side
 from elman.kinds.pairs.constraint import constraint_of
-from elman.kinds.pairs.corpus import PairCorpus, Pairs, open_pairs, say_held_out
+from elman.kinds.pairs.corpus import PairCorpus, Pairs, open_pairs, say_held_out, sources_side_by_side
 from elman.kinds.pairs.evaluation import copied_words, evaluate_output, evaluate_pairs, pair_result, target_accuracy
-from elman.kinds.pairs.sources import SourceReader
-from elman.kinds.pairs.symbols import PairSymbols
+from elman.kinds.pairs.symbols import PairSymbols, Unreadable
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
 from elman.tasks.splits import SymbolRun
+
+
+class SourceReader:
+    """Reads lines as sources, and tallies what the vocabulary lacks.
+
+    A source is unreadable if it is longer than `max_source` of the run's data, or has no known symbol. It is refused in
+    a message that names its place in the text called `name`; or with `leave_out` it is not read, which `report` states.
+    `unread` holds the reasons of those that were left out, by the numbers of their lines from 0.
+    """
+
+    def __init__(self, symbols: PairSymbols, name: str = "source", *, leave_out: bool = False) -> None:
+        self.symbols, self.tally, self.unread = symbols, Tally(), dict[int, Unreadable]()
+        self._name, self._leave_out, self._lines = name, leave_out, 0
+
+    def read(self, lines: Sequence[str]) -> dict[int, npt.NDArray[np.int32]]:
+        """The ids [S] of the sources that are read, by the numbers of their lines from 0; blank lines have none.
+
+        Raises Unreadable where a source cannot be read and is not left out, or none of all can.
+        """
+        found = {}
+        for place, line in enumerate(lines):
+            if not line.strip():
+                continue
+            self._lines += 1
+            try:
+                found[place] = self.symbols.encode_source(line, f"{self._name}:{place + 1}")
+            except Unreadable as error:
+                if not self._leave_out:
+                    raise
+                self.unread[place] = error
+                continue
+            for word in self.symbols.tokenisers.source_words(line.strip()):
+                self.tally.add(word, (Piece(word, word, unknown=word not in self.symbols.source.ids),), fitted=False)
+        if self.unread and not found:
+            raise next(iter(self.unread.values()))
+        return found
+
+    def report(self) -> list[str]:
+        """What was not read, and what the vocabulary lacks of the rest, each in a line."""
+        lines = []
+        if self.unread:
+            long, options = sum(one.too_long for one in self.unread.values()), self.symbols.options
+            reasons = {
+                f"longer than {options.max_source} symbols (data.max_source)": long,
+                f"without a symbol of the source vocabulary (tokenisation = {options.tokenisation})": (
+                    len(self.unread) - long
+                ),
+            }
+            why = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+            lines.append(
+                f"{self._name}: {len(self.unread):,} of {counted(self._lines, 'source')} not read, with a"
+                f" blank target: {why}; the first in line {min(self.unread) + 1:,}"
+            )
+        unit = (
+            "subword" if self.symbols.options.tokenisation == "subwords" else unit_of(self.symbols.options.source_text)
+        )
+        return lines + [f"{self._name}: {line}" for line in self.tally.lines(unit, f"read as {UNK}")]
 
 
 class Translation(NamedTuple):
@@ -53,13 +111,13 @@ class PairRun(SymbolRun):
     """
 
     kind, allowed = "pairs", ("streams", "beam", "constrained")
+    alone = "adaptation and Monte Carlo dropout read one text from its beginning to its end"
     symbols, opening = PairSymbols, open_pairs
     inputs: PairSymbols
     model: SequenceToSequence
 
     @staticmethod
     def build(recipe: Recipe, inputs: PairSymbols) -> LanguageModel:
-        """The network of a recipe for these symbols, with random weights."""
         target = inputs.target
         return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
 
@@ -80,13 +138,6 @@ class PairRun(SymbolRun):
         accuracy = target_accuracy(self.model, corpus, split, batch_size=size)
         _, output = evaluate_output(self.model, corpus, split, rules, advance)
         return pair_result(score, accuracy, split, output)
-
-    def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> NoReturn:  # noqa: ARG002 - there is none
-        """Raises UserError: targets are conditioned on their sources, and adaptation needs one stream."""
-        raise UserError(
-            f"{self.path} is a run on pairs; adaptation and Monte Carlo dropout read one text from its beginning to its"
-            " end"
-        )
 
     def translate(
         self,

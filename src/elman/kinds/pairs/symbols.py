@@ -15,8 +15,8 @@ from elman.data.text.utf8 import readable
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_lines, write_atomic
-from elman.kinds.pairs.files import RawPair
 from elman.kinds.pairs.record import PairOptions
+from elman.kinds.pairs.table import RawPair
 
 SOURCE_FILE, TARGET_FILE = "source-vocabulary.tsv", "target-vocabulary.tsv"
 SOURCE_PIECES, TARGET_PIECES = "source-subwords.model", "target-subwords.model"
@@ -43,7 +43,6 @@ class PairTokenisers:
         return _without_end(self.source.encode(text))
 
     def target_words(self, text: str) -> list[str]:
-        """The symbols of a target as they are written."""
         return _without_end(self.target.encode(text))
 
     def shown(self, words: Iterable[str]) -> str:
@@ -55,17 +54,7 @@ class PairTokenisers:
         return _line(self.target.text(words))
 
     def measured_source(self, words: Sequence[str]) -> str:
-        """The same for a source."""
         return _line(self.source.text(words))
-
-    def save(self, folder: Path) -> None:
-        """Write the models of subwords, if there are any, into a run folder."""
-        ours, theirs = self.source.subwords, self.target.subwords
-        if ours is None or theirs is None:
-            return
-        named = {subwords.FILE: ours} if ours is theirs else {SOURCE_PIECES: ours, TARGET_PIECES: theirs}
-        for name, model in named.items():
-            write_atomic(folder / name, model.model)
 
 
 def learn_tokenisers(pairs: Sequence[RawPair], options: PairOptions) -> PairTokenisers:
@@ -156,14 +145,16 @@ class PairSymbols:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of both vocabularies and of the models of subwords."""
         models = (self.tokenisers.source.subwords, self.tokenisers.target.subwords)
         parts = (self.source, self.target, *models)
         return sha256_lines(*(part.digest for part in parts if part is not None))
 
     def save(self, folder: Path) -> None:
-        """Write both vocabularies, and models of subwords, into a run folder."""
-        self.tokenisers.save(folder)
+        ours, theirs = self.tokenisers.source.subwords, self.tokenisers.target.subwords
+        named = {subwords.FILE: ours} if ours is theirs else {SOURCE_PIECES: ours, TARGET_PIECES: theirs}
+        for name, model in named.items():
+            if model is not None:
+                write_atomic(folder / name, model.model)
         self.source.save(folder / SOURCE_FILE)
         self.target.save(folder / TARGET_FILE)
 

@@ -7,16 +7,16 @@ items (`item-12`). The first two are source and target.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from elman.data.lines import lines_of
 from elman.data.numbers import is_date, number
-from elman.data.tables import Row, in_one_form, splits_of
+from elman.data.tables import Row, in_one_form, rows_of, splits_of
+from elman.errors import UserError, notice, one_line
 
-MOST = 0.9
-"""The share of cells by which columns are recognised."""
-
-FEWEST, VARIED = 8, 5
-"""Rows of a table at least, and rows for each value of a column of text at most."""
+MOST = 0.9  # the share of cells by which columns are recognised
+FEWEST, VARIED = 8, 5  # rows of a table at least, and rows for each value of a column of text at most
 
 _HEADINGS = (
     "source target src tgt trg input output question answer query response text translation original reference"
@@ -26,6 +26,19 @@ _HEADINGS = (
 
 _SENTENCE_MARKS = re.compile("[.!?\u3002\uff01\uff1f\u061f\u0964]")
 _NAME = re.compile(r"\S*[0-9/_]\S*")
+
+
+class RawPair(NamedTuple):
+    source: str
+    target: str
+
+
+class Line(NamedTuple):
+    """A pair, the number of its line, and the split that its line names."""
+
+    number: int
+    pair: RawPair
+    split: str = "all"
 
 
 class PairColumns(NamedTuple):
@@ -95,3 +108,64 @@ def _is_header(first: Sequence[str], columns: Sequence[Sequence[str]], texts: Se
     return not any(map(_SENTENCE_MARKS.search, names)) and all(
         len(name.split()) < size for name, size in zip(names, sizes, strict=True)
     )
+
+
+def pair_lines(path: Path, lines: Sequence[str]) -> list[Line]:
+    """The pairs of lines `source TAB target`, or of a table; raises UserError where a line has another form."""
+    if table := _table(path, lines):
+        return table
+    pairs = []
+    for place, line in enumerate(lines, start=1):
+        columns = [column.strip() for column in line.split("\t")] if line.strip() else ["", ""]
+        if len(columns) != 2:
+            found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
+            raise UserError(f"{path}:{place}: {found}; every line is a source, one tab and a target")
+        pairs.append(Line(place, RawPair(*columns)))
+    return _without_header(pairs, path)
+
+
+def _without_header(lines: list[Line], path: Path) -> list[Line]:
+    """Lines of two columns without a first one that names them, which a notice reports."""
+    if len(lines) < 2 or not are_headings(lines[0].pair):
+        return lines
+    names = " and ".join(lines[0].pair)
+    notice(one_line(f"{path}: line {lines[0].number} names the columns ({names}) and is no pair; left out"))
+    return lines[1:]
+
+
+def _table(path: Path, lines: Sequence[str]) -> list[Line]:
+    """The pairs of a table with other columns too, with quoted cells or with commas; none where it is no table."""
+    mark = pairs_mark(path.suffix, lines)
+    if mark is None:
+        return []
+    rows = rows_of("\n".join(lines), path, delimiter_of=lambda _: mark)
+    if mark == "\t" and all(len(cells) == 2 for _, cells in rows):
+        return _without_header([Line(at, _pair(cells)) for at, cells in rows], path)
+    found = columns_of(rows)
+    if found is None:
+        return []
+    width = len(rows[0][1])
+    if wrong := next((row for row in rows if len(row[1]) != width), None):
+        raise UserError(
+            f"{path}:{wrong[0]}: {len(wrong[1])} cells, but the first row has {width}; give every row the same"
+        )
+    names = rows[0][1] if found.header else [str(index) for index in range(width)]
+    left = f"; left out are {', '.join(names[index] for index in found.others)}" if found.others else ""
+    where = "" if found.split is None else f", splits in {names[found.split]}"
+    notice(
+        one_line(
+            f"{path}: a table; sources are in column {names[found.source]}, targets in {names[found.target]}"
+            f"{where}{left}"
+        )
+    )
+    body = rows[found.header :]
+    splits = splits_of([cells[found.split] for _, cells in body]) if found.split is not None else None
+    return [
+        Line(at, _pair([cells[found.source], cells[found.target]]), split)
+        for (at, cells), split in zip(body, splits or ["all"] * len(body), strict=True)
+    ]
+
+
+def _pair(cells: Sequence[str]) -> RawPair:
+    """A pair in one line each: quoted cells may have several."""
+    return RawPair(*(" ".join(lines_of(cell.strip())) for cell in cells))

@@ -1,14 +1,13 @@
 """The task of pairs of a source and a target."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from elman.config.recipe import Recipe
-from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
+from elman.data.windows import WHOLE, Part
 from elman.evaluation.ngram import kneser_ney
 from elman.evaluation.perplexity import Score, score_of
 from elman.evaluation.result import Result, written_by
@@ -20,7 +19,7 @@ from elman.kinds.pairs.evaluation import evaluate_output, evaluate_pairs, pair_r
 from elman.kinds.pairs.letters import CONTEXTS, aligned, letter_by_letter
 from elman.kinds.pairs.measures import measures, references, require_libraries, rules_of
 from elman.kinds.pairs.record import PairData
-from elman.kinds.pairs.run import PairRun, Translation
+from elman.kinds.pairs.run import PairRun
 from elman.kinds.pairs.symbols import PairSymbols
 from elman.network.model import LanguageModel
 from elman.network.seq2seq import SequenceToSequence
@@ -28,8 +27,7 @@ from elman.tasks.samples import Attention, Sample
 from elman.tasks.splits import WholeSequences
 from elman.tasks.task import Size
 
-SAMPLES = 6
-"""Sources of the test split whose targets a run folder shows."""
+SAMPLES = 6  # sources of the test split whose targets a run folder shows
 
 _PAIRS = {
     "tsv": (30_000, 20, 8),
@@ -40,13 +38,10 @@ _PAIRS = {
 """Approximate numbers: training pairs, symbols per source and symbols per target."""
 _SEQUENCES = (150_000, 20, 6)
 """The same of programs and pronunciations, whose vocabularies have less than a hundred symbols."""
-_GIGAWORD = (3_800_000, 32, 11)
-"""The same of headlines in subwords, whose recipes do not cut the vocabulary."""
+_GIGAWORD = (3_800_000, 32, 11)  # the same of headlines in subwords, whose recipes do not cut the vocabulary
 
 
 class PairTask(WholeSequences):
-    """A corpus of pairs."""
-
     kind, run, unit, opening, by_tokens = "pairs", PairRun, "pairs", open_pairs, True
     used_by = ("translate",)
     inputs: PairSymbols
@@ -63,7 +58,6 @@ class PairTask(WholeSequences):
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """The approximate size of the data that recipes of this form are meant for."""
         data = recipe.data
         assert isinstance(data, PairData)
         few = data.form == "trees" or data.measures == "sequences"
@@ -75,7 +69,6 @@ class PairTask(WholeSequences):
         return Size(round(pairs * of_target), words, round(pairs * of_source))
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
-        """Nats over the tokens of the validation targets, batch by batch."""
         assert isinstance(model, SequenceToSequence)
         return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
 
@@ -86,8 +79,8 @@ class PairTask(WholeSequences):
         if split.name != "test":
             return pair_result(score, accuracy, split)
         lines, quality = evaluate_output(run.model, self.corpus, split, self.data.evaluation, advance)
-        write_lines(run.path / "output-test.txt", lines)
-        write_lines(run.path / "reference-test.txt", references(split, self.corpus.symbols))
+        for name, texts in (("output", lines), ("reference", references(split, self.corpus.symbols))):
+            write_atomic(run.path / f"{name}-test.txt", "".join(f"{line}\n" for line in texts))
         return pair_result(score, accuracy, split, quality)
 
     def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:
@@ -118,7 +111,6 @@ class PairTask(WholeSequences):
         return self.inputs.target.eos
 
     def summary(self) -> list[str]:
-        """Pairs and tokens of each split, words of both vocabularies."""
         lines = [
             f"{name:5} {len(pairs):>9,} pairs, {pairs.facts['source_symbols']:,} source and"
             f" {pairs.facts['tokens']:,} target symbols"
@@ -127,7 +119,6 @@ class PairTask(WholeSequences):
         return [*lines, f"vocabularies {len(self.inputs.source):,} and {len(self.inputs):,}"]
 
     def samples(self, run: PairRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
-        """Sources of the test split with the targets that were found."""
         pairs, limit, symbols = self.corpus.split("test"), self.data.max_source, self.corpus.symbols
         shown = [
             place
@@ -140,18 +131,10 @@ class PairTask(WholeSequences):
             Sample(
                 prompt=pairs.source_text[place],
                 reference=pairs.target_text[place],
-                text=best[0].text,
-                attention=attention_of(best[0]) if run.model.attends else None,
+                text=best.text,
+                attention=Attention(best.source, [*best.words, "<eos>"], best.attention.astype(float).round(3).tolist())
+                if run.model.attends
+                else None,
             )
-            for place, best in zip(shown, found, strict=True)
+            for place, (best, *_) in zip(shown, found, strict=True)
         ]
-
-
-def write_lines(path: Path, lines: Sequence[str]) -> None:
-    """Write texts, a line each."""
-    write_atomic(path, "".join(f"{line}\n" for line in lines))
-
-
-def attention_of(found: Translation) -> Attention:
-    """Where each word of a target looked."""
-    return Attention(found.source, [*found.words, "<eos>"], found.attention.astype(float).round(3).tolist())

@@ -87,7 +87,7 @@ def forecast(
     read = loaded.corpus(missing=missing).split("test") if history is None else loaded.series(history, missing)
     drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature, known=known)
     dates = written(following(read.dates, steps)) if read.dates is not None and len(read.dates) > 1 else None
-    table = _samples(drawn, names) if every_sample else _summary(drawn, names, quantiles)
+    table = _table(drawn, names, None if every_sample else quantiles)
     text = _csv(table, dates, min(loaded.inputs.deviation))
     notes = [text.rstrip("\n") if out is None else f"{out}: {steps:,} steps, {samples:,} samples"]
     if out is not None:
@@ -120,25 +120,19 @@ def _draw(
     return said
 
 
-def _summary(drawn: "Array", names: Sequence[str], quantiles: Sequence[float]) -> dict[str, list[float]]:
-    """Columns of means and quantiles over samples [samples, steps, P]."""
+def _table(drawn: "Array", names: Sequence[str], quantiles: Sequence[float] | None) -> dict[str, list[float]]:
+    """Columns of samples [samples, steps, P] themselves, or of their means and quantiles."""
     import numpy as np
 
-    table = {}
+    table: dict[str, list[float]] = {}
     for index, name in enumerate(names):
+        if quantiles is None:
+            table |= {f"{name} sample {n}": sample[:, index].tolist() for n, sample in enumerate(drawn, start=1)}
+            continue
         table[f"{name} mean"] = drawn[:, :, index].mean(axis=0).tolist()
         for one in quantiles:
             table[f"{name} q{one:g}"] = np.quantile(drawn[:, :, index], one, axis=0).tolist()
     return table
-
-
-def _samples(drawn: "Array", names: Sequence[str]) -> dict[str, list[float]]:
-    """Columns of samples [samples, steps, P]."""
-    return {
-        f"{name} sample {number}": sample[:, index].tolist()
-        for index, name in enumerate(names)
-        for number, sample in enumerate(drawn, start=1)
-    }
 
 
 def _csv(table: dict[str, list[float]], dates: list[str] | None, deviation: float) -> str:

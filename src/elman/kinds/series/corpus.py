@@ -55,7 +55,6 @@ class Columns(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the names, means and deviations, and the form of the linear part."""
         plain = canonical_json(msgspec.structs.replace(self, linear=None))
         one = self.linear
         return sha256_lines(plain, *([canonical_json([one.difference, one.lags, one.groups])] if one else []))
@@ -76,11 +75,9 @@ class Series:
 
     @property
     def sha256(self) -> str:
-        """Digest of the values."""
         return hashlib.sha256(self.values.astype("<f8").tobytes()).hexdigest()
 
     def part(self, begin: int, end: int | None) -> "Series":
-        """Some of its steps, that follow those before them."""
         both = np.concatenate([self.values, self.known], axis=1)[:begin]
         before = np.concatenate([self.before, both]) if len(self.before) else both
         dates = None if self.dates is None else self.dates[begin:end]
@@ -129,7 +126,6 @@ class SeriesCorpus(Corpus[SeriesOptions, Series]):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the options, the names and the values, which a rule for missing ones has changed."""
         splits = (f"{name} {split.sha256}" for name, split in self.splits.items())
         options = msgspec.structs.asdict(self.options)
         del options["missing"]
@@ -159,15 +155,14 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
     if path.is_dir():
         tables: dict[str, Table] = {}
         lacking = [split for split in SPLITS if not any((path / f"{split}{suffix}").is_file() for suffix in SUFFIXES)]
-        shares = {"valid": options.valid_fraction, "test": options.test_fraction}
-        held_out = lacking[0] if len(lacking) == 1 and shares.get(lacking[0]) else None
+        held_out = lacking[0] if len(lacking) == 1 and _shares(options)[lacking[0]] and lacking != ["train"] else None
         for split in SPLITS:
             if split == held_out:
                 continue
             tables[split] = read_table(_find(path, split), columns, options.missing, known)
             known = known or tables[split].names
         if held_out is not None:
-            tables = _with_third(tables, held_out, shares[held_out], path)
+            tables = _with_third(tables, held_out, options, path)
         for split, table in tables.items():
             if table.names != tables["train"].names:
                 raise UserError(
@@ -218,10 +213,14 @@ def _find(folder: Path, split: str) -> Path:
     return found[0]
 
 
-def _with_third(tables: dict[str, Table], lacking: str, share: float, path: Path) -> dict[str, Table]:
+def _shares(options: SeriesOptions) -> dict[str, float]:
+    return {"train": 1.0, "valid": options.valid_fraction, "test": options.test_fraction}
+
+
+def _with_third(tables: dict[str, Table], lacking: str, options: SeriesOptions, path: Path) -> dict[str, Table]:
     """The splits of a folder, one of which is the last share of the training one, which a notice reports."""
     train = tables["train"]
-    edge = min(len(train.values) - 2, round(len(train.values) * (1 - share)))
+    edge = min(len(train.values) - 2, round(len(train.values) * (1 - _shares(options)[lacking])))
     if edge < 2:
         raise UserError(f"{path}: no {lacking} split, and too few training rows to hold one out; give more, or a split")
     notice(f"{path}: no {lacking} split: the last {len(train.values) - edge:,} training rows are held out for it")
@@ -243,9 +242,8 @@ def _by_column(table: Table, options: SeriesOptions, path: Path) -> dict[str, Ta
         begin = end
     sizes = ", ".join(f"{split} {len(part.values):,}" for split, part in found.items())
     notice(f"{path}: a column divides the rows: {sizes}")
-    shares = {"valid": options.valid_fraction, "test": options.test_fraction}
-    lacking = next((split for split, share in shares.items() if share and split not in found), None)
-    return found if lacking is None else _with_third(found, lacking, shares[lacking], path)
+    lacking = next((split for split, share in _shares(options).items() if share and split not in found), None)
+    return found if lacking is None else _with_third(found, lacking, options, path)
 
 
 def _cut(table: Table, options: SeriesOptions, path: Path) -> dict[str, Table]:
@@ -253,8 +251,7 @@ def _cut(table: Table, options: SeriesOptions, path: Path) -> dict[str, Table]:
     train = round(size * (1 - options.valid_fraction - options.test_fraction))
     valid = round(size * (1 - options.test_fraction))
     ends = {"train": (0, train), "valid": (train, valid), "test": (valid, size)}
-    shares = {"train": 1.0, "valid": options.valid_fraction, "test": options.test_fraction}
-    parts = {split: table.part(begin, end) for split, (begin, end) in ends.items() if shares[split]}
+    parts = {split: table.part(begin, end) for split, (begin, end) in ends.items() if _shares(options)[split]}
     for split, part in parts.items():
         if len(part.values) < 2:
             raise UserError(
@@ -264,16 +261,14 @@ def _cut(table: Table, options: SeriesOptions, path: Path) -> dict[str, Table]:
     return parts
 
 
-def _rest(rest: Residuals) -> tuple[Tensor, Tensor, Tensor]:
-    inputs, targets, gaps = map(torch.from_numpy, rest)
-    return inputs, targets, gaps
+def _read(values: Array, first: Array, rest: Residuals | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """What is read and predicted, float64 [n + 1, P] each, and the steps with gaps, bool [n + 1]; None: there is none.
 
-
-def _read(values: Array, first: Array) -> tuple[Tensor, Tensor, Tensor | None]:
-    """What is read, float64 [n + 1, P], with the value before in the place of a missing one, twice; steps with gaps.
-
-    The steps are bool [n + 1], None where there is none.
+    The value before is read in the place of a missing one; a linear part leaves the `rest`.
     """
+    if rest is not None:
+        inputs, targets, missing = map(torch.from_numpy, rest)
+        return inputs, targets, missing
     table = np.concatenate([first[None], values])
     gaps = np.isnan(table).any(axis=1)
     if not gaps.any():
@@ -293,7 +288,7 @@ class SeriesTrainingWindows(TrainingWindows):
     def __init__(
         self, values: Array, first: Array, batch_size: int, length: int, rest: Residuals | None = None, **rules: Any
     ) -> None:
-        self.given, self.table, self.gaps = _read(values, first) if rest is None else _rest(rest)
+        self.given, self.table, self.gaps = _read(values, first, rest)
         super().__init__(np.arange(len(self.table)), batch_size, length, **rules)
 
     def batch(self, span: Span) -> Batch:
@@ -310,7 +305,7 @@ class SeriesWindows(EvaluationWindows):
     """
 
     def __init__(self, values: Array, first: Array, rest: Residuals | None = None, **rules: Any) -> None:
-        self.given, self.table, self.gaps = _read(values, first) if rest is None else _rest(rest)
+        self.given, self.table, self.gaps = _read(values, first, rest)
         super().__init__(np.arange(1, len(self.table)), 0, **rules)
 
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:

@@ -9,9 +9,7 @@ import numpy.typing as npt
 
 from elman.data.numbers import is_date
 
-Dates: TypeAlias = npt.NDArray[np.datetime64]
-"""Rising times [n] in seconds, without zones."""
-
+Dates: TypeAlias = npt.NDArray[np.datetime64]  # rising times [n] in seconds, without zones
 DAY = 86_400
 _ISO = re.compile(
     r"(?P<y>\d{4})(?:[-/._]?(?P<m>\d{2}|(?<=[-/._])\d)(?:[-/._]?(?P<d>\d{2}|(?<=[-/._])\d))?)?(?P<rest>[T ,].*)?"

@@ -19,8 +19,7 @@ ORDERS, PENALTIES = (0, 1, 2, 4, 8, 16, 32), (1e-8, 1e-4, 1e-2, 0.1, 1.0, 1e4)
 BLOCKS, TESTED = 6, 3
 """Parts of the training split, and how many of them, the last ones, are predicted from those before."""
 MOST_ROWS, MOST_FEATURES, MOST_JOINT = 20_000, 160, 8
-CLOSE = 0.002
-"""Logarithms of squared errors nearer than this count as equal: then the fewest coefficients are taken."""
+CLOSE = 0.002  # logarithms of squared errors nearer than this count as equal: then the fewest coefficients are taken
 
 
 def seasons_of(values: Array, usual: Sequence[int] = ()) -> list[int]:
@@ -129,15 +128,11 @@ def _is_steady(found: Linear, values: Array, known: Array) -> bool:
 def _candidates(values: Array, known: Array, seasons: Sequence[int]) -> Iterator[tuple[int, int, Linear]]:
     """Linear parts without weights, each with its error in steps of CLOSE, and its number of coefficients."""
     size, number = values.shape
-    sets = (
-        [(), *((one,) for one in seasons), tuple(seasons)] if len(seasons) > 1 else [(), *((one,) for one in seasons)]
-    )
-    reach = max(2, size // 4)
-    lags = {
-        (order, some): tuple(sorted({*range(1, order + 1), *_around(some, reach)}))
-        for order, some in itertools.product(ORDERS, sets)
-        if order < reach
-    }
+    sets = list(dict.fromkeys([(), *((one,) for one in seasons), tuple(seasons)]))
+    reach, lags = max(2, size // 4), dict[tuple[int, tuple[int, ...]], tuple[int, ...]]()
+    for order, some in itertools.product([one for one in ORDERS if one < reach], sets):
+        near = {times * one + step for one in some for times in (1, 2, 3) for step in (-1, 0, 1)}
+        lags[order, some] = tuple(sorted({*range(1, order + 1), *(one for one in near if 0 < one <= reach)}))
     season = {found: some[0] if some else None for (_, some), found in reversed(lags.items())}
     every = tuple(sorted(set().union(*season)))
     joint: list[tuple[tuple[int, ...], ...]] = [tuple((one,) for one in range(number))]
@@ -162,11 +157,6 @@ def _candidates(values: Array, known: Array, seasons: Sequence[int]) -> Iterator
                     len(chosen),
                     msgspec.structs.replace(found, lags=some, season=season[some], penalty=penalty),
                 )
-
-
-def _around(seasons: Sequence[int], reach: int) -> list[int]:
-    near = (times * one + step for one in seasons for times in (1, 2, 3) for step in (-1, 0, 1))
-    return [one for one in near if 0 < one <= reach]
 
 
 def _error(blocks: Sequence[_Squares], chosen: Places, targets: int, penalty: float) -> float:

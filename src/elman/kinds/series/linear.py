@@ -20,8 +20,7 @@ from elman.data.numbers import in_ranges
 from elman.kinds.series.table import Array, carried
 
 BLOCK = 8192
-WARM_UP = 200
-"""Steps of the past that a network reads before a split, beside the lags."""
+WARM_UP = 200  # steps of the past that a network reads before a split, beside the lags
 Places = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 
@@ -129,11 +128,6 @@ class Linear(msgspec.Struct, frozen=True):
         """Covariates [n, C] in which a missing value is as the one before, and at the beginning the mean."""
         mean = np.array(self.mean)[len(self.mean) - known.shape[1] :]
         return np.where(np.isnan(filled := carried(known)), mean, filled)
-
-    @property
-    def read_names(self) -> tuple[str, ...]:
-        """Numbers of what the network reads."""
-        return tuple(map(str, range(len(self.read_mean))))
 
     def read(self, left: Array, values: Array, found: Array, known: Array) -> Array:
         """What the network reads, [N, F]: residuals, values, predictions and covariates of the steps that follow."""

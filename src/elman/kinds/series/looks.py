@@ -12,12 +12,10 @@ from elman.kinds.series.table import delimiter, is_meant_as_number
 
 ORDER = 1
 
-MOST = 0.9
-"""The share of rows and of cells by which a table is recognised."""
+MOST = 0.9  # the share of rows and of cells by which a table is recognised
 
 
 def claim(seen: Seen) -> Look | None:
-    """An array of numbers, or rows of them."""
     if seen.head.startswith(b"\x93NUMPY"):
         return looks("series", "an array of numbers (.npy)")
     if seen.arrays and not any(name.endswith("_roll") for name in seen.arrays):

@@ -7,9 +7,7 @@ from typing import Any
 from elman.data.kinds import Look
 from elman.tasks.proposal.proposal import Proposal, changed
 
-USUAL = 10_000, 60
-"""Steps of the series that the recipe is for, and epochs that are enough for it."""
-
+USUAL = 10_000, 60  # steps of the series that the recipe is for, and epochs that are enough for it
 SHORT = 1000
 """Rows below which the network is small: the recipe's own learns a short series by heart, and is too sure of itself."""
 

@@ -32,14 +32,9 @@ from elman.network.state import select
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 from elman.tasks.splits import SplitRun
 
-DRAWS = 200
-"""Of every step, for its range of 80 %."""
-
-HOTTEST = 1e6
-"""The greatest temperature: with one that is much greater, values are drawn that overflow."""
-
-LENGTH = 500
-"""Steps read at once to evaluate; the figures do not depend on it."""
+DRAWS = 200  # of every step, for its range of 80 %
+HOTTEST = 1e6  # the greatest temperature: with one that is much greater, values are drawn that overflow
+LENGTH = 500  # steps read at once to evaluate; the figures do not depend on it
 
 
 class SeriesRun(SplitRun):
@@ -57,7 +52,6 @@ class SeriesRun(SplitRun):
     inputs: Columns
 
     def read_inputs(self) -> Columns:
-        """The columns, as data.json has them."""
         try:
             return msgspec.convert(self.facts.get("inputs"), Columns)
         except msgspec.ValidationError as error:
@@ -77,10 +71,6 @@ class SeriesRun(SplitRun):
         self._require_columns(corpus.names, corpus.source)
         return corpus
 
-    def table(self, path: Path | str, missing: Missing | None = None) -> Array:
-        """A whole file as values, float64 [n, P]; `missing` and errors are as for `corpus`."""
-        return self.series(path, missing).values
-
     def series(self, path: Path | str, missing: Missing | None = None) -> Series:
         """A whole file as a series, with its covariates and dates; `missing` and errors are as for `corpus`."""
         if not Path(path).is_file():
@@ -99,16 +89,16 @@ class SeriesRun(SplitRun):
     def build(recipe: Recipe, inputs: Columns) -> LanguageModel:
         """The network of a recipe for these columns, with random weights; it reads and predicts their own units."""
         linear, share = inputs.linear, None
-        read = inputs if linear is None else Columns(linear.read_names, linear.read_mean, linear.read_deviation)
+        read = inputs
+        if linear is not None:
+            read = Columns(tuple(map(str, range(len(linear.read_mean)))), linear.read_mean, linear.read_deviation)
         model = build_model(recipe.model, len(read), num_labels=len(inputs))
         mean, deviation = (torch.tensor(each, dtype=torch.float64) for each in (read.mean, read.deviation))
         assert isinstance(model.output.choice, Density)
         model.encoder = encoder = StandardisedValues(model.encoder, mean, deviation)
         if linear is not None and linear.share != (1.0,) * len(inputs):
             share = torch.tensor(linear.share)
-        model.output.choice = Rescaled(
-            model.output.choice, encoder if linear is None else _First(encoder, len(inputs)), share
-        )
+        model.output.choice = Rescaled(model.output.choice, encoder, share, len(inputs))
         return model
 
     def uniform_nll(self) -> float:
@@ -121,7 +111,6 @@ class SeriesRun(SplitRun):
         return SeriesWindows(split.values, first, rest, streams=streams, length=length, warm_up=warm_up)
 
     def predict(self, split: Series, advance: Advance = None, *, draws: int = 0, **rules: int) -> Prediction:
-        """Every step of a split that counts, given those before it."""
         linear = self.inputs.linear
         found = predict(self.model, self.windows(split, **rules), advance, draws)
         if linear is None:
@@ -147,7 +136,6 @@ class SeriesRun(SplitRun):
         return msgspec.structs.replace(result, streams=streams, warm_up=warm_up, method="static")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
-        """A split, from its beginning to its end."""
         options.require(self.kind)
         corpus = self.asked(options)
         return self._source(corpus.split(options.split), corpus.source)
@@ -194,16 +182,14 @@ class SeriesRun(SplitRun):
             raise UserError(f"--temperature is {temperature:g}; it must be 0 or more, and {HOTTEST:g} at most")
         require_temperature(temperature)
         found = self.corpus().split("test") if history is None else history
-        values = found.values if isinstance(found, Series) else found
+        if not isinstance(found, Series):
+            found = Series("", found, np.empty((len(found), 0)), np.empty((0, 0)))
         generator = torch.Generator(self.device).manual_seed(seed)
         path = None
         if self.inputs.linear is None:
-            read = torch.from_numpy(carried(np.concatenate([np.array([self.inputs.mean]), values])))
+            read = torch.from_numpy(carried(np.concatenate([np.array([self.inputs.mean]), found.values])))
         else:
-            split = (
-                found if isinstance(found, Series) else Series("", values, np.empty((len(values), 0)), np.empty((0, 0)))
-            )
-            path = Continuation(self.inputs, split, steps, samples, known)
+            path = Continuation(self.inputs, found, steps, samples, known)
             read = torch.from_numpy(path.read)
         read = read.unsqueeze(1).to(self.device)
         state = self.model.begin(1)
@@ -246,21 +232,6 @@ class SeriesRun(SplitRun):
                 f"{source}: {len(names)} columns ({', '.join(names)}), but the run was trained on"
                 f" {len(known)} ({', '.join(known)}); give these, in the same order"
             )
-
-
-class _First:
-    """The units of the first values that an encoder reads."""
-
-    def __init__(self, encoder: StandardisedValues, number: int) -> None:
-        self.encoder, self.number = encoder, number
-
-    @property
-    def mean(self) -> torch.Tensor:
-        return self.encoder.mean[: self.number]
-
-    @property
-    def deviation(self) -> torch.Tensor:
-        return self.encoder.deviation[: self.number]
 
 
 class Continuation:

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,6 @@ class Table(NamedTuple):
     splits: Sequence[str] | None = None
 
     def part(self, begin: int, end: int) -> "Table":
-        """Some of its rows."""
         return Table(self.names, self.values[begin:end], None if self.dates is None else self.dates[begin:end])
 
 
@@ -52,26 +51,18 @@ def read_table(
     or missing without a rule.
     """
     read = _read_array if path.suffix in (".npy", ".npz") else _read_text_table
-    found = read(path, columns, known)
-    values, dates, splits = _without_gaps(found, missing, path), found.dates, found.splits
-    kept = ~np.isnan(found.values).any(axis=1) if len(values) < len(found.values) else np.ones(len(values), bool)
+    table, place, places, notes = read(path, columns, known)
+    values, dates, splits = _without_gaps(table, f"{place}s", places, missing, path), table.dates, table.splits
+    kept = ~np.isnan(table.values).any(axis=1) if len(values) < len(table.values) else np.ones(len(values), bool)
     dates = None if dates is None else dates[kept]
     splits = None if splits is None else np.array(splits)[kept].tolist()
-    for note in found.notes:
+    for note in notes:
         notice(one_line(f"{path}: {note}"))
-    return Table(found.names, values, dates, splits)
+    return Table(table.names, values, dates, splits)
 
 
-class _Read(NamedTuple):
-    """Columns with NaN where values are missing; what a row of the file is called, and its number; what to say."""
-
-    names: tuple[str, ...]
-    values: Array
-    place: str
-    places: Sequence[int]
-    notes: list[str]
-    dates: Dates | None = None
-    splits: list[str] | None = None
+_Read: TypeAlias = tuple[Table, str, Sequence[int], list[str]]
+"""A table with NaN where values are missing; what a row of the file is called, and its number; what to say."""
 
 
 def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:
@@ -92,38 +83,36 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
     divided = {index: splits for index in range(width) if (splits := splits_of([row[index] for _, row in body]))}
     dividing = next(iter(divided), None)
     if columns is None:
-        chosen = _numeric([row for _, row in body], width)
+        rows_below = [row for _, row in body]
+        firsts = (next((row[at] for row in rows_below if not is_missing(row[at])), "") for at in range(width))
+        chosen = [at for at, cell in enumerate(firsts) if is_meant_as_number(cell)]
         if not chosen:
             raise UserError(f"{path}, line {body[0][0]}: no numeric column; the columns are {', '.join(names)}")
-        chosen = _without_numbering([row for _, row in body], names, chosen, known, notes, dividing)
+        chosen = _without_numbering(rows_below, names, chosen, known, notes, dividing)
         if not chosen:
+            pairs = zip(body[0][1], names, strict=True)
+            example = next((f", such as {cell!r} in {name}" for cell, name in pairs if not _is_value(cell)), "")
             raise UserError(
-                f"{path}: no column of values is left: {'; '.join(notes)}{_example(body[0][1], names)}; sentences in a"
-                " column are scored with"
-                " `elman score RUN FILE --column NAME`, and trained on as a text with one in each line"
+                f"{path}: no column of values is left: {'; '.join(notes)}{example}; sentences in a column are scored"
+                " with `elman score RUN FILE --column NAME`, and trained on as a text with one in each line"
             )
     else:
         chosen = [_index(column, names, path) for column in columns]
     found = _names(path, names, chosen)
     cells = [[row[index] for _, row in body] for index in chosen]
     marks = decimal_marks(cells, found, path, delimiter(first_row(text)) or " ")
-    if commas := [name for name, mark, column in zip(found, marks, cells, strict=True) if _has_commas(mark, column)]:
-        notes.append(f"commas are decimal marks in {_listed(commas)}")
+    each = list(zip(found, marks, cells, strict=True))
+    if commas := [name for name, mark, column in each if mark == "," and any("," in cell for cell in column)]:
+        notes.append(f"commas are decimal marks in column{'s' * (len(commas) > 1)} {', '.join(commas)}")
     lines = [line for line, _ in body]
     values = [
         [_value(cell, mark, path, line, name) for line, cell in zip(lines, column, strict=True)]
-        for name, mark, column in zip(found, marks, cells, strict=True)
+        for name, mark, column in each
     ]
-    dates = _dates([row for _, row in body], [one for one in range(width) if one not in chosen])
+    dates = (dates_of([row[at] for _, row in body]) for at in range(width) if at not in chosen)
     series = np.ascontiguousarray(np.array(values, np.float64).T)
     splits = None if dividing is None else divided.get(dividing)
-    return _Read(found, series, "line", lines, notes, dates, splits)
-
-
-def _dates(rows: Sequence[Sequence[str]], left: Sequence[int]) -> Dates | None:
-    """The dates of the first column of some that has a rising date in every row; None: there is none."""
-    found = (dates_of([row[index] for row in rows]) for index in left)
-    return next((one for one in found if one is not None), None)
+    return Table(found, series, next((one for one in dates if one is not None), None), splits), "line", lines, notes
 
 
 def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -147,20 +136,6 @@ def is_meant_as_number(cell: str) -> bool:
         return False
 
 
-def _example(cells: Sequence[str], names: Sequence[str]) -> str:
-    """A cell of a row that is no value, for a message."""
-    other = [f", such as {cell!r} in {name}" for cell, name in zip(cells, names, strict=True) if not _is_value(cell)]
-    return other[0] if other else ""
-
-
-def _has_commas(mark: str, cells: Sequence[str]) -> bool:
-    return mark == "," and any("," in cell for cell in cells)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"column{'s' * (len(names) > 1)} {', '.join(names)}"
-
-
 def delimiter(line: str) -> str | None:
     """The delimiter of a table by its first row; None: white space.
 
@@ -181,12 +156,6 @@ def _names(path: Path, names: Sequence[str], chosen: Sequence[int]) -> tuple[str
     if twice := [name for name in found if found.count(name) > 1]:
         raise UserError(f"{path}: two of the columns that are read are called {twice[0]!r}; give each its own name")
     return found
-
-
-def _numeric(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The columns whose first value, missing ones passed over, is a number."""
-    firsts = (next((row[index] for row in rows if not is_missing(row[index])), "") for index in range(width))
-    return [index for index, cell in enumerate(firsts) if is_meant_as_number(cell)]
 
 
 def _without_numbering(
@@ -248,7 +217,10 @@ def _value(cell: str, mark: str, path: Path, line: int, name: str) -> float:
 
 
 def _read_array(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:  # noqa: ARG001 - by number alone
-    array = _load(path)
+    arrays = {"": read_npy(path)} if path.suffix == ".npy" else read_npz(path)
+    if len(arrays) != 1:
+        raise UserError(f"{path}: {len(arrays)} arrays ({', '.join(arrays)}); give a file with one array [n] or [n, P]")
+    (array,) = arrays.values()
     if array.ndim not in (1, 2) or array.dtype.kind not in "fiu" or not array.size:
         raise UserError(f"{path}: {array.dtype} {list(array.shape)}; a series is an array of numbers [n] or [n, P]")
     values = np.asarray(array, np.float64).reshape(len(array), -1)
@@ -261,16 +233,7 @@ def _read_array(path: Path, columns: Columns, known: Sequence[str] | None) -> _R
             f"{path}, row {row}, column {names[chosen[column]]}: the value is {values[row, column]}; mend it, or remove"
             " the row"
         )
-    return _Read(found, values, "row", range(len(values)), [])
-
-
-def _load(path: Path) -> npt.NDArray[Any]:
-    if path.suffix == ".npy":
-        return read_npy(path)
-    arrays = read_npz(path)
-    if len(arrays) != 1:
-        raise UserError(f"{path}: {len(arrays)} arrays ({', '.join(arrays)}); give a file with one array [n] or [n, P]")
-    return next(iter(arrays.values()))
+    return Table(found, values), "row", range(len(values)), []
 
 
 def carried(values: Array) -> Array:
@@ -306,23 +269,26 @@ _RULES: dict[Missing, tuple[Callable[[Array], Array], str]] = {
 """For each rule how values are read, and what is said."""
 
 
-def _without_gaps(read: _Read, missing: Missing | None, path: Path) -> Array:
-    """Values without missing ones, by a rule; raises UserError where there is none, or the rule leaves nothing."""
-    values, gaps = read.values, np.isnan(read.values)
+def _without_gaps(table: Table, what: str, places: Sequence[int], missing: Missing | None, path: Path) -> Array:
+    """Values without missing ones, by a rule; raises UserError where there is none, or the rule leaves nothing.
+
+    The rows are called `what`, and have the numbers `places`.
+    """
+    values, gaps = table.values, np.isnan(table.values)
     if not gaps.any():
         return values
     parts = []
-    for name, column in zip(read.names, gaps.T, strict=True):
-        if rows := np.asarray(read.places)[column].tolist():
-            parts.append(f"column {name} at {read.place}{'s' * (len(rows) > 1)} {in_ranges(rows)}")
+    for name, column in zip(table.names, gaps.T, strict=True):
+        if rows := np.asarray(places)[column].tolist():
+            parts.append(f"column {name} at {what if len(rows) > 1 else what[:-1]} {in_ranges(rows)}")
     found = one_line(f"{path}: {counted(int(gaps.sum()), 'value')} missing ({'; '.join(parts)})")
     if missing is None:
         raise UserError(f"{found}; fill them in, remove the rows, or add --missing interpolate, previous, drop or mask")
     if gaps.all(axis=0).any() or (missing in ("drop", "mask") and gaps.any(axis=1).all()):
         raise UserError(f"{found}: nothing would be left; leave the column out of data.columns")
-    rule, what = _RULES[missing]
+    rule, done = _RULES[missing]
     values = rule(values)
     if missing == "previous" and np.isnan(values).any():
         raise UserError(f"{found}: no value stands before the first; use --missing interpolate, drop or mask")
-    notice(f"{found}: {what}")
+    notice(f"{found}: {done}")
     return values

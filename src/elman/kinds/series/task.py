@@ -10,7 +10,7 @@ import torch
 
 from elman.config.recipe import Recipe
 from elman.data.catalog.prepare import info
-from elman.data.parts import WHOLE, ColumnsOf, Part
+from elman.data.windows import WHOLE, ColumnsOf, Part
 from elman.drawing.forecast import Forecast
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score, evaluate
@@ -35,31 +35,23 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import SplitTask
 from elman.tasks.task import Size, copy_weights, write_json
 
-ORDERS = (1, 2, 4, 8, 16, 32)
-"""Orders of the linear autoregression; the one with the lowest validation NRMSE is taken."""
-
-CLOSE = 1.005
-"""Times the error of a baseline, the error from which a model is said not to beat it."""
-
+ORDERS = (1, 2, 4, 8, 16, 32)  # orders of the linear autoregression; the one with the lowest validation NRMSE is taken
+CLOSE = 1.005  # times the error of a baseline, the error from which a model is said not to beat it
 SHOWN_STEPS, FORECAST_STEPS, FORECAST_SAMPLES = 200, 100, 50
 """Steps of the test split that the report shows, how many of them are forecast freely, and from how many samples."""
 
 
 class SeriesTask(SplitTask):
-    """A series and its columns."""
-
     kind, run, opening = "series", SeriesRun, open_series
     used_by = ("forecast",)
     inputs: Columns
 
     def require(self) -> None:
-        """Raise UserError where training reads a growing memory."""
         if self.recipe.training.memory:
             raise UserError("training.memory: the stages of a growing memory are words of a text; leave the key out")
 
     @classmethod
     def nominal_size(cls, recipe: Recipe) -> Size:
-        """Training steps of the recipe's own corpus, and one number per step."""
         return Size(info(cls.own_corpus(recipe)).published["train"], 1)
 
     @property
@@ -68,7 +60,6 @@ class SeriesTask(SplitTask):
         return np.array(self.inputs.mean)
 
     def windows(self, max_extra: int | None) -> SeriesTrainingWindows:
-        """The training split in columns."""
         split, training, window = self.corpus.split("train"), self.recipe.training, self.recipe.training.window
         values, linear = split.values, self.inputs.linear
         if (needed := training.batch_size * (window.length + 1) - 1) > len(values):
@@ -149,7 +140,6 @@ class SeriesTask(SplitTask):
         ]
 
     def summary(self) -> list[str]:
-        """Steps of each split, how they were cut, and the columns."""
         cut = "cut in order of time" if self.corpus.cut else "divided as given"
         lines = [f"{name:5} {len(split.values):>11,} steps ({cut})" for name, split in self.corpus.splits.items()]
         units = "standardised by the training split" if self.data.standardise else "not standardised"

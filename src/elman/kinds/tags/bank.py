@@ -6,8 +6,7 @@ from typing import Literal
 from elman.data.trees.brackets import ROOT, Leaf, Node, bare, leaves, read_trees, walk
 from elman.kinds.tags.columns import TaggedSentence
 
-OUTSIDE = "O"
-"""The tag of words in no chunk."""
+OUTSIDE = "O"  # the tag of words in no chunk
 
 
 _CHUNK = re.compile(r"O|[BI]-.+", re.DOTALL)
@@ -25,7 +24,6 @@ def read_bank(text: str, name: str, tags: Literal["parts", "chunks"]) -> list[Ta
 
 
 def parts(tree: Node) -> list[str]:
-    """The part of speech of every word."""
     return [leaf.tag for leaf in leaves(tree)]
 
 

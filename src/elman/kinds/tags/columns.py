@@ -19,8 +19,7 @@ from elman.kinds.tags.dependencies import DOCUMENT, RANGE_OR_EMPTY, cells_of, de
 from elman.kinds.tags.record import TagOptions
 
 CONLLU_COLUMNS = 10
-FORM, UPOS = 1, 3
-"""The columns of CoNLL-U that hold words and their universal parts of speech."""
+FORM, UPOS = 1, 3  # the columns of CoNLL-U that hold words and their universal parts of speech
 
 
 class TaggedSentence(NamedTuple):
@@ -49,9 +48,6 @@ class _Layout(NamedTuple):
     numbered: bool = False
     first: str | None = None
     header: str | None = None
-
-    def cells(self, line: str) -> list[str]:
-        return cells_of(line, tabs=self.tabs)
 
 
 def read_columns(path: Path, options: TagOptions) -> list[TaggedSentence]:
@@ -151,7 +147,7 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
             continue
         if options.form == "conllu" and line.startswith("#"):
             continue
-        cells = layout.cells(line)
+        cells = cells_of(line, tabs=layout.tabs)
         if cells[0] == DOCUMENT or (line == layout.header and not sentences and not words):
             continue
         if words and cells[0] == layout.first:
@@ -179,8 +175,7 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
     return sentences
 
 
-MARKS = "_/|"
-"""What stands between a word and its tag, where both are one token: the last of these in it."""
+MARKS = "_/|"  # what stands between a word and its tag, where both are one token: the last of these in it
 
 
 def joined_tag(token: str) -> tuple[str, str] | None:

@@ -22,7 +22,6 @@ class _Found(NamedTuple):
     given: list[str] | None
 
     def record(self) -> dict[str, Any]:
-        """As JSON writes it."""
         return self.tagged._asdict() | ({} if self.given is None else {"given": self.given})
 
     def lines(self, *, probabilities: bool) -> str:

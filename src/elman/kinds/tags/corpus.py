@@ -1,10 +1,8 @@
 """Sentences with tags: words and tags as ids, splits, and the batches that training reads."""
 
 import dataclasses
-import functools
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +11,12 @@ import torch
 
 from elman.data.batches import Batch
 from elman.data.lines import lines_of
-from elman.data.sentences import Ids, LabelledCorpus, LabelledSymbols
+from elman.data.sentences import Ids, LabelledCorpus, LabelledSplit, LabelledSymbols
 from elman.data.text.utf8 import read_text
 from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.errors import UserError, notice
-from elman.files import sha256_file, sha256_lines
-from elman.kinds.pairs.files import HELD_OUT_TOO, divided, find_files, say_left_out, whole_files
+from elman.files import sha256_lines
+from elman.kinds.pairs.files import labelled_splits
 from elman.kinds.tags.bank import is_chunk_tag, read_bank
 from elman.kinds.tags.columns import TaggedSentence, read_columns, read_joined
 from elman.kinds.tags.lexicon import Lexicon
@@ -40,16 +38,13 @@ class TagSymbols(LabelledSymbols):
     @property
     def in_chunks(self) -> bool:
         """Whether the tags are those of chunks: `B-TYPE`, `I-TYPE` and `O`."""
-        tags = [tag for tag in self.labels.words if tag != UNK]
-        return all(map(is_chunk_tag, tags))
+        return all(is_chunk_tag(tag) for tag in self.labels.words if tag != UNK)
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of both vocabularies and the lexicon."""
         return sha256_lines(self.words.digest, self.labels.digest, self.lexicon.digest)
 
     def save(self, folder: Path) -> None:
-        """Write both vocabularies and the lexicon into a run folder."""
         super().save(folder)
         self.lexicon.save(folder)
 
@@ -60,38 +55,22 @@ class TagSymbols(LabelledSymbols):
 
 
 @dataclasses.dataclass(frozen=True)
-class TaggedSplit:
-    """A split: the words of every sentence and their tags, and the ids of both.
+class TaggedSplit(LabelledSplit):
+    """A split with the tags of every sentence, as they stand and as ids.
 
     `facts` holds counts: sentences (`lines`), words (`tokens`), unknown words and tags, and sentences left out.
     """
 
-    name: str
-    sentences: list[list[str]]
     tags: list[list[str]]
-    ids: list[npt.NDArray[np.int32]]
     labels: list[npt.NDArray[np.int32]]
-    facts: dict[str, int]
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-    @functools.cached_property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Of the sentences, [n]."""
-        return np.array([len(words) for words in self.sentences], np.int64)
 
 
 class TagCorpus(LabelledCorpus[TagOptions, TaggedSplit]):
-    """Sentences with tags as a model reads them."""
-
     def gather(self, split: TaggedSplit, indices: Sequence[int]) -> Batch:
-        """The sentences at these places side by side."""
         return gather([split.ids[index] for index in indices], [split.labels[index] for index in indices])
 
 
 def gather(ids: Sequence[Ids], labels: Sequence[Ids]) -> Batch:
-    """Sentences side by side: words and tags int64 [S, B], and the mask, which is false at padding; padding is 0."""
     words, tags = (
         torch.nn.utils.rnn.pad_sequence([torch.from_numpy(one.astype(np.int64)) for one in some])
         for some in (ids, labels)
@@ -106,31 +85,28 @@ def open_tags(source: str | Path, options: TagOptions, *, symbols: TagSymbols | 
     `symbols` are those of a run; None: they are counted in the training split. What was left out or is unknown is said
     in notices. Raises UserError where a file cannot be used, or there are too few sentences, words or tags.
     """
-    path = Path(source)
-    if not path.exists() and not whole_files(path):
-        raise UserError(
-            f"{source}: no such file or folder; give words and tags in columns or trees in brackets, in one file or a"
-            " folder with train, valid, test"
-        )
-    files = find_files(path, options.files)
-    raw = {name: [one for path in paths for one in read_sentences(path, options)] for name, paths in files.items()}
-    raw, held_out_too = divided(raw, options.files, str(source), "sentences")
-    train = [one for one in raw["train"] if len(one.words) <= options.max_words]
-    if not train:
-        raise UserError(
-            f"{source}: no training sentence has data.max_words = {options.max_words} words or fewer; raise it"
-        )
-    left_out, raw["train"] = len(raw["train"]) - len(train), train
-    if symbols is None:
-        reasons = {HELD_OUT_TOO: held_out_too, f"of more than data.max_words = {options.max_words} words": left_out}
-        say_left_out(str(source), "training sentences", reasons)
-        symbols = _count(train, options, str(source))
-    _require_one_form(raw, symbols, str(source))
+    raw, too_long, digests = labelled_splits(
+        source,
+        options,
+        "sentences",
+        "words and tags in columns or trees in brackets, in one file or a folder with train, valid, test",
+        lambda paths: [one for path in paths for one in read_sentences(path, options)],
+        lambda one: len(one.words),
+        say=symbols is None,
+    )
+    symbols = _count(raw["train"], options, str(source)) if symbols is None else symbols
+    for name, sentences in raw.items() if symbols.in_chunks else ():
+        if other := next((tag for one in sentences for tag in one.tags if not is_chunk_tag(tag)), None):
+            raise UserError(
+                f"{source}: the {name} split has the tag {other!r}, and all tags of training are B-TYPE, I-TYPE or O;"
+                " write it in the same form"
+            )
     splits = {name: split_of(name, sentences, symbols) for name, sentences in raw.items()}
-    splits["train"].facts["too_long"] = left_out
-    _say_unknown(str(source), splits)
-    digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
-    return TagCorpus(path.resolve().name, str(source), options, splits, symbols, digests)
+    splits["train"].facts["too_long"] = too_long
+    for name, split in splits.items():
+        if unknown := split.facts["unknown_tags"]:
+            notice(f"{source}: {unknown:,} words of the {name} split have tags that training lacks: counted as wrong")
+    return TagCorpus(Path(source).resolve().name, str(source), options, splits, symbols, digests)
 
 
 def read_sentences(path: Path, options: TagOptions) -> list[TaggedSentence]:
@@ -143,9 +119,8 @@ def read_sentences(path: Path, options: TagOptions) -> list[TaggedSentence]:
 
 
 def _count(train: list[TaggedSentence], options: TagOptions, name: str) -> TagSymbols:
-    """The vocabularies and the lexicon of training sentences."""
-    written = _flat(one.words for one in train)
-    words, tags = [word.lower() for word in written] if options.lowercase else written, _flat(one.tags for one in train)
+    words, tags = ([word for one in train for word in one[side]] for side in (0, 1))
+    words = [word.lower() for word in words] if options.lowercase else words
     if UNK in tags:
         raise UserError(f"{name}: a word has the tag {UNK}, which stands for tags that training lacks; rename it")
     try:
@@ -162,23 +137,7 @@ def _count(train: list[TaggedSentence], options: TagOptions, name: str) -> TagSy
     return TagSymbols(known, labels, options, Lexicon.of(words, tags))
 
 
-def _require_one_form(raw: dict[str, list[TaggedSentence]], symbols: TagSymbols, name: str) -> None:
-    """Raise UserError where the tags of training are those of chunks and others are not."""
-    for split, sentences in raw.items() if symbols.in_chunks else ():
-        other = next((tag for one in sentences for tag in one.tags if not is_chunk_tag(tag)), None)
-        if other is not None:
-            raise UserError(
-                f"{name}: the {split} split has the tag {other!r}, and all tags of training are B-TYPE, I-TYPE or O;"
-                " write it in the same form"
-            )
-
-
-def _flat(parts: Iterable[Sequence[str]]) -> list[str]:
-    return list(itertools.chain.from_iterable(parts))
-
-
 def split_of(name: str, sentences: Sequence[TaggedSentence], symbols: TagSymbols) -> TaggedSplit:
-    """Sentences as a split of this name."""
     ids = [symbols.encode(one.words) for one in sentences]
     labels = [symbols.labels.encode(one.tags) for one in sentences]
     facts = {
@@ -188,13 +147,4 @@ def split_of(name: str, sentences: Sequence[TaggedSentence], symbols: TagSymbols
         "unknown_tags": int(sum((one == symbols.unknown_label).sum() for one in labels)),
     }
     words, tags = [one.words for one in sentences], [one.tags for one in sentences]
-    return TaggedSplit(name, words, tags, ids, labels, facts)
-
-
-def _say_unknown(source: str, splits: dict[str, TaggedSplit]) -> None:
-    """Notices of tags that training lacks."""
-    for split in splits.values():
-        if unknown := split.facts["unknown_tags"]:
-            notice(
-                f"{source}: {unknown:,} words of the {split.name} split have tags that training lacks: counted as wrong"
-            )
+    return TaggedSplit(name, words, ids, facts, tags, labels)

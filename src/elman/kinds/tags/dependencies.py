@@ -8,21 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-DOCUMENT = "-DOCSTART-"
-"""The word of a line that begins a document, which is no sentence."""
-
-RANGE_OR_EMPTY = re.compile(r"[0-9]+[-.][0-9]+")
-"""The numbers of multiword tokens and of empty nodes."""
-
+DOCUMENT = "-DOCSTART-"  # the word of a line that begins a document, which is no sentence
+RANGE_OR_EMPTY = re.compile(r"[0-9]+[-.][0-9]+")  # the numbers of multiword tokens and of empty nodes
 _BLANKS = re.compile("[ \t]+")
 _NUMBER = re.compile("[-+.,0-9]+")
 _HEAD = re.compile("-1|0|[1-9][0-9]*")
-_LOOKED = 5000
-"""Lines that decide."""
-
-_ENOUGH = 8
-"""Sentences of which the last one is not needed, which may be cut."""
-
+_LOOKED = 5000  # lines that decide
+_ENOUGH = 8  # sentences of which the last one is not needed, which may be cut
 Block = list[list[str]]
 
 

@@ -2,29 +2,28 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from importlib import metadata
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from elman.data.by_length import by_length
-from elman.data.parts import WHOLE, Part
 from elman.data.sentences import Ids
+from elman.data.windows import WHOLE, Part
+from elman.errors import UserError
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.result import Confusion
-from elman.evaluation.statistics import Floats, Measure
+from elman.evaluation.statistics import Floats, Measure, f1, precision, recall
 from elman.jobs import Advance
-from elman.kinds.tags.chunks import chunk_measures
+from elman.kinds.tags.bank import is_chunk_tag
 from elman.kinds.tags.corpus import TaggedSplit, TagSymbols, gather
 from elman.network.device import widest
 from elman.network.tag_model import TagModel
 
-BATCH = 32
-"""Sentences side by side; it changes nothing but the speed."""
-
-CONFUSIONS = 10
-"""Pairs of tags that are shown, those confused most often."""
+BATCH = 32  # sentences side by side; it changes nothing but the speed
+CONFUSIONS = 10  # pairs of tags that are shown, those confused most often
 
 
 class Tagging(NamedTuple):
@@ -82,6 +81,37 @@ def training_loss(
     with evaluating(model):
         found = tag(model, symbols, part.of(split.sentences), labels, batch_size=batch_size)
     return found.labelling(labels).score
+
+
+def require_nervaluate() -> Any:
+    """The class that counts chunks; raises UserError where nervaluate is not installed."""
+    try:
+        from nervaluate import Evaluator
+    except ImportError:
+        raise UserError("F1 of chunks needs the package nervaluate: pip install 'elman[tags]'") from None
+    return Evaluator
+
+
+def chunk_measures(found: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> list[Measure]:
+    """F1, precision and recall (percent) of the chunks of sentences, from tags in the form IOB, as nervaluate counts.
+
+    A chunk is found where its first word, its last word and its type are right (the scheme `strict`). It begins at `B`,
+    and at an `I` after `O` or after another type, as in the script conlleval of the shared tasks of CoNLL.
+
+    Raises UserError where nervaluate is not installed, or a tag is in another form.
+    """
+    evaluator, rows = require_nervaluate(), []
+    for ours, theirs in zip(found, right, strict=True):
+        tags = sorted({*ours, *theirs})
+        if other := [tag for tag in tags if not is_chunk_tag(tag)]:
+            raise UserError(f"the tag {other[0]!r} is none of B-TYPE, I-TYPE and O, which F1 of chunks needs")
+        types = sorted({tag[2:] for tag in tags} - {""})
+        counted = evaluator([list(theirs)], [list(ours)], tags=types, loader="list").evaluate()["overall"]["strict"]
+        rows.append((counted.correct, counted.actual, counted.possible))
+    counts = np.array(rows, np.float64)
+    signature = f"chunks: nervaluate {metadata.version('nervaluate')}, strict (first word, last word and type)"
+    kinds = {"F1": f1, "precision": precision, "recall": recall}
+    return [Measure(f"chunk {name}", counts, kind, signature) for name, kind in kinds.items()]
 
 
 def measures(found: Labelling, split: TaggedSplit, symbols: TagSymbols) -> list[Measure]:

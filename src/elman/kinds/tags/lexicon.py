@@ -14,8 +14,7 @@ from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import sha256_lines, write_atomic
 
-FILE = "lexicon.tsv"
-"""The lexicon of a run folder."""
+FILE = "lexicon.tsv"  # the lexicon of a run folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +30,6 @@ class Lexicon:
 
     @classmethod
     def of(cls, words: Iterable[str], tags: Iterable[str]) -> "Lexicon":
-        """The lexicon of words and their tags, in order."""
         counts: dict[str, Counter[str]] = {}
         for word, tag in zip(words, tags, strict=True):
             counts.setdefault(word, Counter())[tag] += 1
@@ -60,7 +58,6 @@ class Lexicon:
 
     @functools.cached_property
     def digest(self) -> str:
-        """The SHA-256 of the saved form."""
         return sha256_lines(self._table())
 
     def save(self, folder: Path) -> None:

@@ -29,7 +29,6 @@ def claim(seen: Seen) -> Look | None:
 
 
 def reads(seen: Seen, found: Look) -> bool:  # noqa: ARG001 - whatever else it is
-    """Whether lines are in columns."""
     return in_columns(seen.lines)
 
 
@@ -40,14 +39,17 @@ def recognised(lines: Sequence[str]) -> str | None:
     the lines into blocks of two on average at least.
     """
     rows = _rows(lines)
-    if rows and all(_is_conllu(row) for row in rows):
+    numbered = re.compile(r"[0-9]+([-.][0-9]+)?\t")
+    if rows and all(row.count("\t") == CONLLU_COLUMNS - 1 and numbered.match(row) for row in rows):
         return "conllu"
     if dependencies(lines):
         return "columns"
     table = _in_columns(rows)
     if not table:
         return None
-    tags, blocks = [cells[-1] for cells in table], _blocks(lines)
+    there = [bool(line.strip()) for line in lines if not line.startswith(("#", DOCUMENT))]
+    tags = [cells[-1] for cells in table]
+    blocks = sum(here and not before for before, here in itertools.pairwise([False, *there]))
     divided = blocks >= 2 and len(rows) >= 2 * blocks
     closed = len(set(tags)) <= max(2, len(tags) // 4) and not any(
         re.search(r"\s|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
@@ -65,7 +67,7 @@ def in_columns(lines: Sequence[str]) -> bool:
 
 def _in_columns(rows: Sequence[str]) -> list[list[str]]:
     """The cells of the rows that have the usual number of columns; empty where rows are not in columns."""
-    table = _table(rows)
+    table = [cells_of(row, tabs=bool(rows) and "\t" in rows[0]) for row in rows]
     ((columns, usual),) = Counter(map(len, table)).most_common(1) or [(0, 0)]
     ragged = len(table) - usual
     if len(table) < 2 or columns < 2 or ragged > (len(table) // 20):
@@ -75,16 +77,6 @@ def _in_columns(rows: Sequence[str]) -> list[list[str]]:
 
 def _rows(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith(("#", DOCUMENT))]
-
-
-def _table(rows: Sequence[str]) -> list[list[str]]:
-    tabs = bool(rows) and "\t" in rows[0]
-    return [cells_of(row, tabs=tabs) for row in rows]
-
-
-def _is_conllu(row: str) -> bool:
-    cells = row.split("\t")
-    return len(cells) == CONLLU_COLUMNS and re.fullmatch(r"[0-9]+([-.][0-9]+)?", cells[0]) is not None
 
 
 def _is_joined(rows: Sequence[str]) -> bool:
@@ -100,9 +92,3 @@ def _is_joined(rows: Sequence[str]) -> bool:
         and 10 * numbers < len(tags)
         and len(set(tags)) > 1
     )
-
-
-def _blocks(lines: Sequence[str]) -> int:
-    """How many blocks the lines but comments are divided into by blank ones."""
-    there = [bool(line.strip()) for line in lines if not line.startswith(("#", DOCUMENT))]
-    return sum(here and not before for before, here in itertools.pairwise([False, *there]))

@@ -11,12 +11,10 @@ from elman.kinds.tags.dependencies import dependencies
 from elman.kinds.tags.record import TagOptions
 from elman.tasks.proposal.proposal import Proposal, changed, held_out
 
-USUAL = 86_000, 8
-"""Words of the sentences that the recipe is for, and epochs that are enough for them."""
+USUAL = 86_000, 8  # words of the sentences that the recipe is for, and epochs that are enough for them
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:
-    """One for words and tags in columns or CoNLL-U."""
     form = found.form or "columns"
     options = TagOptions(form=form)  # type: ignore[arg-type]
     files = find_files(path, options.files)

@@ -3,21 +3,17 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from elman.config.recipe import Recipe
 from elman.errors import UserError
 from elman.evaluation.result import Result
 from elman.evaluation.statistics import estimates
 from elman.jobs import Advance
 from elman.kinds.tags import evaluation as tagger
 from elman.kinds.tags.corpus import TagCorpus, TaggedSplit, TagSymbols, open_tags
-from elman.network.build import build_model
-from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
-from elman.tasks.splits import SymbolRun
+from elman.tasks.splits import LabelledRun
 
-NETWORK, BASELINE = "this network", "most frequent tag"
-"""What is measured, in results."""
+NETWORK, BASELINE = "this network", "most frequent tag"  # what is measured, in results
 
 
 class Tagged(NamedTuple):
@@ -28,7 +24,7 @@ class Tagged(NamedTuple):
     probabilities: list[float]
 
 
-class TagRun(SymbolRun):
+class TagRun(LabelledRun):
     """A trained tagger with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/trees-and-tags.md)::
@@ -42,12 +38,6 @@ class TagRun(SymbolRun):
     inputs: TagSymbols
     model: TagModel
 
-    @staticmethod
-    def build(recipe: Recipe, inputs: TagSymbols) -> LanguageModel:
-        """The network of a recipe for these symbols, with random weights."""
-        words, labels = inputs.words, inputs.labels
-        return build_model(recipe.model, len(words), labels.counts, words.words, num_labels=len(labels))
-
     def result(
         self,
         corpus: TagCorpus,  # noqa: ARG002 - the baseline is in the lexicon
@@ -55,7 +45,6 @@ class TagRun(SymbolRun):
         options: EvaluationOptions = DEFAULT,
         advance: Advance = None,
     ) -> Result:
-        """The tags of a split, beside the most frequent tag of each word in training."""
         size = options.streams or self.data.evaluation.streams
         tagged = tagger.tag(self.model, self.inputs, split.sentences, split.labels, batch_size=size, advance=advance)
         found = tagged.labelling(split.labels)

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 from elman.config.recipe import Recipe
-from elman.data.parts import WHOLE, Part
 from elman.data.text.block_reading import Progress
+from elman.data.windows import WHOLE, Part
 from elman.drawing.tags import TagDrawing
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result
-from elman.kinds.tags.chunks import require_nervaluate
 from elman.kinds.tags.corpus import TagSymbols, open_tags
-from elman.kinds.tags.evaluation import most_frequent, training_loss
+from elman.kinds.tags.evaluation import most_frequent, require_nervaluate, training_loss
 from elman.kinds.tags.run import BASELINE, TagRun
 from elman.network.model import LanguageModel
 from elman.network.tag_model import TagModel
@@ -18,8 +17,7 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import WholeSequences, shown
 from elman.tasks.task import Size
 
-SAMPLES = 6
-"""Sentences of the test split that a run folder shows."""
+SAMPLES = 6  # sentences of the test split that a run folder shows
 
 
 class TagTask(WholeSequences):
@@ -37,13 +35,11 @@ class TagTask(WholeSequences):
             require_nervaluate()
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
-        """Nats over the words of the validation split, sentence by sentence."""
         assert isinstance(model, TagModel)
         rows = self.data.evaluation.streams
         return training_loss(model, self.inputs, self.corpus.split("valid"), part, batch_size=rows)
 
     def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:  # noqa: ARG002 - no order
-        """Every word with its most frequent tag in training."""
         rows = []
         for split in map(self.corpus.split, splits):
             found = most_frequent(self.inputs, split)
@@ -52,7 +48,6 @@ class TagTask(WholeSequences):
         return rows
 
     def summary(self) -> list[str]:
-        """Sentences and words of each split, words and tags."""
         lines = [
             f"{name:5} {len(split):>9,} sentences, {split.facts['tokens']:,} words"
             for name, split in self.corpus.splits.items()
@@ -61,7 +56,6 @@ class TagTask(WholeSequences):
         return [*lines, f"vocabulary {len(self.inputs.words):,}, tags {len(self.inputs) - 1:,}{chunks}"]
 
     def samples(self, run: TagRun, count: int) -> list[Sample]:  # noqa: ARG002 - the same for all
-        """Sentences of the test split with the tags that were found and the given ones."""
         split = self.corpus.split("test")
         places = shown(split.sentences, SAMPLES, longest=30)
         rows = []

@@ -48,7 +48,6 @@ class _Bags:
         return self.words[places], begins
 
     def labelling(self, log_probs: Tensor, symbols: TreeSymbols) -> Labelling:
-        """The labels by log-probabilities [n, L]."""
         found, given = choose(log_probs, symbols)
         right = given.gather(1, self.labels.unsqueeze(1)).squeeze(1).double()
         return Labelling(right.numpy(), found.numpy(), self.labels.numpy(), self.sentence)

@@ -73,7 +73,10 @@ def parse(
     if vectors is not None:
         _write_vectors(vectors, loaded, found)
     if page is not None:
-        _write_page(page, loaded, found, name)
+        from elman.analysis.phrases import write_tree_page
+
+        write_tree_page(page, f"{loaded.recipe.title} over {Path(name).name}", [(one.words, one.tree) for one in found])
+        progress.log().print(f"report: {page}")
     if common.as_json:
         written = show.json_line([_record(one) for one in found]) + "\n"
     else:
@@ -127,10 +130,3 @@ def _write_vectors(path: Path, loaded: "TreeRun", found: list[_Found]) -> None:
     labels = np.array([label for one in found for label in one.labels])
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, sentence=sentence, start=start, end=end, label=labels, vector=np.concatenate(vectors))
-
-
-def _write_page(path: Path, loaded: "TreeRun", found: list[_Found], name: str) -> None:
-    from elman.analysis.phrases import write_tree_page
-
-    write_tree_page(path, f"{loaded.recipe.title} over {Path(name).name}", [(one.words, one.tree) for one in found])
-    progress.log().print(f"report: {path}")

@@ -11,14 +11,13 @@ import torch
 
 from elman.data.batches import Batch
 from elman.data.lines import fields
-from elman.data.sentences import LabelledCorpus, LabelledSymbols
+from elman.data.sentences import LabelledCorpus, LabelledSplit, LabelledSymbols
 from elman.data.text.vocabulary import UNK, Vocabulary
-from elman.data.trees.brackets import linear, to_tree
-from elman.data.trees.nodes import side_by_side
-from elman.data.trees.shape import NONE, Shape, shape_of
+from elman.data.trees.brackets import Node, linear, to_tree
+from elman.data.trees.shape import NONE, Shape, shape_of, side_by_side
 from elman.errors import UserError, counted, notice
-from elman.files import sha256_file
-from elman.kinds.pairs.files import HELD_OUT_TOO, RawPair, divided, find_files, read_pairs, say_left_out, whole_files
+from elman.kinds.pairs.files import labelled_splits, read_pairs
+from elman.kinds.pairs.table import RawPair
 from elman.kinds.trees.record import TreeOptions
 
 
@@ -40,36 +39,20 @@ class TreeSymbols(LabelledSymbols):
 
 
 @dataclasses.dataclass(frozen=True)
-class Treebank:
-    """A split: the words of every sentence, its ids, its tree as nodes, and that tree in linear form.
+class Treebank(LabelledSplit):
+    """A split with the tree of every sentence, as nodes and in linear form.
 
     `facts` holds counts: sentences, constituents (`tokens`), words, unknown words and labels, and trees left out.
     """
 
-    name: str
-    sentences: list[list[str]]
-    ids: list[npt.NDArray[np.int32]]
     shapes: list[Shape]
     linear: list[str]
-    facts: dict[str, int]
-
-    def __len__(self) -> int:
-        return len(self.sentences)
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Of the sentences, [n]."""
-        return np.array([len(words) for words in self.sentences], np.int64)
 
 
 class TreeCorpus(LabelledCorpus[TreeOptions, Treebank]):
-    """A treebank as a model reads it."""
-
     def gather(self, trees: Treebank, indices: Sequence[int], *, all_nodes: bool = True) -> Batch:
         """The trees at these places side by side; the labels of constituents count, or those of `all_nodes`."""
-        return gather(
-            self.symbols, [trees.ids[index] for index in indices], [trees.shapes[i] for i in indices], all_nodes
-        )
+        return gather(self.symbols, [trees.ids[i] for i in indices], [trees.shapes[i] for i in indices], all_nodes)
 
 
 def gather(
@@ -93,27 +76,22 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
     are left out, and the labels that training lacks. Raises UserError where a file cannot be used, or there are too few
     trees, words or labels.
     """
-    path = Path(source)
-    if not path.exists() and not whole_files(path):
-        raise UserError(
-            f"{source}: no such file or folder; give trees in brackets, or a folder with train, valid, test"
-        )
-    files = find_files(path, options.files)
-    raw = {name: read_pairs(paths, options.files)[0] for name, paths in files.items()}
-    raw, held_out_too = divided(raw, options.files, str(source), "trees")
-    train = [pair for pair in raw["train"] if len(fields(pair.source)) <= options.max_words]
-    if not train:
-        raise UserError(
-            f"{source}: no training sentence has data.max_words = {options.max_words} words or fewer; raise it"
-        )
-    left_out, raw["train"] = len(raw["train"]) - len(train), train
-    shapes = {name: [_shape(pair, options) for pair in pairs] for name, pairs in raw.items()}
-    if symbols is None:
-        reasons = {HELD_OUT_TOO: held_out_too, f"of more than data.max_words = {options.max_words} words": left_out}
-        say_left_out(str(source), "training trees", reasons)
-        symbols = _count(train, shapes["train"], options, str(source))
+    raw, too_long, digests = labelled_splits(
+        source,
+        options,
+        "trees",
+        "trees in brackets, or a folder with train, valid, test",
+        lambda paths: read_pairs(paths, options.files)[0],
+        lambda pair: len(fields(pair.source)),
+        say=symbols is None,
+    )
+    shapes = {
+        name: [shape_of(_tree(pair), options.binary, functions=options.functions) for pair in pairs]
+        for name, pairs in raw.items()
+    }
+    symbols = _count(raw["train"], shapes["train"], options, str(source)) if symbols is None else symbols
     splits = {name: _split(name, pairs, shapes[name], symbols) for name, pairs in raw.items()}
-    splits["train"].facts["too_long"] = left_out
+    splits["train"].facts["too_long"] = too_long
     for split in splits.values():
         if not split.facts["tokens"]:
             raise UserError(
@@ -124,16 +102,14 @@ def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols
                 f"{source}: {counted(unknown, 'constituent')} of the {split.name} split with a label that training has"
                 f" fewer than data.min_label = {options.min_label} times: counted as wrong"
             )
-    digests = {file.name: sha256_file(file) for paths in files.values() for file in paths}
-    return TreeCorpus(path.resolve().name, str(source), options, splits, symbols, digests)
+    return TreeCorpus(Path(source).resolve().name, str(source), options, splits, symbols, digests)
 
 
-def _shape(pair: RawPair, options: TreeOptions) -> Shape:
-    return shape_of(to_tree(fields(pair.target), fields(pair.source)).tree, options.binary, functions=options.functions)
+def _tree(pair: RawPair) -> Node:
+    return to_tree(fields(pair.target), fields(pair.source)).tree
 
 
 def _count(pairs: list[RawPair], shapes: list[Shape], options: TreeOptions, name: str) -> TreeSymbols:
-    """The vocabularies of training trees."""
     words = Counter(
         word for pair in pairs for word in fields(pair.source.lower() if options.lowercase else pair.source)
     )
@@ -150,9 +126,6 @@ def _count(pairs: list[RawPair], shapes: list[Shape], options: TreeOptions, name
 def _split(name: str, pairs: list[RawPair], shapes: list[Shape], symbols: TreeSymbols) -> Treebank:
     sentences = [fields(pair.source) for pair in pairs]
     ids = [symbols.encode(words) for words in sentences]
-    lines = [
-        " ".join(linear(to_tree(fields(pair.target), words).tree)) for pair, words in zip(pairs, sentences, strict=True)
-    ]
     facts = {
         "lines": len(pairs),
         "tokens": sum(sum(shape.is_constituent) for shape in shapes),
@@ -162,4 +135,4 @@ def _split(name: str, pairs: list[RawPair], shapes: list[Shape], symbols: TreeSy
             sum((symbols.labels.encode(shape.labels) == symbols.unknown_label).sum() for shape in shapes)
         ),
     }
-    return Treebank(name, sentences, ids, shapes, lines, facts)
+    return Treebank(name, sentences, ids, facts, shapes, [" ".join(linear(_tree(pair))) for pair in pairs])

@@ -24,32 +24,25 @@ from elman.objective.trees import tree_loss
 
 Search = Literal["chart", "greedy"]
 
-BATCH = 32
-"""Sentences side by side; it changes nothing but the speed."""
-
-CELLS = 50_000
-"""Spans, twice counted, of the charts that are filled side by side at most, which bounds their memory."""
-
+BATCH = 32  # sentences side by side; it changes nothing but the speed
+CELLS = 50_000  # spans, twice counted, of the charts that are filled side by side at most, which bounds their memory
 LONGEST = {"chart": 1_000, "greedy": 10_000}
 """Words of a sentence over which trees are searched for: a chart takes time by the cube of the length."""
-
-_ACCURACY = "constituents labelled right, their trees given, chains of single children as one label"
 
 
 def label_accuracy(found: Labelling, sentences: int) -> Measure:
     """The share of constituents whose label is right (percent), by sentence."""
-    return found.accuracy(sentences, "label accuracy", _ACCURACY)
+    signature = "constituents labelled right, their trees given, chains of single children as one label"
+    return found.accuracy(sentences, "label accuracy", signature)
 
 
 @torch.inference_mode()
-def label_constituents(
-    model: TreeModel, corpus: TreeCorpus, trees: Treebank, *, batch_size: int = BATCH, advance: Advance = None
-) -> Labelling:
+def label_constituents(model: TreeModel, corpus: TreeCorpus, trees: Treebank, *, batch_size: int = BATCH) -> Labelling:
     """The labels of all constituents of a split, probabilities among theirs; the model is in evaluation mode."""
     symbols = corpus.symbols
     reader, ids = reading(model, symbols, trees.sentences)
     parts = []
-    for indices in progressing(by_length(trees.lengths, batch_size=batch_size), len(trees), advance):
+    for indices in by_length(trees.lengths, batch_size=batch_size):
         batch = gather(symbols, [ids[i] for i in indices], [trees.shapes[i] for i in indices], False).to(model.device)
         assert batch.trees is not None
         assert batch.mask is not None

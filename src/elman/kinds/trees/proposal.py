@@ -7,12 +7,10 @@ from elman.kinds.pairs.files import find_files, read_pairs
 from elman.kinds.pairs.record import PairOptions
 from elman.tasks.proposal.proposal import Proposal, changed, held_out
 
-USUAL = 51_000, 10
-"""Constituents of the treebank that the recipe is for, and epochs that are enough for it."""
+USUAL = 51_000, 10  # constituents of the treebank that the recipe is for, and epochs that are enough for it
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - trees look alike
-    """One for a parser."""
     options = PairOptions(form="trees", skip_empty=True)
     files = find_files(path, options)
     trees, _ = read_pairs(files.get("all") or files["train"], options)

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from elman.config.recipe import Recipe
 from elman.data.trees.brackets import Node
 from elman.data.trees.shape import NONE, Shape, tree_of
 from elman.errors import UserError
@@ -19,12 +18,10 @@ from elman.jobs import Advance
 from elman.kinds.trees.baselines import bag_of_words, branching_measures, majority
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, open_trees
 from elman.kinds.trees.evaluation import Search, choose, label_accuracy, label_constituents, linear_trees, parse
-from elman.network.build import build_model
 from elman.network.cores.recursive import Recursive
-from elman.network.model import LanguageModel
 from elman.network.tree_model import TreeModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
-from elman.tasks.splits import SymbolRun
+from elman.tasks.splits import LabelledRun
 
 
 class Parse(NamedTuple):
@@ -35,7 +32,7 @@ class Parse(NamedTuple):
     labels: tuple[str, ...]
 
 
-class TreeRun(SymbolRun):
+class TreeRun(LabelledRun):
     """A trained model of trees with its vocabularies and recipe; raises UserError where the folder is not such a run.
 
     Example (see docs/trees-and-tags.md)::
@@ -55,12 +52,6 @@ class TreeRun(SymbolRun):
         core = self.recipe.model.core
         return isinstance(core, Recursive) and core.parser
 
-    @staticmethod
-    def build(recipe: Recipe, inputs: TreeSymbols) -> LanguageModel:
-        """The network of a recipe for these symbols, with random weights."""
-        words, labels = inputs.words, inputs.labels
-        return build_model(recipe.model, len(words), labels.counts, words.words, num_labels=len(labels))
-
     def result(
         self, corpus: TreeCorpus, split: Treebank, options: EvaluationOptions = DEFAULT, advance: Advance = None
     ) -> Result:
@@ -78,6 +69,20 @@ class TreeRun(SymbolRun):
             "bag of words": bag_of_words(corpus, [split])[0],
         }
         labels = {name: estimate(label_accuracy(one, len(split))) for name, one in systems.items()}
+        output = None
+        if self.is_parser:
+            texts = [" ".join(words) for words in split.sentences]
+            trees = parse(self.model, self.inputs, split.sentences, search, batch_size=batch_size, advance=advance)
+            output = OutputQuality(
+                beam=1,
+                copy_unknown=False,
+                search=search,
+                measures=estimates(
+                    tree_measures(linear_trees(trees, split.sentences, self.inputs), split.linear, texts)
+                ),
+                baseline=branching_measures(corpus, split),
+                baseline_name="right-branching",
+            )
         return found.score.result(
             split.name,
             accuracy=labels["this network"].value / 100,
@@ -85,24 +90,8 @@ class TreeRun(SymbolRun):
             pairs=len(split),
             context="every tree by itself",
             method="static",
-            output=self._output(corpus, split, search, batch_size, advance)[1] if self.is_parser else None,
+            output=output,
             labels=labels,
-        )
-
-    def _output(
-        self, corpus: TreeCorpus, split: Treebank, search: Search, batch_size: int, advance: Advance
-    ) -> tuple[list[str], OutputQuality]:
-        """The linear trees that are found, and their brackets beside those of right-branching trees."""
-        found = parse(self.model, self.inputs, split.sentences, search, batch_size=batch_size, advance=advance)
-        ours = linear_trees(found, split.sentences, self.inputs)
-        texts = [" ".join(words) for words in split.sentences]
-        return ours, OutputQuality(
-            beam=1,
-            copy_unknown=False,
-            search=search,
-            measures=estimates(tree_measures(ours, split.linear, texts)),
-            baseline=branching_measures(corpus, split),
-            baseline_name="right-branching",
         )
 
     def parse(

@@ -4,8 +4,8 @@ import functools
 from collections.abc import Sequence
 
 from elman.data.by_length import WholeWindows
-from elman.data.parts import WHOLE, Part
 from elman.data.trees.shape import tree_of
+from elman.data.windows import WHOLE, Part
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
 from elman.evaluation.result import Result, written_by
@@ -20,8 +20,7 @@ from elman.tasks.samples import Sample
 from elman.tasks.splits import WholeSequences, shown
 from elman.tasks.task import Size
 
-SAMPLES = 4
-"""Trees of the test split that a run folder shows."""
+SAMPLES = 4  # trees of the test split that a run folder shows
 
 
 class TreeTask(WholeSequences):
@@ -78,7 +77,6 @@ class TreeTask(WholeSequences):
         return rows
 
     def summary(self) -> list[str]:
-        """Sentences and constituents of each split, words and labels."""
         lines = [
             f"{name:5} {len(trees):>9,} trees, {trees.facts['tokens']:,} constituents, {trees.facts['words']:,} words"
             for name, trees in self.corpus.splits.items()

@@ -41,21 +41,22 @@ class Rescaled(Density):
 
     log p(v) = log p_u((v - mean) / deviation) - sum_p log deviation_p, so that log-densities are in the units of v.
     Mean and deviation [P], doubles, are those of the encoder, which follows the model to its device and saves them.
-    `share` [P]: the density is moved so that its mean, in units of the deviation, is this share of what it was.
+    `share` [P]: the density is moved so that its mean, in units of the deviation, is this share of what it was. Where
+    an encoder reads more values, `size` is P: the first ones are predicted.
     """
 
-    def __init__(self, choice: Density, units: "Units", share: Tensor | None = None) -> None:
+    def __init__(self, choice: Density, units: "Units", share: Tensor | None = None, size: int | None = None) -> None:
         super().__init__()
-        self.choice, self.share = choice, share
+        self.choice, self.share, self.size = choice, share, size
         self._units = (units,)  # in a tuple, so that it is not a part of this module too
 
     @property
     def shift(self) -> Tensor:
-        return self._units[0].mean
+        return self._units[0].mean[: self.size]
 
     @property
     def scale(self) -> Tensor:
-        return self._units[0].deviation
+        return self._units[0].deviation[: self.size]
 
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
         return self.shift + self.scale * (self.choice.mean(context) + self._moved(context))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.config.parts import Built
-from elman.data.trees.nodes import Trees
+from elman.data.trees.shape import Trees
 
 NodeState: TypeAlias = tuple[Tensor, ...]
 """Tensors [*, ...] of nodes; the first is their vector [*, H]."""

@@ -34,23 +34,13 @@ from elman.errors import UserError, did_you_mean
 from elman.files import expanded
 from elman.formats import parse_toml
 
-VARIABLE = "ELMAN_REGISTRY"
-"""The environment variable that names a further registry."""
-
+VARIABLE = "ELMAN_REGISTRY"  # the environment variable that names a further registry
 HERE = Path(__file__).parent
-OWN = HERE / "registry.toml"
-"""The registry of the models that come with elman, whose files are in folders beside it."""
-
-ENTRY = "model.json"
-"""The file of a model's folder with its entry of the registry."""
-
-LARGEST = 1 << 20
-"""A registry has so many bytes at most."""
-
+OWN = HERE / "registry.toml"  # the registry of the models that come with elman, whose files are in folders beside it
+ENTRY = "model.json"  # the file of a model's folder with its entry of the registry
+LARGEST = 1 << 20  # a registry has so many bytes at most
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
-"""Names of models, and those that Windows refuses."""
-
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names of models, and those that Windows refuses
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 Digest: TypeAlias = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]

@@ -19,7 +19,6 @@ from elman.tasks.models.registry import ENTRY, Model
 
 
 def place(name: str) -> Path:
-    """The folder of a model in the cache, whether it is there or not."""
     return cache_folder() / "models" / name
 
 

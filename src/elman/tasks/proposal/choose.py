@@ -16,7 +16,8 @@ from elman.config.text import TextOptions
 from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
 from elman.data.kinds import Look, all_files, look, name_of
 from elman.data.text.block_reading import Progress
-from elman.data.text.facts import TextFacts, text_facts
+from elman.data.text.facts import text_facts
+from elman.data.text.files import Files
 from elman.data.text.sources import find_sections, require_all
 from elman.errors import UserError
 from elman.files import cache_folder
@@ -26,11 +27,8 @@ from elman.tasks.proposal import text, text_model
 from elman.tasks.proposal.proposal import MORE, Proposal, by_the_clock, needed_epochs, setting, timed
 from elman.tasks.task import Task
 
-TIMED_SECONDS = 3.0
-"""Of steps for each size that is measured."""
-
-FILES = {"music": "rolls.npz", "series": "series.csv"}
-"""What a known corpus of a kind is kept in."""
+TIMED_SECONDS = 3.0  # of steps for each size that is measured
+FILES = {"music": "rolls.npz", "series": "series.csv"}  # what a known corpus of a kind is kept in
 
 
 def propose(
@@ -134,16 +132,14 @@ def opened(proposals: Sequence[Proposal], source: str, progress: Progress | None
 def _reading(found: Look, path: Path, settings: Sequence[str]) -> tuple[list[Proposal], bool]:
     """Proposals before the size is known, to be tried in order; of a text, whether it is read in words."""
     if found.kind == "text":
-        facts = text.as_read(_facts_of_text(path), settings)
+        facts = text.as_read(text_facts(path if path.is_file() else _training_files(path)), settings)
         return [text.reading(facts, cut=path.is_file(), given=settings)], facts.words
     proposals: list[Proposal] = _rules(str(found.kind)).proposals(found, path)
     return [proposal.under(settings) for proposal in proposals], True
 
 
-def _facts_of_text(path: Path) -> TextFacts:
-    if path.is_file():
-        return text_facts(path)
+def _training_files(path: Path) -> Files:
     options = TextOptions()
     sections = find_sections(path, options)
     require_all(sections, path, options)
-    return text_facts(sections["train"].files)
+    return sections["train"].files

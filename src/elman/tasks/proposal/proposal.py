@@ -20,14 +20,11 @@ CLOCK = "training.minutes"
 TIMING_ERROR = 4
 """The clock allows more epochs than were timed to fit, as on a busy machine, up to this multiple of them."""
 
-MORE = 2
-"""Of the epochs that are needed, what training has at most where validation may end it."""
-
+MORE = 2  # of the epochs that are needed, what training has at most where validation may end it
 EVALUATED, LEAST = 0.05, 0.5
 """Shares of the minutes: left for evaluation after training, and kept for training whatever the choice took."""
 
-HELD_OUT = 0.05
-"""Share of the pairs, trees or sentences of one file that each held-out split has, at most 2,000."""
+HELD_OUT = 0.05  # share of the pairs, trees or sentences of one file that each held-out split has, at most 2,000
 
 
 class Proposal(NamedTuple):

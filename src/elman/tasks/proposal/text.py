@@ -11,17 +11,12 @@ from elman.tasks.proposal.proposal import Proposal, changed
 FEW_LINES = 40
 """Lines, or paragraphs, that a text has at least where it is cut by them; otherwise it is read without ends."""
 
-LONG_LINE = 0.04
-"""Share of a text that its longest line has at most; a longer one could swallow a split."""
-
-HELD_OUT = 50_000
-"""Tokens of the validation split, and of the test split, at most; they are 5 % of smaller texts."""
-
+LONG_LINE = 0.04  # share of a text that its longest line has at most; a longer one could swallow a split
+HELD_OUT = 50_000  # tokens of the validation split, and of the test split, at most; they are 5 % of smaller texts
 MIN_COUNT = ((500_000, 2), (5_000_000, 3), (math.inf, 5))
 """Below so many tokens: how often a word has to occur in order not to be unknown."""
 
-VOCABULARY = 30_000
-"""Words at most."""
+VOCABULARY = 30_000  # words at most
 
 
 def as_read(facts: TextFacts, given: Sequence[str]) -> TextFacts:

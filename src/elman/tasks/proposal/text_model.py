@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from elman.tasks.proposal.proposal import SHARE, Proposal, Speed, changed, epochs_reason, epochs_that_fit
 
-CHARACTERS_PER_WORD = 3
-"""Characters that count as one word where the size of a text is compared with the tables."""
+CHARACTERS_PER_WORD = 3  # characters that count as one word where the size of a text is compared with the tables
 
 
 class Size(NamedTuple):
@@ -38,27 +37,17 @@ SIZES = (
 QUARTERED = SIZES[:3]
 """Sizes of which a quarter of the needed epochs is enough, of characters a sixth, by trials; of wider ones half."""
 
-BRIEF = 2
-"""Epochs of words up to which a model is trained without dropout and penalties, and at a higher rate."""
-
+BRIEF = 2  # epochs of words up to which a model is trained without dropout and penalties, and at a higher rate
 FEW = 0.5
 """Share of the needed epochs up to which characters are read with dropout of the output alone, and at a higher rate."""
 
-ADAPTIVE = 5_000
-"""Words from which on the softmax is adaptive, with the word vectors and biases."""
-
-ADAPTIVE_SHARE = 0.25
-"""Of the words, about what an adaptive softmax scores per token."""
-
+ADAPTIVE = 5_000  # words from which on the softmax is adaptive, with the word vectors and biases
+ADAPTIVE_SHARE = 0.25  # of the words, about what an adaptive softmax scores per token
 LONG = 500_000
 """Words to train on from which batches are wider, and an adaptive softmax is a mixture (DOC) if there is time."""
 
-AVERAGE_POWER = 3
-"""Power of the average of a mixture's weights, of which the last 16 % of the steps have half."""
-
-MIDDLE = 3
-"""The size that is measured first, where the text allows it."""
-
+AVERAGE_POWER = 3  # power of the average of a mixture's weights, of which the last 16 % of the steps have half
+MIDDLE = 3  # the size that is measured first, where the text allows it
 DROPOUT = ((100_000, 0.5, 0.4), (500_000, 0.4, 0.3), (2_000_000, 0.25, 0.2), (10_000_000, 0.1, 0.1))
 """Below so many tokens: dropout of the output, and that of the recurrent weights; half of the latter elsewhere.
 

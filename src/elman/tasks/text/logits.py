@@ -17,12 +17,8 @@ BLOCK, ROWS = 1 << 10, 1 << 9
 LOGITS = 1 << 21
 """Logits formed at once where all of a symbol are needed: more would be written to fresh memory again and again."""
 
-SYMBOLS = 1 << 13
-"""Symbols read side by side at most, the padding included."""
-
-TREE = 64
-"""Symbols of a tree at most: each of them is compared with all others."""
-
+SYMBOLS = 1 << 13  # symbols read side by side at most, the padding included
+TREE = 64  # symbols of a tree at most: each of them is compared with all others
 Tree: TypeAlias = dict[int, list[int]]
 """Rows of symbols by their numbers, each with the places of its symbols [n]; rows that begin alike share places."""
 

@@ -34,9 +34,7 @@ from elman.tasks.hub import shown
 from elman.tasks.run import foreign_kind
 
 Scored: TypeAlias = Iterator[tuple[Sentence, np.ndarray]]
-Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]
-"""Each sentence and how its tokens were predicted."""
-
+Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]  # each sentence and how its tokens were predicted
 Pll: TypeAlias = Literal["within_word_l2r", "original"]
 
 
@@ -137,13 +135,11 @@ class Foreign:
         return Tokeniser(self.options)
 
     def as_read(self, sentences: Iterable[Sentence]) -> Sentences:
-        """The sentences as they are."""
         return Sentences(None, ((sentence, sentence.ids) for sentence in sentences))
 
     def reader(
         self, name: str = "the text", *, as_is: bool = False, leave_out: bool = False, cure: str = "take it out"
     ) -> Reader:
-        """A reader by the words of the vocabulary."""
         return TextReader(self.vocabulary, self.tokeniser, as_is=as_is, leave_out=leave_out, name=name, cure=cure)
 
     def predict_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
@@ -204,11 +200,9 @@ class Foreign:
 
     @property
     def num_levels(self) -> int:
-        """Raises UserError, as `states`."""
         raise self._without_states
 
     def word_vectors(self, side: str) -> torch.Tensor:  # noqa: ARG002
-        """Raises UserError, as `states`."""
         raise self._without_states
 
     @property

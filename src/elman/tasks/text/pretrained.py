@@ -27,11 +27,8 @@ from elman.jobs import Advance
 from elman.tasks.text.logits import SYMBOLS, Network, with_fused_gelu
 from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
 
-AHEAD = 512
-"""Sentences looked at together, so that few symbols are padding and few are read twice."""
-
-WINDOW = 1 << 12
-"""Symbols of a window at most, where the context of a model is longer or has no end."""
+AHEAD = 512  # sentences looked at together, so that few symbols are padding and few are read twice
+WINDOW = 1 << 12  # symbols of a window at most, where the context of a model is longer or has no end
 
 
 class Pretrained(Foreign):
@@ -82,7 +79,6 @@ class Pretrained(Foreign):
 
     @functools.cached_property
     def vocabulary(self) -> Vocabulary:  # type: ignore[override]
-        """The tokens as the tokeniser writes them."""
         words = tuple(dict.fromkeys(self._words))
         return Vocabulary(words, (0,) * len(words))
 
@@ -100,7 +96,6 @@ class Pretrained(Foreign):
         leave_out: bool = False,  # noqa: ARG002
         cure: str = "",  # noqa: ARG002
     ) -> Reader:
-        """A reader by the model's own tokeniser."""
         return _Reader(self)
 
     def sentence(self, text: str, line: int) -> Sentence:
@@ -128,7 +123,6 @@ class Pretrained(Foreign):
         return self._asked(text, document, batch_size, whole=True)
 
     def score_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Scored:
-        """The log-probabilities (nats) of each sentence."""
         for sentence, found in self._asked(text, document, batch_size, whole=False):
             yield sentence, found.log_prob
 
@@ -188,7 +182,6 @@ class Pretrained(Foreign):
 
     @property
     def num_levels(self) -> int:
-        """How many levels of states the model has."""
         return len(self._levels([self.first or 0]))
 
     def word_vectors(self, side: str) -> torch.Tensor:

@@ -12,13 +12,12 @@ from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
 from elman.data.catalog.prepare import info
-from elman.data.parts import WHOLE, ColumnsOf, Part
 from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import Split, first_words, open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import EOS, TABLE, Vocabulary
-from elman.data.windows import EvaluationWindows, Windows, start_symbol
+from elman.data.windows import WHOLE, ColumnsOf, EvaluationWindows, Part, Windows, start_symbol
 from elman.drawing.heat_map import Word
 from elman.errors import UserError, command, counted, notice
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result

@@ -21,9 +21,7 @@ from elman.network.model import LanguageModel
 MOST = 10_000_000
 """Tokens at most, from the beginning of the text, that are counted: memory grows with the pairs that differ."""
 
-SMOOTHING = 0.75
-"""The power of the frequency of the second word, without which rare words dominate."""
-
+SMOOTHING = 0.75  # the power of the frequency of the second word, without which rare words dominate
 OVERSAMPLING = 10
 """Directions that the randomised factorisation follows beyond those that are kept (Halko, Martinsson & Tropp 2011)."""
 

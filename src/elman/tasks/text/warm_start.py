@@ -18,11 +18,8 @@ from elman.network.output.rare_class import RareClassChoice
 from elman.network.output.tree import TreeChoice, by_example, by_similarity
 from elman.tasks.text.run import TextRun
 
-Rows = list[int]
-"""Numbers of rows of a parameter."""
-
-View = Callable[[Tensor], Tensor]
-"""From a parameter to a view of it, whose first axis has the rows that are meant."""
+Rows = list[int]  # numbers of rows of a parameter
+View = Callable[[Tensor], Tensor]  # from a parameter to a view of it, whose first axis has the rows that are meant
 
 
 def start_from(model: LanguageModel, words: Sequence[str], run: TextRun) -> int:

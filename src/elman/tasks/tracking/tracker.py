@@ -18,12 +18,8 @@ from elman.formats import parse_json
 from elman.learning.folder import Watcher
 from elman.learning.progress import Progress
 
-STATE = "tracking.json"
-"""The file of a run folder with what each tracker calls the run, by the name of the tracker."""
-
-PROJECT = "elman"
-"""The project of the runs, unless the tracker's own environment variable names another."""
-
+STATE = "tracking.json"  # the file of a run folder with what each tracker calls the run, by the name of the tracker
+PROJECT = "elman"  # the project of the runs, unless the tracker's own environment variable names another
 Status = Literal["finished", "stopped", "failed"]
 """How a tracked run ended: evaluated, stopped before that (it can be resumed), or by an error."""
 

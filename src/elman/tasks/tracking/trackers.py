@@ -87,8 +87,7 @@ class WeightsAndBiases(Tracker):
 
 STATUS: dict[Status, str] = {"finished": "FINISHED", "stopped": "KILLED", "failed": "FAILED"}
 
-AT_ONCE, LONGEST = 100, 500
-"""Parameters in one call, and characters of a value, that every store accepts."""
+AT_ONCE, LONGEST = 100, 500  # parameters in one call, and characters of a value, that every store accepts
 
 
 class MLflow(Tracker):
@@ -213,8 +212,7 @@ class Trackio(Tracker):
 TRACKERS: dict[str, type[Tracker]] = {one.name: one for one in (TensorBoard, WeightsAndBiases, MLflow, Trackio)}
 """By name."""
 
-OFF = "none"
-"""The name that stands for no tracker, whatever the run remembers."""
+OFF = "none"  # the name that stands for no tracker, whatever the run remembers
 
 
 def names_of(track: str) -> tuple[str, ...]:
