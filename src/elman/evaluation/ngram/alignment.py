@@ -2,9 +2,9 @@
 
 Words correspond by their spelling (`elman.evaluation.ngram.model.spelling`), and `<eos>` to `</s>`:
 
-- words that the n-gram model lacks, and the network's `<unk>`, share the probability of its `<unk>` evenly; beside
-  `<eos>` a word that is written `<s>` or `</s>` is one of them;
-- words that the network lacks are unknown to it: their probability is added to that of its `<unk>`;
+- words that the n-gram model lacks, and the network's `<unk>`, share the probability of its `<unk>` evenly; where
+  there is an `<eos>`, a word that is written `<s>` or `</s>` is one of them;
+- words that the network lacks are unknown to it: their probability is added to its `<unk>`;
 - what has no place then (such words where the network has no `<unk>`, `</s>` where it has no `<eos>`, `<unk>` where
   neither lacks a word) is left out, and the other probabilities are divided by the rest.
 
