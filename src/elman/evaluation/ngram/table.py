@@ -42,6 +42,13 @@ class Markers(NamedTuple):
     end: int
 
 
+def shifted(number: Int64s) -> Int64s:
+    """What stands before each place [..., n]: `NOTHING` before the first."""
+    before = np.full_like(number, NOTHING)
+    before[..., 1:] = number[..., :-1]
+    return before
+
+
 class BackoffTable:
     """An n-gram model of V words given by its n-grams of each length, single words first.
 
@@ -148,8 +155,7 @@ class BackoffTable:
         """For each length from 2 on: the number of what is read before each word, and of both together."""
         number, differs = read, read != words
         for length in range(2, 1 + (len(self.levels) if most is None else most)):
-            context = np.full_like(number, -1)
-            context[..., 1:] = number[..., :-1]
+            context = shifted(number)
             found = self.find(length, context, words)
             yield context, found
             number = found
