@@ -333,8 +333,8 @@ def encoder(forward, reads="symbols"):
 @pytest.mark.parametrize(
     ("forward", "rule"),
     [
-        (lambda self, x: self.weight[x].roll(1, 0), "that of its own input"),
-        (lambda self, x: self.weight[x] - self.weight[x].mean(1, keepdim=True), "that of its own input"),
+        (lambda self, x: self.weight[x].roll(1, 0), "its own input alone"),
+        (lambda self, x: self.weight[x] - self.weight[x].mean(1, keepdim=True), "its own input alone"),
         (lambda self, x: self.weight[x][..., :3], "vectors are"),
         (lambda self, x: self.weight[0 * x], "depend on the inputs"),
         (lambda self, x: self.weight[x] / 0, "finite"),
