@@ -1,7 +1,7 @@
 """Linear and matrix recurrences over a training window, every form beside the plain loop: `python benchmarks/scan.py`.
 
-The parts: `real` and `complex`, h_t = a_t h_{t-1} + b_t by every form of `fast/diagonal.py`; `chunks`, the cells
-with matrices by chunks of several lengths.
+The parts: `real` and `complex`, h_t = a_t h_{t-1} + b_t by the forms of `fast/diagonal.py` and two that were slower;
+`chunks`, the cells with matrices by chunks of several lengths.
 """
 
 import argparse
@@ -29,6 +29,39 @@ CELLS: dict[str, config.Cell] = {
 }
 
 
+def blocks(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
+    """Blocks of about sqrt(T) steps as if each began at zero, then what is carried over: O(sqrt(T)) operations."""
+    steps = len(a)
+    length = max(1, round(steps**0.5))
+    count = -(-steps // length)
+    padding = count * length - steps
+    if padding:
+        a = torch.cat([a, a.new_ones(padding, *a.shape[1:])])
+        b = torch.cat([b, b.new_zeros(padding, *b.shape[1:])])
+    within, products = [], []
+    h, product = torch.zeros_like(b[:count]), torch.ones_like(a[:count])
+    for factor, drive in zip(
+        a.unflatten(0, (count, length)).unbind(1), b.unflatten(0, (count, length)).unbind(1), strict=True
+    ):
+        h, product = factor * h + drive, factor * product
+        within.append(h)
+        products.append(product)
+    carried = [start]
+    for last, over in zip(h[:-1], product[:-1], strict=True):
+        carried.append(over * carried[-1] + last)
+    states = torch.stack(within, 1) + torch.stack(products, 1) * torch.stack(carried).unsqueeze(1)
+    return states.flatten(0, 1)[:steps]
+
+
+def logarithms(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
+    """h_t = exp(A_t) h_0 + exp(A_t + log sum_s exp(log b_s - A_s)) for a > 0 and b > 0 (Heinsen 2023).
+
+    A_t is the sum of log a up to t.
+    """
+    sums = a.log().cumsum(0)
+    return sums.exp() * start + (sums + torch.logcumsumexp(b.log() - sums, 0)).exp()
+
+
 def forms(options: argparse.Namespace, kind: str) -> None:
     dtype = torch.float32 if kind == "real" else torch.complex64
     for steps, rows, size in WINDOWS:
@@ -36,8 +69,8 @@ def forms(options: argparse.Namespace, kind: str) -> None:
         given = [a.requires_grad_(), b.requires_grad_(), torch.zeros(rows, size, dtype=dtype).requires_grad_()]
         candidates: timing.Candidates = {
             form.__name__: lambda form=form, given=given: _gradients(form, given)
-            for form in (diagonal.plain, diagonal.loop, diagonal.blocks, diagonal.doubling, diagonal.logarithms)
-            if kind == "real" or form is not diagonal.logarithms
+            for form in (diagonal.plain, diagonal.loop, blocks, diagonal.doubling, logarithms)
+            if kind == "real" or form is not logarithms
         }
         timing.report({"part": kind, "T": steps, "B": rows, "H": size}, 0.0, candidates, options)
 

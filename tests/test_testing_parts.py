@@ -207,10 +207,10 @@ def random_start(self, rules, tied=()):
 @pytest.mark.parametrize(
     ("output", "rule"),
     [
-        (of_flat(log_probs=lambda self, context: context @ self.weight.T), "log_probs are those of log_prob"),
+        (of_flat(log_probs=lambda self, context: context @ self.weight.T), "log_probs and log_prob agree"),
         (of_flat(log_prob=lambda self, context, target: -torch.ones(context.shape[:2]).double()), "add up to one"),
         (of_flat(log_prob=in_place), "must not be changed"),
-        (of_flat(scores=shifted_scores), "log_probs are those of log_prob"),
+        (of_flat(scores=shifted_scores), "log_probs and log_prob agree"),
         (of_flat(mixture_log_prob=lambda self, c, p, t: self.log_prob(c, t)[:, 0]), "is the mixture of log_prob"),
         (of_flat(mixture_nll=constant_nll), "NLL of the mixture, its gradients too"),
         (of_flat(mixture_nll=wrong_each), "NLL of the mixture"),
@@ -333,8 +333,8 @@ def encoder(forward, reads="symbols"):
 @pytest.mark.parametrize(
     ("forward", "rule"),
     [
-        (lambda self, x: self.weight[x].roll(1, 0), "that of its own input"),
-        (lambda self, x: self.weight[x] - self.weight[x].mean(1, keepdim=True), "that of its own input"),
+        (lambda self, x: self.weight[x].roll(1, 0), "its own input alone"),
+        (lambda self, x: self.weight[x] - self.weight[x].mean(1, keepdim=True), "its own input alone"),
         (lambda self, x: self.weight[x][..., :3], "vectors are"),
         (lambda self, x: self.weight[0 * x], "depend on the inputs"),
         (lambda self, x: self.weight[x] / 0, "finite"),
@@ -483,7 +483,7 @@ def padding(self, seen):
 @pytest.mark.parametrize(
     ("call", "rule"),
     [
-        (per_part, "add up to that of the batch"),
+        (per_part, "add up to the loss of the batch"),
         (padding, "add up|do not count"),
         (lambda self, seen: (Mean()(seen)[0], 2 * Mean()(seen)[1]), "log p of its target"),
         (lambda self, seen: (-Mean()(seen)[0], Mean()(seen)[1]), "lowers the NLL"),

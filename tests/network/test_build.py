@@ -58,7 +58,7 @@ def test_a_network_that_just_fits_is_built_and_a_byte_less_is_refused(monkeypatc
     monkeypatch.setattr(build, "_memory", lambda: 10**9)
     within = build._WithinMemory(recipe)
     with within:
-        build._build(recipe, 7, None, None, None, None)
+        build.build_model(recipe, 7)
     for allowed in (within.total, within.total - 1):
         monkeypatch.setattr(build, "_memory", lambda allowed=allowed: allowed)
         try:

@@ -106,7 +106,7 @@ def test_it_resumes_to_the_bit(tmp_path):
         elman.fit(model, TRAIN, VALID, **given, checkpoint=path)
     model, given = parts(9)
     model.output = enn.Softmax(6, 12)
-    with pytest.raises(UserError, match=r"another model, whose output.bias is not that of this one"):
+    with pytest.raises(UserError, match=r"another model, whose output.bias is another"):
         elman.fit(model, TRAIN, VALID, **given, checkpoint=path)
 
 

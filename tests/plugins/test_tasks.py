@@ -181,5 +181,5 @@ def test_a_task_whose_data_change_is_found(tmp_path, monkeypatch):
     corpus = text_runs.write_corpus(tmp_path / "corpus")
     counted = itertools.count()
     monkeypatch.setattr(TextCorpus, "digest", property(lambda corpus: f"{next(counted)}"))
-    with pytest.raises(AssertionError, match="the digest is that of the data"):
+    with pytest.raises(AssertionError, match="the digest belongs to the data"):
         check_task(text_runs.recipe(epochs=1), corpus)

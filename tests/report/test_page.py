@@ -298,7 +298,7 @@ def test_runs_with_equal_seeds_are_no_replicates(make_run, capsys):
     assert [[run.path for run in group.runs] for group in groups] == [paths[:2], paths[2:]]
     assert len({group.name for group in groups}) == 2
     assert capsys.readouterr().err == (
-        f"elman: {paths[2]}, {paths[3]}: recipe, data and seed are those of another of these runs;"
+        f"elman: {paths[2]}, {paths[3]}: another of these runs has the same recipe, data and seed;"
         " runs with equal seeds are no replicates and are not averaged\n"
     )
 

@@ -205,7 +205,7 @@ class Closeness(NamedTuple):
     """The distance between a model and the grammar, nats per word (the end of a sentence counts as one).
 
     The cross-entropies of the model and of the grammar itself, the lower bound, and the mean KL divergence from the
-    true next-word distribution to that of the model.
+    true next-word distribution to the model's.
     """
 
     model: float

@@ -24,7 +24,7 @@ from elman.tasks.text.model import TextModel
 SCALE = Markup('<div class="scale" aria-hidden="true">0 bits <i></i> {} or more</div>\n').format(int(HOTTEST))
 
 EDGES = (1, 5, 25, 100, 1000)
-"""Frequencies at which bins begin, besides 0."""
+"""Frequencies at which bins begin, after 0."""
 
 
 class WordRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,12 +158,12 @@ class Bin:
 
     @property
     def perplexity(self) -> float | None:
-        """Perplexity of the words; None where there are none."""
+        """Perplexity of the words; None without words."""
         return None if self.nll is None else perplexity(self.nll)
 
     @property
     def following_perplexity(self) -> float | None:
-        """Perplexity of the tokens that follow them; None where there are none."""
+        """Perplexity of the tokens that follow them; None without any."""
         return None if self.following_nll is None else perplexity(self.following_nll)
 
 
@@ -177,7 +177,7 @@ def by_frequency(
 ) -> list[Bin]:
     """A split [N] by the frequency of its words in the training split, rarest first; the last bin is `<unk>`.
 
-    `log_probs` [N] are those of its tokens (nats), where NaN is not counted; `unk` is the id of `<unk>`, if there is
+    `log_probs` [N] (nats): of its tokens; NaN is not counted; `unk` is the id of `<unk>`, if there is
     one. Bins begin at 0 and at the edges, which rise.
     """
     seen = np.bincount(train, minlength=num_words)[tokens]

@@ -60,8 +60,8 @@ def decay_rate(norms: Tensor) -> float:
 class Dynamics:
     """The dynamics of one run.
 
-    `norms` are those of the state after a kick, step by step, `decay_rate` the factor per step in their last half.
-    `success`: whether the validation loss of every epoch was below that of the untrained model (thesis 3.5.1); None for
+    `norms`: of the state after a kick, step by step; `decay_rate` the factor per step in their last half.
+    `success`: whether the validation loss of every epoch was below the untrained model's (thesis 3.5.1); None for
     an unfinished run; `verdict` is the same in words.
     """
 
@@ -135,7 +135,7 @@ def write(out: Path, found: Sequence[Dynamics]) -> Path:
     finished = [one.success for one in found if one.success is not None]
     verdict = (
         f"{sum(finished)} of {len(finished)} finished runs succeeded: the validation loss of every epoch stayed below"
-        " that of the untrained model."
+        " the loss of the untrained model."
     )
     header = ["run", "training", "decay per step", "largest radius of J", "largest gradient norm"]
     numbers = [map(_number, (one.decay_rate, one.largest_radius, one.largest_norm)) for one in found]

@@ -113,7 +113,7 @@ def neighbourhoods(
 ) -> list[Neighbourhood]:
     """The k words of the vocabulary nearest to each string, itself left out (Kim et al. 2016, Table 6).
 
-    The vectors are the encoder's; `highway`: whether those of an encoder with highways are taken above them, or below.
+    The vectors are the encoder's; `highway`: whether an encoder with highways gives them above its highways, or below.
     Raises UserError where a string has no vector, or the encoder no highway to look below.
     """
     known, asked = _vectors(model, vocabulary, words, highway=highway)

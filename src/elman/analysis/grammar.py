@@ -41,7 +41,7 @@ HEADER = ["agreement", "pairs", "accuracy, %", "95 % interval", "share of the ri
 _TABLES = ("by_feature", "by_levels", "by_attractors", "by_depth")
 
 SEED = "agreement"
-"""Part of the seed, unlike those of all splits, so that the test sentences are new."""
+"""Part of the seed, which no split has, so that the test sentences are new."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,7 +286,7 @@ def write_findings(out: Path, found: GrammarFindings) -> Path:
             Section(
                 "Trajectories",
                 ["The hidden state of the last layer along sentences, after Elman 1991: each point is the state after a"
-                 " word, labelled by its place. The components are those of the states of all test sentences."],
+                 " word, labelled by its place. The components are computed from the states of all test sentences."],
                 figures=[
                     figure
                     for index, walk in enumerate(found.walks)

@@ -174,7 +174,7 @@ def _theorem_ranks(ranks: Ranks) -> Section:
     rows = [[f"{name}, b = {shift:g}", *map(str, found)] for name, shift, found in ranks]
     text = (
         "The numerical rank of the log-probabilities of one line z = h w + b 1 with distinct w, in float64. Theorem 4.4"
-        " states that sigsoftmax spans all M dimensions from one such line; softmax spans those of w and 1."
+        " states that sigsoftmax spans all M dimensions from one such line; softmax spans the two of w and 1."
     )
     return Section("Rank M from one line", [text], tables=[Table("", ["", *(f"M = {m}" for m in SIZES)], rows)])
 

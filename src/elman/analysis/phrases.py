@@ -22,7 +22,7 @@ SHOWN = 50
 
 
 class Phrase(NamedTuple):
-    """A phrase, its label in the treebank, and the cosine of its vector with that of another one."""
+    """A phrase, its label in the treebank, and the cosine of its vector with another one's."""
 
     text: str
     label: str
@@ -47,7 +47,7 @@ class Phrases:
         self.vectors = _of_length_one(np.stack(rows)) if rows else np.zeros((0, 1), np.float32)
 
     def nearest(self, parse: "Parse", words: Sequence[str], count: int) -> list[Phrase]:
-        """The phrases whose vectors have the greatest cosine with that of a whole tree; each text once, not its own."""
+        """The phrases whose vectors have the greatest cosine with a whole tree's; each text once, not its own."""
         if not self.texts:
             return []
         (vectors,) = self.run.vectors([words], [parse.shape])

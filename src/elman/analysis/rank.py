@@ -62,7 +62,7 @@ def spectrum(
 ) -> Spectrum:
     """The singular values of the log-probabilities [V, T] of every word after every position of a stream.
 
-    The matrix is never held: windows of it are added up in float64. Its precision is that of the model's parameters;
+    The matrix is never held: windows of it are added up in float64. Its precision follows the model's parameters;
     `model.double()` gives float64.
 
     The first `max_tokens` tokens of the stream [n], n > 0, are read as for the perplexity, with the state carried, or
@@ -165,8 +165,9 @@ class Finding(msgspec.Struct, frozen=True):
     """The rank of a model over a text, by the rule of `threshold`, and at multiples of the machine epsilon.
 
     `size` is d, the width of a context; `bound` the largest rank this model can have (None where none is known),
-    `softmax_bound` that of one softmax over contexts of the same width. `at_least`: the rank may be larger, since the
-    threshold is below the error, a value that does not count would with the error, or not all values were computed.
+    `softmax_bound` the largest of one softmax over contexts of the same width. `at_least`: the rank may be larger,
+    since the threshold is below the error, a value that does not count would with the error, or not all values were
+    computed.
     """
 
     size: int
@@ -188,7 +189,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def find_rank(model: LanguageModel, found: Spectrum) -> Finding:
-    """The rank by the spectrum of a model's log-probabilities, beside the bounds."""
+    """The rank by the spectrum of a model's log-probabilities, and its bounds."""
     size, choice = model.output.contexts.size, model.output.choice
     has_bias = not isinstance(choice, FlatChoice) or choice.bias is not None
     eps = float(np.finfo(found.dtype).eps)

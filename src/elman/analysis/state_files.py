@@ -45,8 +45,10 @@ class Columns:
         """All arrays, the tokens among them, as `numpy.savez` writes them."""
         with zipfile.ZipFile(path, "w") as archive:
             kind = np.dtype(f"<U{self._longest}")
-            parts = (np.array(part, dtype=kind).tobytes() for part in _in_parts(self._read_tokens()))
-            self._add_member(archive, "tokens", kind, (self.rows,), parts)
+            tokens = self._read_tokens()
+            parts = iter(lambda: list(itertools.islice(tokens, _AT_ONCE)), [])
+            blocks = (np.array(part, dtype=kind).tobytes() for part in parts)
+            self._add_member(archive, "tokens", kind, (self.rows,), blocks)
             for name in self._files:
                 shape = (self.rows, *self._shapes[name])
                 self._add_member(archive, name, self._types[name], shape, self._read(name))
@@ -96,10 +98,4 @@ class Columns:
     def _read(self, name: str) -> Iterator[bytes]:
         file = self._files[name]
         file.seek(0)
-        while block := file.read(1 << 20):
-            yield block
-
-
-def _in_parts(tokens: Iterator[str]) -> Iterator[list[str]]:
-    while part := list(itertools.islice(tokens, _AT_ONCE)):
-        yield part
+        return iter(lambda: file.read(1 << 20), b"")

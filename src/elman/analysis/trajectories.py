@@ -51,7 +51,7 @@ def write_trajectories_page(
         verdict=f"The first two components have {shares[:2].sum():.0f} % of the variance of the states of {level}.",
         text=[
             f"Each point is the state of {level} after a word, labelled by its place, after Elman (1991). The"
-            f" components are those of the states along {text}, the largest variance first."
+            f" components are computed from the states along {text}, the largest variance first."
         ],
         sections=[*together, Section("Sentences", figures=alone)],
     )

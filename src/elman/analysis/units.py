@@ -75,7 +75,7 @@ class Found(NamedTuple):
 
 
 def units_on(values: Floats, start: int, stop: int, threshold: float) -> list[Found]:
-    """All units by a range of a sentence, values [n, H] as of `Scale.apply`: first those that switch on for it.
+    """All units by a range of a sentence, values [n, H] from `Scale.apply`: first those that switch on for it.
 
     Both kinds fall by their mean in the range.
     """
@@ -96,7 +96,7 @@ def units_apart(values: Floats, matching: Bools) -> list[Found]:
 def places_of(score: Floats, count: int, apart: int) -> list[int]:
     """The places of the highest scores [n], at least `apart` tokens from each other; ties go to the first.
 
-    Those of the beginning (`settled`) are left out.
+    Places at the beginning (`settled`) are left out.
     """
     found = list[int]()
     for place in np.argsort(-score, kind="stable").tolist():

@@ -90,7 +90,7 @@ def cluster(
 ) -> Clustering:
     """Cluster words by their vectors [n, H], n > 1; leaves are ordered so that neighbours are near.
 
-    The order is that of Bar-Joseph, Gifford & Jaakkola (2001). Raises UserError where the method needs another metric,
+    The order follows Bar-Joseph, Gifford & Jaakkola (2001). Raises UserError where the method needs another metric,
     or a vector has no direction.
     """
     if method == "ward" and metric != "euclidean":

@@ -51,7 +51,7 @@ from elman.config.training import (
 
 
 def __getattr__(name: str) -> Any:
-    """A record that stands beside its torch module, such as `Stack` of `elman.network.cores.stack`."""
+    """A record that stands in the file of its torch module, such as `Stack` of `elman.network.cores.stack`."""
     if name[:1].isupper():
         cells = resolve_name("elman.network.cells.cell:Controller")
         parts_of_training = (Optimiser, Rule, Criterion, Penalty, Constraint)

@@ -66,6 +66,6 @@ class Data:
 
 
 def reporting_of(kind: Any) -> Reporting:
-    """How a kind of data is reported; one that is not known here as tokens."""
+    """How a kind of data is reported; an unknown kind is reported as tokens."""
     found = find(Data, kind) if isinstance(kind, str) else None
     return TOKENS if found is None else found.reporting

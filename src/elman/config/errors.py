@@ -59,15 +59,11 @@ def _follow(kind: Any, step: str, value: Any) -> tuple[Any, str, Any]:
         return inner, key, value[key]
     if step.startswith("["):
         index = int(step[1:-1])
-        kind = _list_type(kind)
+        parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+        kind = next(one for one in parts if isinstance(one, inspect.TupleType | inspect.VarTupleType))
         inner = kind.item_types[index] if isinstance(kind, inspect.TupleType) else kind.item_type
         return inner, step, value[index]
     return _field(kind, step, value), step, value[step]
-
-
-def _list_type(kind: Any) -> Any:
-    parts = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    return next(one for one in parts if isinstance(one, inspect.TupleType | inspect.VarTupleType))
 
 
 def _field(kind: Any, key: str, value: Any) -> Any:

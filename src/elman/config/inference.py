@@ -51,7 +51,7 @@ class Sampling(Settings, frozen=True, kw_only=True):
     Attributes:
         temperature: divides the log-probabilities; below 1 probable symbols become more probable, 0 takes the most
             probable symbol.
-        top_k: draw only from so many of the most probable symbols.
+        top_k: draw only from this many of the most probable symbols.
         top_p: draw only from the most probable symbols that together reach this probability (Holtzman et al. 2020).
         forbidden: symbols that are never drawn.
     """

@@ -1,6 +1,6 @@
 """The network: the families of its parts, and the model they make up.
 
-A part is one file: its record, whose fields are the keys of a recipe, stands beside its torch module, and `build` makes
+A part is one file: its record, whose fields are the keys of a recipe, stands with its torch module, and `build` makes
 the module. The families know no members.
 """
 
@@ -20,7 +20,7 @@ class Contexts(Part, frozen=True):
     folder = "elman.network.output.contexts"
 
     def build(self, dims: Sequence[int], activation: Activation) -> Any:
-        """The `ContextLayer` over levels of widths `dims`; `activation` is that of the choice."""
+        """The `ContextLayer` over levels of widths `dims`; `activation`: of the choice."""
         raise NotImplementedError
 
 
@@ -41,7 +41,7 @@ class Choice(Part, frozen=True):
 class InputGate(Record, frozen=True):
     """A gate, set by the word just read, on the logits of a flat choice or on the last level that contexts read.
 
-    `size`: the width of word vectors of the gate's own; None: it reads those of the encoder. `alone`: only the gate is
+    `size`: the width of word vectors of the gate's own; None: it reads the encoder's. `alone`: only the gate is
     trained, on the weights of another run (`elman train --init`).
     """
 

@@ -282,7 +282,7 @@ def allowed(kind: type) -> list[type] | list[str]:
 
 
 def names_alone(kind: type) -> list[str]:
-    """The kinds that may stand without a table in a field of this type: those of members that need no keys."""
+    """The kinds that may stand without a table in a field of this type: members that need no keys."""
     if not isinstance(kind, _Named):
         return []
     found: dict[str, Any] = members(kind.family)

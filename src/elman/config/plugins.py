@@ -99,7 +99,7 @@ def calling(what: str, call: Callable[[], Any]) -> Any:
 
 
 def built(record: Any, expected: type, *surroundings: Any) -> Any:
-    """What `build` of a record returns; raises UserError where that of a plug-in fails or returns another thing."""
+    """What `build` of a record returns; raises UserError where a plug-in's fails or returns another thing."""
     what = name_of(record)
     if what is None:
         return record.build(*surroundings)
@@ -111,7 +111,7 @@ def built(record: Any, expected: type, *surroundings: Any) -> Any:
 
 
 def wrong(record: Any, told: str) -> UserError:
-    """The error that what the code of a record returned is wrong, which names its plug-in."""
+    """The error for a wrong result of a record's code, which names its plug-in."""
     return UserError(f"{name_of(record) or tag_of(record)}: {told}")
 
 
@@ -238,14 +238,11 @@ def _name_of(group: str, part: Any, source: str) -> str:
 
 def _unwritten(part: Any, family: type) -> list[str]:
     """The methods that a family leaves to its members and that a member lacks; a `build` of its own needs no others."""
-    left = {name: one for name, one in vars(family).items() if "NotImplementedError" in _names_in(one)}
+    methods = {name: one for name, one in vars(family).items() if hasattr(one, "__code__")}
+    left = {name: one for name, one in methods.items() if "NotImplementedError" in one.__code__.co_names}
     if hasattr(family, "build") and "build" not in left and part.build is not family.build:
         return []
     return [name for name, one in left.items() if getattr(part, name) is one]
-
-
-def _names_in(method: Any) -> tuple[str, ...]:
-    return method.__code__.co_names if hasattr(method, "__code__") else ()
 
 
 def _add(group: str, name: str, part: Any, source: str) -> None:

@@ -37,8 +37,8 @@ def restricted(value: Any, record: type[R]) -> R:
 class Reporting(NamedTuple):
     """How the losses and the data of runs are reported.
 
-    `name` and `quantity` (as `elman.drawing.plots` knows it) are those of the loss, `unit` is what is counted, in the
-    singular. `figure` is a second figure of results.json, and its heading; None: there is none. `facts` are counts of
+    `name` and `quantity` (as `elman.drawing.plots` knows it) belong to the loss, `unit` is what is counted, in the
+    singular. `figure` is a second figure of results.json, and its heading, if there is one. `facts` are counts of
     each split in data.json, and their headings. `columns` are the measures of results.json that commands show, each
     with its heading and the form of its numbers.
     """

@@ -44,7 +44,7 @@ def recorded(sources: Sequence[Source], *, places: bool = True) -> list[dict[str
 
 @contextlib.contextmanager
 def needed(reader: str, table: Any) -> Iterator[None]:
-    """While something is read that was written with the plug-ins of a table that `recorded` gave; None: with none.
+    """Within the block a thing is read that was written with the plug-ins of a table of `recorded`; None: with none.
 
     Raises UserError in place of a msgspec.ValidationError where one of them is not loaded. Where it is loaded in
     another version a line on standard error states it.
@@ -68,7 +68,7 @@ def needed(reader: str, table: Any) -> Iterator[None]:
 
 
 def _loaded_as(source: Source) -> Source | None:
-    """The plug-in that is loaded in the place of one: the same, or one of its name."""
+    """The loaded plug-in that serves for one: the same, or one of its name."""
     same = [one for one in loaded if one.version == source.version and _is_file(one) and _is_file(source)]
     return next(iter([*same, *(one for one in loaded if Path(one.name).name == Path(source.name).name)]), None)
 

@@ -10,12 +10,12 @@ from msgspec import Meta
 
 from elman.config.data import Data
 from elman.config.parts import register
-from elman.config.record import TOKENS, Count, Fraction, Positive, Record, restricted
+from elman.config.record import TOKENS, Count, Fraction, Positive, Record
 from elman.files import canonical_json
 
 
 class Stage(Record, frozen=True, kw_only=True):
-    """One stage of starting small: so many epochs on sentences of which a share has an embedded clause.
+    """One stage of starting small: a number of epochs on sentences of which a share has an embedded clause.
 
     The last stage lasts until training ends; `sentences` None: as many as the options say.
     """
@@ -28,9 +28,9 @@ class Stage(Record, frozen=True, kw_only=True):
 class GrammarOptions(Record, frozen=True, kw_only=True):
     """The text that a grammar generates; shared by recipes, `elman grammar generate` and caches.
 
-    `rules` names a grammar that comes with elman, or a file. `sentences`, `valid` and `test` count those of each
-    split, and each split is drawn with another seed. `max_depth` is the greatest number of clauses within each
-    other (deeper rules are left out and the others scaled up), `max_length` that of words per sentence (longer ones
+    `rules` names a grammar that comes with elman, or a file. `sentences`, `valid` and `test`: how many each
+    split has, and each split is drawn with another seed. `max_depth` is the greatest number of clauses within each
+    other (deeper rules are left out and the others scaled up), `max_length` the most words of a sentence (longer ones
     are drawn again), `complex` the share of sentences with an embedded clause (None: as the rules give them);
     `stages`: of starting small.
     """
@@ -77,7 +77,7 @@ class TextOptions(Record, frozen=True, kw_only=True):
         vocabulary_from: the splits whose words are counted; `init`: of training, and the words of the run of --init,
             which are never cut.
         valid_fraction, test_fraction: shares of a single file that are held out (folders bring their own splits).
-        train_tokens: the training text ends with the line or paragraph in which so many tokens are reached.
+        train_tokens: the training text ends with the line or paragraph in which this many tokens are reached.
         normalisation: Unicode normalisation of every line before anything else.
         ruby: `remove`: take the marks of Aozora Bunko out (`elman.data.text.passages.remove_ruby`).
         elisions: of `raw` text: an apostrophe before a letter ends a word, as in French and Italian (`l' homme`).
@@ -155,8 +155,8 @@ class TextEvaluation(Record, frozen=True, kw_only=True):
 class TextData(TextOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="text"):
     """A text in words, characters, bytes or subwords: a known corpus, a file or a folder, unless --data names another.
 
-    With `grammar` the text is generated (`data/grammar/`). `digest` is that of the data which a run was trained on, as
-    the recipe in its folder names them; there `corpus` may be another text than that of the grammar.
+    With `grammar` the text is generated (`data/grammar/`). `digest`: of the data that the run was trained on, in
+    the recipe of its folder; there `corpus` may be another text than the grammar's.
     """
 
     encoders = ("lookup", "characters")
@@ -175,17 +175,12 @@ class TextData(TextOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
         if self.corpus is not None and self.grammar is not None and self.digest is None:
             raise ValueError("both corpus and grammar name the text; keep one of them")
 
-    @property
-    def options(self) -> TextOptions:
-        """How the text is read, without where it is from: what digests depend on."""
-        return restricted(self, TextOptions)
-
 
 _NEUTRAL = (
     ("normalisation", "none"), ("ruby", "keep"), ("bleu_tokens", "none"), ("train_tokens", None), ("train_pairs", None),
     ("long_held_out", "cut"), ("elisions", False),
 )  # fmt: skip
-"""Keys that are no part of a digest at the value beside them, which changes nothing: recorded digests lack them."""
+"""Keys that are no part of a digest where they have these values, which change nothing: recorded digests lack them."""
 
 
 def identity(options: Record) -> str:

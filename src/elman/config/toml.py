@@ -33,9 +33,9 @@ DESCRIPTIVE = ("title", "notes", "citation", "expected")
 def load_recipe(path: Path | str, settings: Sequence[str] | None = None) -> Recipe:
     """Read a recipe, complete it from its base, and apply `key.path=value` settings.
 
-    The path is that of a file, or that by which `elman recipes` lists a recipe that comes with elman.
+    The path names a file, or, as in the list of `elman recipes`, a recipe that comes with elman.
     `base = "ptb/awd-lstm.toml"` names another recipe, relative to the folder of this one or to the recipes that come
-    with elman. Tables are merged, except that `heads`, and a table whose `kind` changes, replace those of the base;
+    with elman. Tables are merged, except that `heads`, and a table whose `kind` changes, replace the base's;
     `without = ["training.clip"]` leaves keys of the base out; `title`, `notes` and `expected` are never taken from it.
 
     Raises UserError where there is no such file, it is not TOML, a key is unknown, a value has a wrong type or is out
@@ -194,7 +194,7 @@ def _forget_digest(raw: dict[str, Any], changed: Iterable[str]) -> None:
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """The base with the changes; `heads`, and a table whose `kind` changes, replace those of the base."""
+    """The base with the changes; `heads`, and a table whose `kind` changes, replace the base's."""
     result = dict(base)
     for key, value in changes.items():
         old: Any = base.get(key)

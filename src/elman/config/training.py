@@ -158,7 +158,7 @@ class Polynomial(Averaging, frozen=True, tag="polynomial"):
 
 
 class Criterion(Part, frozen=True):
-    """What training minimises over a window, beside penalties."""
+    """What training minimises over a window, without penalties."""
 
     folder = "elman.objective.criteria"
 
@@ -172,7 +172,7 @@ class Criterion(Part, frozen=True):
 
 
 class Penalty(Part, frozen=True):
-    """A scalar beside the negative log-likelihood, times its weight; none where the weight is 0."""
+    """A scalar added to the negative log-likelihood, times its weight; none where the weight is 0."""
 
     folder = "elman.objective.penalties"
     weight: NonNegative
@@ -230,7 +230,7 @@ class Constraint(Part, frozen=True):
 
 
 class Margin(Record, frozen=True):
-    """Max-margin training of a parser (`objective/trees.py`): `kappa` per wrong node, beside the labels by `weight`."""
+    """Max-margin training of a parser (`objective/trees.py`): `kappa` per wrong node; labels count by `weight`."""
 
     kappa: PositiveFloat = 0.1
     weight: PositiveFloat = 1.0

@@ -23,7 +23,7 @@ from elman.network.state import State, select
 class Constraint(abc.ABC):
     """A language of targets, as an automaton over N unfinished targets; V symbols.
 
-    The state of the automaton is a value like that of a model (`elman.network.state`): tuples of tensors [N, ...] that
+    The state of the automaton is a value like a model's (`elman.network.state`): tuples of tensors [N, ...] that
     a search reorders with its hypotheses.
     """
 
@@ -71,7 +71,7 @@ def beam_search(
     The search of a source is over when K hypotheses have ended and no unfinished one is more probable than they are, or
     at the limit, where all must end. It does not depend on the other sources of the batch. The model is in evaluation
     mode, the source [S, B] on its device; `end` precedes and ends a target. A constraint excludes other targets;
-    probabilities remain those of the model.
+    probabilities remain the model's.
 
     Raises UserError where probabilities are not numbers, since the model has diverged.
     """

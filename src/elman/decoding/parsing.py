@@ -2,7 +2,7 @@
 
 The score of a tree is the sum over its nodes of u'p, for nodes with children, and of the log-probability of the label.
 The vector of a node depends on the whole tree below it, so that an exact search would have to keep all trees. In the
-chart, as in the paper with a beam of one (Socher et al. 2013, section 3.3), each span keeps a single vector: that of
+chart, as in the paper with a beam of one (Socher et al. 2013, section 3.3), each span keeps a single vector, from
 the division with the greatest sum of u'p and the scores of both parts; its label is the best for this vector. All spans
 of one length, of all sentences of a batch, are composed in one product; what depends on one child alone is computed
 once per span. Greedy search (Socher et al. 2010, section 3.2) joins the best pair of neighbours until one is left.
@@ -187,5 +187,5 @@ def greedy_search(
 
 
 def _over(places: Tensor, leaf: Tensor) -> Tensor:
-    """Places [B, W] with axes of size one for those that a leaf [B, W, ...] has beyond them."""
+    """Places [B, W] with further axes of size one, as many as a leaf [B, W, ...] has."""
     return places.view(*places.shape, *[1] * (leaf.ndim - 2))

@@ -79,7 +79,7 @@ def generate(
 ) -> Iterator[tuple[int, State]]:
     """An endless stream of symbols, each with the state before it was read; memory does not grow.
 
-    The model is in evaluation mode, `state` that of one sequence before the prompt, which has at least one symbol
+    The model is in evaluation mode, `state` the state of one sequence before the prompt, which has at least one symbol
     (`<eos>` where a text begins), and the generator on the model's device. `first`: the symbols that may come first, if
     not all.
     """
@@ -104,7 +104,7 @@ _LONGEST = 64
 
 
 class SentenceLimit:
-    """The first sentences of a text, so many of them.
+    """The first sentences of a text, up to a number of them.
 
     A sentence ends at `<eos>` where the run has it: then it is a line or a paragraph. Elsewhere it ends with a final
     mark (`elman.data.text.patterns.sentence_end`). A text that begins within a sentence ends that one first.
@@ -158,7 +158,7 @@ class Continuation:
     is_complete: bool = True
 
     def draw(self, tokens: int, sentences: int | None = None) -> Iterator[str]:
-        """Draw so many tokens at most, fewer where so many sentences end (see `SentenceLimit`).
+        """Draw `tokens` tokens at most, fewer where `sentences` sentences end before (see `SentenceLimit`).
 
         A token that was drawn to see that a sentence has ended is given back: it is the next one to be drawn.
         """

@@ -1,4 +1,4 @@
-"""A forecast beside the series it predicts: the truth, one-step predictions, and the range of free continuations."""
+"""A forecast and the series that it predicts: the truth, one-step predictions, and the range of free continuations."""
 
 from typing import TYPE_CHECKING, ClassVar
 

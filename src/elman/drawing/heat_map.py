@@ -141,7 +141,7 @@ def _bars(shades: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def text_width(word: str, letter: float) -> float:
-    """CSS pixels of a word whose letters have so many, approximately; kana and kanji are wide."""
+    """CSS pixels of a word whose letters have `letter` each, approximately; kana and kanji are wide."""
     return letter * sum(1.7 if east_asian_width(one) in "WF" else 1.0 for one in word)
 
 

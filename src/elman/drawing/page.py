@@ -1,4 +1,4 @@
-"""Pages: HTML files that load nothing. That of an analysis has sections of text, figures and tables."""
+"""Pages: HTML files that load nothing. The page of an analysis has sections of text, figures and tables."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

@@ -71,7 +71,7 @@ def is_empty(plot: Plot) -> bool:
 
 
 def thin(points: Sequence[tuple[float, float]], geometric: bool, limit: int = 400) -> list[tuple[float, float]]:
-    """At most `limit` points, each the mean of its neighbours (geometric for perplexities: that of all their tokens).
+    """At most `limit` points, each the mean of its neighbours (`geometric` for perplexities).
 
     Example:
         >>> thin([(0, 1.0), (1, 3.0), (2, 5.0), (3, 5.0)], geometric=False, limit=2)
@@ -179,7 +179,7 @@ def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
 
 
 def _marks(axes: Axes, marks: Sequence[Mark]) -> None:
-    """Lines across with their labels beside them, to the left where there is no room to the right."""
+    """Lines across with their labels to the right, or to the left where there is no room to the right."""
     end = axes.get_xlim()[1]
     for index, mark in enumerate(marks):
         late = mark.at > 0.7 * end

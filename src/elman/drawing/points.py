@@ -28,7 +28,7 @@ class Point(NamedTuple):
 
 
 def draw_points(points: Sequence[Point], x_label: str, y_label: str, *, steps: bool = False) -> Figure:
-    """A dot for each point with its name beside it, where it covers no other dot or name if there is such a place.
+    """A dot for each point with its name next to it, where it covers no other dot or name if there is such a place.
 
     A trail is a thin line, cut where it is far above all dots; with `steps` it is shown whole, with small dots for its
     points.

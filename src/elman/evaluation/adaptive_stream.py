@@ -109,7 +109,7 @@ class AdaptiveStream:
         return torch.tensor(symbols, device=self.model.device).unsqueeze(1)
 
     def saved(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The adapted weights and the rule, on which the rest of the text depends besides `state` and `unread`."""
+        """The adapted weights and the rule: with `state` and `unread`, all that the rest of the text depends on."""
         weights = checkpoint.model_tensors(self.model)
         rule = msgspec.to_builtins(self.dynamic.rule)
         return {f"weights/{name}": tensor for name, tensor in weights.items()}, {"rule": rule}
@@ -131,7 +131,7 @@ def _given(sentences: Symbols, inputs: Symbols | None) -> tuple[Symbols, ...]:
 
 
 def saved_rule(facts: dict[str, Any], rule: Rule | None, default: Rule) -> Rule:
-    """The rule to continue with: that of the file; raises UserError for another, as it cannot change in a stream."""
+    """The rule to continue with: the file's; raises UserError for another, as it cannot change in a stream."""
     if "rule" not in facts:
         return rule or default
     kept = msgspec.convert(facts["rule"], Rule)

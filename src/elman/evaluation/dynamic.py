@@ -72,7 +72,7 @@ class NeuralCache:
 
 
 REFERENCE = 5
-"""Rates are quoted for a segment of so many tokens, and grow in proportion to a segment's tokens."""
+"""Rates are quoted for a segment of this many tokens, and grow in proportion to a segment's tokens."""
 
 COLUMNS, SEGMENT = 100, 5
 """For the statistics: columns read side by side and steps of a segment (Krause et al. 2018; thesis 4.4)."""

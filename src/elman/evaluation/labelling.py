@@ -1,4 +1,4 @@
-"""Labels of words or phrases of sentences that a model chose, beside the right ones; words that a vocabulary lacks."""
+"""Labels of words or phrases of sentences that a model chose, and the right ones; words that a vocabulary lacks."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar

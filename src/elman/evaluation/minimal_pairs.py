@@ -62,7 +62,7 @@ class CodedPair(NamedTuple):
 
 
 class PairAccuracy(NamedTuple):
-    """The number of pairs of a phenomenon, and of those that the model cannot distinguish and that are not judged.
+    """The number of pairs of a phenomenon, and how many the model cannot distinguish, which are not judged.
 
     `accuracy` counts the judged pairs whose grammatical sentence is more probable, where a tie is not right; `known` is
     the same of pairs without unknown words, and `strange` has the unknown words.
@@ -179,7 +179,7 @@ def accuracies(coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccura
 
 
 def by_column(pairs: Sequence[Pair], coded: Sequence[CodedPair], log_probs: Floats) -> list[PairAccuracy]:
-    """The accuracy by each value of each other column that has 2 to 12 of them, the column as the field."""
+    """The accuracy by each value of each other column with 2 to 12 values; the column is the field."""
     found = list[PairAccuracy]()
     for column in dict.fromkeys(name for pair in pairs for name, _ in pair.others):
         values = [dict(pair.others).get(column, "") for pair in pairs]

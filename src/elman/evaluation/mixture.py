@@ -1,6 +1,6 @@
 """A network and n-gram models as one model: p = w_0 p_network + sum over i of w_i p_i, word by word.
 
-The mixture is a `LanguageModel`, whose state is that of the network with the last words that were read, so that
+The mixture is a `LanguageModel`, whose state is the network's with the last words that were read, so that
 whatever scores, ranks or draws with a network does so with the mixture. Weights are found on held-out text.
 """
 
@@ -22,7 +22,7 @@ class Mixture(LanguageModel):
     """A network mixed with n-gram models over its vocabulary, which have the given weights, the network the rest.
 
     Its state is (state of the network, the last words [B, N - 1]), where N is the highest order and -1 stands before
-    the beginning of a text. `trace` is that of the network.
+    the beginning of a text. `trace` is the network's.
     """
 
     def __init__(self, network: LanguageModel, ngrams: Sequence[AlignedNGram], weights: Sequence[float]) -> None:
@@ -85,14 +85,14 @@ class Mixture(LanguageModel):
 
 
 ITERATIONS, CHANGE = 1000, 1e-6
-"""When the weights are found: after so many steps, or once none changes by more."""
+"""The weights are found after this many steps, or once none changes by more."""
 
 
 def best_weights(log_probs: Sequence[np.ndarray]) -> list[float]:
     """The weights, which sum to one, that make a text most probable under the mixture of M models.
 
-    `log_probs` are those (nats) of each of its tokens under each model, [n] each; a token that has none (NaN) under one
-    of them is not counted. Each step sets a weight to the mean share that its model has in the probability of a token,
+    `log_probs` [n] (nats), one array for each model: of the text's tokens; a token that has none (NaN) under a model is
+    not counted. Each step sets a weight to the mean share that its model has in the probability of a token,
     as SRILM's `compute-best-mix` does; the likelihood is concave in the weights, so there is one maximum.
 
     Example:

@@ -41,7 +41,7 @@ def mcnemar(only_a: int, only_b: int) -> McNemar:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for so many tests by Holm's method (1979), in the given order.
+    """P-values adjusted for their number by Holm's method (1979), in the given order.
 
     Example:
         >>> holm([0.01, 0.04, 0.03])
@@ -147,7 +147,7 @@ def _interval(only_a: int, only_b: int, count: int) -> tuple[float, float]:
 class PairedItems(msgspec.Struct, frozen=True, kw_only=True):
     """Mean surprisals (bits per sentence) of A and B in a condition, and their difference A - B; positive favours B.
 
-    The interval (95 %) and the two-sided p-value are those of the paired t test on the means of the items, None of a
+    The interval (95 %) and the two-sided p-value come from the paired t test on the means of the items, None of a
     single item; `p_holm` is adjusted for the number of conditions that are tested, None of all sentences together.
     """
 

@@ -59,7 +59,7 @@ class Score(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def evaluating(model: nn.Module, *, dropout: bool = False) -> Iterator[None]:
-    """Within the block the model is in evaluation mode, or with `dropout` in that of training; afterwards as before."""
+    """Within the block the model is in evaluation mode, or with `dropout` in training mode; afterwards as before."""
     training = model.training
     model.train(dropout)
     try:
@@ -115,7 +115,7 @@ def token_log_probs(model: LanguageModel, windows: EvaluationWindows, advance: A
 
 
 def in_places(parts: Iterable[tuple[Tensor, Tensor]], size: int, num_parts: int, advance: Advance = None) -> np.ndarray:
-    """Log-probabilities, which come with their positions as from `stream`, in their places: float32 [size], else NaN.
+    """Log-probabilities in their places, float32 [size], from pairs with positions such as `stream` gives; else NaN.
 
     `advance` is called with (parts done, parts in all).
     """
@@ -129,7 +129,7 @@ def in_places(parts: Iterable[tuple[Tensor, Tensor]], size: int, num_parts: int,
 def token_and_space_log_probs(
     model: LanguageModel, windows: EvaluationWindows, spaces: Sequence[int], advance: Advance = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The log-probability of every token, and before it that of one of the symbols `spaces`, float32 [n] each."""
+    """The log-probabilities, float32 [n] each, of every token, and of any of the symbols `spaces` in its place."""
     own, space = (np.full(len(windows.tokens), np.nan, dtype=np.float32) for _ in range(2))
     asked = torch.tensor(spaces, dtype=torch.long, device=model.device)
     for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):

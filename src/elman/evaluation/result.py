@@ -28,7 +28,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class OutputQuality(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The measured output of a model of pairs, or of a parser, beside that of a baseline without a model.
+    """The measured output of a model of pairs, or of a parser, and of a baseline without a model.
 
     Attributes:
         beam: hypotheses kept; 1 is greedy.
@@ -77,9 +77,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         measures: of texts `bits_per_token`, `bits_per_character`, `bits_per_byte`, `bits_per_word` (bits over these
             units), `word_perplexity` (exp of nats per word), the last two only where spaces divide words, and counts;
             `unknown`: tokens that are `<unk>`; `accuracy`, 0 to 1: the frame-level accuracy of music, of trees the
-            share of constituents labelled right, of tags that of words, of pairs the share of target symbols that are
-            the most probable ones given those before; of series `nrmse`, RMSE of the one-step mean over the standard
-            deviation of the split, and `nrmse_by_column`; and those of `_COMPOSED`.
+            share of constituents labelled right, of tags the share of words, of pairs the share of target symbols that
+            are the most probable ones given the ones before; of series `nrmse`, RMSE of the one-step mean over the
+            standard deviation of the split, and `nrmse_by_column`; and the measures of `_COMPOSED`.
     """
 
     run: str | None = None
@@ -105,7 +105,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, **facts: Any) -> Self:
-        """A result of its fields and measures, those that are None left out."""
+        """A result of its fields and measures, without the ones that are None."""
         fields = {name: facts.pop(name) for name in cls.__struct_fields__ if name in facts}
         return cls(**fields, measures={name: value for name, value in facts.items() if value is not None})
 
@@ -166,15 +166,6 @@ def result_of(row: Any) -> Result:
     return msgspec.structs.replace(found, measures=measures, members=others)
 
 
-def rows_of(found: Any) -> list[Result]:
-    """The rows that a file of results holds, losses as of `with_infinite`.
-
-    Raises msgspec.ValidationError where they are none.
-    """
-    rows = msgspec.convert(found, list[Any])
-    return [result_of(with_infinite(row) if isinstance(row, dict) else row) for row in rows]
-
-
 def with_infinite(row: dict[str, Any]) -> dict[str, Any]:
     """A row with its losses that are null, as JSON has no infinity, infinite."""
     changed: dict[str, Any] = {key: math.inf for key in ("nll", "perplexity") if row.get(key, 0) is None}
@@ -183,23 +174,27 @@ def with_infinite(row: dict[str, Any]) -> dict[str, Any]:
     return row | changed
 
 
-def recorded_results(folder: Path) -> list[Result]:
-    """The results that a run folder holds, none where it has no file of them; raises UserError where it is damaged."""
-    path = folder / RESULTS
+def recorded_results(folder: Path, name: str = RESULTS) -> list[Result]:
+    """The results in a file of a run folder, with infinite losses (`with_infinite`); none without such a file.
+
+    Raises UserError where it is damaged.
+    """
+    path = folder / name
     found = read_json(path) if path.is_file() else []
     try:
-        return rows_of(found)
+        rows = msgspec.convert(found, list[Any])
+        return [result_of(with_infinite(row) if isinstance(row, dict) else row) for row in rows]
     except msgspec.ValidationError as error:
         raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
 
 
 def static_results(folder: Path) -> list[Result]:
-    """Those of the model as it is, neither adapting nor with dropout; raises UserError as `recorded_results`."""
+    """The results of the model as it is, neither adapting nor with dropout; raises UserError as `recorded_results`."""
     return [one for one in recorded_results(folder) if one.method in (None, "static")]
 
 
 def figures_of(rows: Iterable[Result]) -> dict[str, float]:
-    """The figures of rows by `SPLIT/NAME`, or `SPLIT/MODEL/NAME` beside baselines; without counts and settings."""
+    """The figures of rows by `SPLIT/NAME`, or `SPLIT/MODEL/NAME` with baselines; without counts and settings."""
     figures = dict[str, float]()
     for row in rows:
         numbers = {"nll": row.nll, "perplexity": row.perplexity, **row.measures}

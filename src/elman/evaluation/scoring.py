@@ -50,7 +50,7 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
     types: int = 1
 
     def apply(self, log_probs: np.ndarray, unknown: Sequence[bool]) -> np.ndarray:
-        """Log-probabilities (nats) [n] in which those of unknown words are replaced; the argument is not changed."""
+        """Log-probabilities (nats) [n] in which unknown words have others; the argument is not changed."""
         if self.treatment == "score" or not any(unknown):
             return log_probs
         scored = log_probs - np.float32(math.log(max(1, self.types)))

@@ -123,7 +123,7 @@ class Comparison(msgspec.Struct, frozen=True):
     """A paired comparison of two models; differences are NLL(A) - NLL(B), so a positive one favours B.
 
     `difference` is the mean in nats per token with its 95 % interval, `p_value` two-sided, of no difference,
-    `ratio` that of the perplexities, A / B, and `better` the share of tokens that B predicts better.
+    `ratio` is perplexity A / B, and `better` the share of tokens that B predicts better.
     """
 
     tokens: int
@@ -262,7 +262,7 @@ def estimates(measures: Sequence[Measure], samples: int = SAMPLES, seed: int = 0
 def difference(a: Measure, b: Measure, samples: int = SAMPLES, seed: int = 0) -> Difference:
     """Compare two systems on the same sentences.
 
-    The interval is that of the paired bootstrap (Koehn 2004). The p-value is that of approximate randomisation: the
+    The interval comes from the paired bootstrap (Koehn 2004), the p-value from approximate randomisation: the
     outputs of each sentence are exchanged with probability 1/2, and p counts the relabellings whose difference is at
     least as large as the real one (Riezler & Maxwell 2005, On some pitfalls in automatic evaluation).
     """

@@ -15,7 +15,7 @@ from elman.jobs import Advance, advancing
 from elman.network.model import LanguageModel
 
 PASSES, TOLERANCE = 12, 1e-4
-"""At most so many passes; a step of a smaller part of b is the last."""
+"""At most this many passes; a step of a smaller part of b is the last."""
 
 LEAST, GREATEST = 0.05, 20.0
 """Temperatures that are considered."""

@@ -34,7 +34,7 @@ def with_word_ends(
     sentence: Sentence,
     tokeniser: Tokeniser,
 ) -> npt.NDArray[np.floating]:
-    """Log-probabilities [n] of a sentence, in any unit, whose sums over words are those of the words with their ends.
+    """Log-probabilities [n] of a sentence, in any unit, whose sums over words count the ends of the words too.
 
     `space` [n or more] is the log-probability that a piece that begins with white space comes, before each symbol. What
     is added to the last piece of a word is subtracted from the first of the next. Where tokens are no subwords, words

@@ -38,7 +38,7 @@ LENGTH = "length"
 class SourceReading(nn.Module):
     """The state of a target that has not begun, given its source.
 
-    Outputs: the tensors [1, ...] that change, and those of the memory, [1, S, ...], if there is attention.
+    Outputs: the tensors [1, ...] that change, and the memory's, [1, S, ...], if there is attention.
     """
 
     def __init__(self, model: SequenceToSequence) -> None:
@@ -71,7 +71,7 @@ class TargetStep(nn.Module):
         return ["log_probs", *(["attention"] if self.model.attends else [])]
 
     def forward(self, symbols: Int[Tensor, " K"], *state: Tensor) -> tuple[Tensor, ...]:
-        """Read a symbol of each target; `state` are the tensors that change and those of the memory."""
+        """Read a symbol of each target; `state` are the tensors that change and the memory's."""
         changing, memory = state[: len(self.changing)], state[len(self.changing) :]
         trace, after = self.model.trace(symbols.unsqueeze(0), self._joined(changing, memory))
         looks = () if trace.attention is None else (trace.attention[0],)
@@ -88,7 +88,8 @@ class TargetStep(nn.Module):
 
 def write_conditional(model: SequenceToSequence, folder: Path, metadata: Mapping[str, object]) -> None:
     """Write both graphs into a folder; raises UserError where an operation cannot be in a graph."""
-    if any(one.reading is not None or one.writing is not None for one in _memories(model)):
+    memories = [one for one in model.reader.memories if isinstance(one, DeepMemory)]
+    if any(one.reading is not None or one.writing is not None for one in memories):
         raise UserError(
             "this network cannot be written as ONNX: a memory that is read or written by content takes as many steps as"
             " its source has symbols"
@@ -105,7 +106,7 @@ def write_conditional(model: SequenceToSequence, folder: Path, metadata: Mapping
 
 
 class ConditionalGraphs:
-    """Both graphs of a folder, for the model whose they are."""
+    """Both graphs of a folder, for the model that they were written from."""
 
     def __init__(self, folder: Path, model: SequenceToSequence) -> None:
         step = TargetStep(model)
@@ -137,10 +138,6 @@ def compare_conditional(
     return Comparison(largest, count)
 
 
-def _memories(model: SequenceToSequence) -> list[DeepMemory]:
-    return [one for one in model.reader.memories if isinstance(one, DeepMemory)]
-
-
 def _plain(model: SequenceToSequence) -> SequenceToSequence:
     copied = plain(model)
     assert isinstance(copied, SequenceToSequence)
@@ -156,7 +153,7 @@ def _read(model: SequenceToSequence, symbols: Tensor) -> State:
 
 
 def _parts(model: SequenceToSequence, state: State) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """The tensors of a state that change, and those of the memory; its mask is all true."""
+    """The tensors of a state that change, and the memory's; its mask is all true."""
     if not isinstance(model.core, AttentiveCore):
         return tuple(leaves(state)), ()
     layers, memory, fed = state

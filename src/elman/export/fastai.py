@@ -1,7 +1,7 @@
 """Language models of fastai (AWD-LSTM, ULMFiT) as runs: their weights under elman's names, their words, a recipe.
 
-The layout is that of fastai 1 and 2 (`0.encoder.weight`, `0.rnns.0.weight_hh_l0_raw`, `0.rnns.0.module.weight_ih_l0`,
-`1.decoder.weight`), or of fastai 0.7, where the raw matrix is `0.rnns.0.module.weight_hh_l0_raw`. The raw matrix is the
+The layout belongs to fastai 1 and 2 (`0.encoder.weight`, `0.rnns.0.weight_hh_l0_raw`, `0.rnns.0.module.weight_ih_l0`,
+`1.decoder.weight`), or to fastai 0.7, where the raw matrix is `0.rnns.0.module.weight_hh_l0_raw`. The raw matrix is the
 one that DropConnect is applied to; its copy without `raw` may be one after dropout. Gates have torch's order, which is
 elman's. No pickled object is loaded.
 """
@@ -45,7 +45,7 @@ _ENCODER, _DECODER, _BIAS = "0.encoder.weight", "1.decoder.weight", "1.decoder.b
 _COPIES = re.compile(
     r"0\.(encoder_dp\.emb|encoder_with_dropout\.embed)\.weight|0\.rnns\.\d+\.(module\.)?weight_hh_l0(_raw)?"
 )
-"""Tensors that repeat others; those of a layer are read by `_layer`."""
+"""Tensors that repeat others; `_layer` reads a layer's."""
 
 _PICKLED = (
     "it is damaged or holds Python objects, which are not loaded; in fastai, where you trust it, write tensors alone:"
@@ -126,7 +126,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise UserError(f"{path}: {_PICKLED}") from None
     except Exception as error:  # torch raises errors of many kinds where bytes are no pickle, or damaged
         raise UserError(f"{path}: not a file of weights ({first_line(error)})") from None
-    inner = read.get("model", read) if isinstance(read, Mapping) else read  # Learner.save stores the optimiser beside
+    inner = read.get("model", read) if isinstance(read, Mapping) else read  # Learner.save stores the optimiser too
     if not isinstance(inner, Mapping) or not all(isinstance(one, Tensor) for one in inner.values()):
         raise UserError(f"{path}: it holds no table of tensors by their names; {_PICKLED.partition('; ')[2]}")
     return {str(name): tensor for name, tensor in inner.items()}

@@ -59,7 +59,7 @@ CONFIG, TOKENS, BEGINNING, README = "config.json", "tokens.txt", "beginning.npz"
 
 
 class Forms(NamedTuple):
-    """What is written beside the graph in float32; `sherpa` in its place one in the form of that recogniser."""
+    """What is written with the graph in float32; `sherpa`: a graph in the form of that recogniser, in its place."""
 
     int8: bool = False
     half: bool = False
@@ -142,7 +142,7 @@ def measured(run: TextRun, path: Path, step: ExportedStep, text: Text) -> File:
 
 
 def with_own(run: TextRun, step: Step, out: Path, files: list[File], text: Text) -> Exported:
-    """What was written, beside the perplexity of the model itself."""
+    """What was written, and the perplexity of the model itself."""
     if text.columns is None:
         return Exported(str(out), files, None, 0)
     own = perplexity_of(TorchStep(step, step), text.columns, run.first)

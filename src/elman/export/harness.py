@@ -67,7 +67,7 @@ class Answers:
     def continuations(self, pairs: Sequence[tuple[str, str]], documents: Sequence[Hashable] = ()) -> list[Continuation]:
         """The answer to each pair of a context, which may be empty, and its continuation.
 
-        What counts are the tokens of both together that are not those of the context alone. `documents` names the
+        What counts are the tokens of both together that the context alone does not have. `documents` names the
         document of each pair: how many hold different texts that the model reads as the same is reported once, since
         the harness takes the first of equal choices. Raises UserError as the class does.
         """
@@ -94,7 +94,7 @@ class Answers:
         return [one.log_prob for one in self.continuations([("", text) for text in texts])]
 
     def generate(self, requests: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-        """What follows each context: up to the first of its strings `until`, or so many tokens (`TOKEN_LIMITS`).
+        """What follows each context: up to the first of its strings `until`, or a number of tokens (`TOKEN_LIMITS`).
 
         Tokens are the most probable ones unless `do_sample` is true or a `temperature` above 0 is given, with `top_k`
         and `top_p`. `<unk>` is never written, and `<eos>` is the line break that it stands for.
@@ -216,6 +216,6 @@ def _alike(pairs: Sequence[tuple[str, str]], requests: Sequence[_Request], docum
 
 
 def _shared(context: Sequence[str], whole: Sequence[str]) -> int:
-    """How many tokens of the whole text are those of its context; it may end within a token of the whole."""
+    """How many tokens of the whole text belong to its context; it may end within a token of the whole."""
     pairs = zip(context, whole, strict=False)
     return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(context), len(whole)))

@@ -1,6 +1,6 @@
 """A run folder that Hugging Face's transformers opens too, with the files by which it knows it; and sent to the Hub.
 
-The Hub is that of Hugging Face, or the server that `HF_ENDPOINT` names; huggingface_hub sends the files.
+The Hub is Hugging Face's, or the server that `HF_ENDPOINT` names; huggingface_hub sends the files.
 """
 
 import re
@@ -23,7 +23,7 @@ from elman.network.encoders.characters import Characters
 from elman.tasks.text.run import TextRun
 
 KEPT = ("results.json", "vocabulary.tsv", "subwords.model")
-"""Files of the run as they are, so that the folder remains one, as far as they are there."""
+"""Files of the run, if it has them, so that the folder remains a run."""
 
 CODE = "modeling_elman.py"
 
@@ -195,7 +195,7 @@ def require_name(name: str) -> str:
 def push(folder: Path, name: str, *, private: bool = False, dry_run: bool = False) -> Pushed:
     """Send all files of a folder in one commit to the repository USER/NAME, which is made where it is missing.
 
-    The token is that of the environment (`HF_TOKEN`) or of `hf auth login`. With `dry_run` nothing is sent, and no
+    The token comes from the environment (`HF_TOKEN`) or from `hf auth login`. With `dry_run` nothing is sent, and no
     server is asked. Raises UserError where the name is not one, the token is missing or refused, or the server cannot
     be reached.
     """

@@ -65,7 +65,7 @@ class PackedOnnxStep:
         self.graph = OnnxGraph(path)
 
     def begin(self, width: int) -> list[npt.NDArray[Any]]:
-        """Return the zeros with which so many sequences begin."""
+        """Return the zeros with which `width` sequences begin."""
         zeros = np.zeros((1, width, int(self.graph.metadata["hidden_size"])), np.float32)
         return [zeros, zeros]
 
@@ -169,7 +169,7 @@ def write_int8(path: Path, out: Path) -> None:
         quantize_dynamic(simple, rounded, weight_type=QuantType.QInt8, reduce_range=True)
         written, exact = onnx.load(rounded), onnx.load(path, load_external_data=False)
         onnx.helper.set_model_props(written, {one.key: one.value for one in exact.metadata_props})
-        # Without the shapes of sequences that are cut unevenly the runtime takes those of their first parts for all.
+        # Without the shapes of sequences that are cut unevenly the runtime takes their first parts' shapes for all.
         del written.graph.value_info[:]
         made = {name for node in written.graph.node for name in node.output}
         written.graph.value_info.extend(one for one in exact.graph.value_info if one.name in made)

@@ -39,7 +39,7 @@ SYMBOLS = (
 """Files in which the kinds of runs keep what they read and what they choose from."""
 
 SHOWN = ("metrics.jsonl", "samples.json", "surprisal.json", "baselines.json")
-"""Files that a report shows beside the results. No other file of a run is kept, since it may name this machine."""
+"""Files that a report shows with the results. No other file of a run is kept, since it may name this machine."""
 
 CARD = "README.md"
 SPLITS = ("valid", "test")

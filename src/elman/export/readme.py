@@ -21,7 +21,7 @@ class File(msgspec.Struct, frozen=True):
 
     Attributes:
         difference: largest difference of log-probabilities from the model, in nats, over `compared` tokens.
-        perplexity: of the same columns of the valid split as that of the model; None where that split is missing.
+        perplexity: of the same columns of the valid split as the model's; None where that split is missing.
     """
 
     name: str
@@ -33,7 +33,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What was written, and the perplexity of the model on so many tokens of the valid split, if there is one."""
+    """What was written, and the perplexity of the model on the first `tokens` of the valid split, if there is one."""
 
     folder: str
     files: list[File]
@@ -126,7 +126,7 @@ def source_name(run: Run) -> str:
 
 
 def write_origin(run: Run, folder: Path) -> None:
-    """Write recipe.toml and data.json of a run into a folder, with names in the place of paths."""
+    """Write recipe.toml and data.json of a run into a folder, with names instead of paths."""
     source, data = source_name(run), run.recipe.data
     if data.corpus is not None:
         data = data.changed(corpus=source)
@@ -138,7 +138,7 @@ def write_origin(run: Run, folder: Path) -> None:
 
 
 def load_model(run: Run) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and facts of a run's best model; the recipe among the facts has names in the place of paths too."""
+    """The tensors and facts of a run's best model; the recipe among the facts has names instead of paths too."""
     tensors, facts = checkpoint.load(run.path / MODEL)
     match facts:
         case {"recipe": {"data": {"grammar": {"rules": str(rules)} as grammar}}}:

@@ -173,14 +173,14 @@ class ExportedStep(Protocol):
     """A step that another program runs, on arrays."""
 
     def begin(self, width: int) -> Arrays:
-        """The state of so many sequences that have not begun."""
+        """The state of `width` sequences that have not begun."""
 
     def __call__(self, symbols: npt.NDArray[np.integer], *state: npt.NDArray[Any]) -> Arrays:
         """Log-probabilities [B, V] after symbols [B], and the state after them."""
 
 
 class Beginning:
-    """The state with which a step begins, its arrays being those of `Step`."""
+    """The state with which a step begins; its arrays are as in `Step`."""
 
     def __init__(self, step: Step) -> None:
         self.arrays = [tensor.numpy() for tensor in step.beginning]
@@ -210,7 +210,7 @@ TOLERANCE = 1e-3
 
 
 class Comparison(NamedTuple):
-    """A step beside its model: the largest difference of log-probabilities (nats), and so many tokens compared."""
+    """A step compared with its model: the largest difference of log-probabilities (nats), over how many tokens."""
 
     difference: float
     tokens: int

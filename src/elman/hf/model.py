@@ -138,7 +138,7 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
         use_cache: bool | None = None,
         **_: Any,
     ) -> dict[str, Any]:
-        """The last symbol and the state before it, or all symbols where there is none."""
+        """The last symbol and the state before it, or all symbols without a state."""
         return {
             "input_ids": input_ids if state is None else input_ids[:, -1:],
             "state": state,

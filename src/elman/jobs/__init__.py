@@ -42,7 +42,7 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasatt
 
 @contextlib.contextmanager
 def handling(receive: Callable[[int, FrameType | None], Any], *numbers: int) -> Iterator[None]:
-    """Within the block signals are received, in the main thread; a SIGHUP that is ignored, as by nohup, stays so."""
+    """Within the block signals are received, in the main thread; a SIGHUP that is ignored (nohup) stays ignored."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -96,9 +96,9 @@ class Launch:
         launcher: local, slurm or ray.
         jobs: how many are begun at a time; None: as many as is usual for the launcher.
         retries: how often a job that failed is begun again.
-        options: those of the launcher itself, such as the partition of Slurm.
+        options: of the launcher itself, such as the partition of Slurm.
         folder: where a launcher keeps its files.
-        gpus: those that local jobs share, each job seeing one, named as in CUDA_VISIBLE_DEVICES; none: all see all.
+        gpus: GPUs that local jobs share, each job seeing one, named as in CUDA_VISIBLE_DEVICES; none: all see all.
         share_gpu: several local jobs at a time compute on one GPU of CUDA.
     """
 
@@ -185,7 +185,7 @@ class Crew(Generic[Key]):
             self._running[key].job.stop()
 
     def ended(self) -> list[tuple[Key, Outcome]]:
-        """The jobs that have ended since the last call, without waiting; those that are begun again are not listed."""
+        """The jobs that have ended since the last call, without waiting; jobs that are begun again are not listed."""
         found = list[tuple[Key, Outcome]]()
         for key, begun in list(self._running.items()):
             if not begun.job.done():
@@ -241,7 +241,7 @@ class LocalJob:
 class Local:
     """Processes of this machine, begun as they are needed; they end with this process, as if by SIGTERM.
 
-    Each sees one of the `gpus`, which are named as in CUDA_VISIBLE_DEVICES: that which the fewest others see.
+    Each sees one of the `gpus`, named as in CUDA_VISIBLE_DEVICES: the one that the fewest others see.
     `sharing` lasts until `close`, and gives variables of their environment.
     """
 
@@ -257,17 +257,14 @@ class Local:
         while self._free and not self._free[-1].process.is_alive():
             self._free.pop()
         if not self._free:
-            self._free.append(_Worker(self._least_seen(), self._env))
+            seen = [worker.gpu for worker in self._workers if worker.process.is_alive()]
+            self._free.append(_Worker(min(self._gpus, key=seen.count, default=None), self._env))
             self._workers.append(self._free[-1])
         worker = self._free.pop()
         try:
             return LocalJob(worker, worker.executor.submit(attempt, function, *arguments), self._free)
         except BrokenProcessPool:  # it was killed while it was idle
             return self.start(name, function, *arguments)
-
-    def _least_seen(self) -> str | None:
-        seen = [worker.gpu for worker in self._workers if worker.process.is_alive()]
-        return min(self._gpus, key=seen.count, default=None)
 
     def close(self) -> None:
         for worker in self._workers:

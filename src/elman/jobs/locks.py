@@ -102,7 +102,7 @@ def _holder(folder: Path) -> str:
 def waiting_for(path: Path) -> Iterator[None]:
     """Let one process at a time run the block, which makes the file at `path`; where there are no locks, all at once.
 
-    The folder is created if it is missing, and keeps a hidden file beside `path`. Raises UserError where the folder
+    The folder is created if it is missing, and keeps a hidden file next to `path`. Raises UserError where the folder
     cannot be written.
     """
     lock = filelock.FileLock(path.with_name(f".{path.name}.lock"))

@@ -36,7 +36,7 @@ class RayJob:
             found = self._ray.get(self._task)
         except self._ray.exceptions.RayError as error:
             return Outcome(failure=f"{type(error).__name__}: {first_line(error)}")
-        return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
+        return found if isinstance(found, Outcome) else Outcome(failure="its result does not come from elman")
 
     def stop(self) -> None:
         self._ray.cancel(self._task, force=False)

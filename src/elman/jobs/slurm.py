@@ -22,7 +22,7 @@ from elman.jobs import handling
 from elman.jobs.launching import Outcome, attempt, package_of
 
 RENAMED = {"time": "timeout_min", "memory": "slurm_mem", "gpus": "gpus_per_node", "cpus": "cpus_per_task"}
-"""Options that submitit calls otherwise; the rest are those of sbatch, such as partition, account and constraint."""
+"""Options that submitit calls otherwise; the rest are sbatch's own, such as partition, account and constraint."""
 
 USUAL = {"timeout_min": 24 * 60, "cpus_per_task": 1, "slurm_use_srun": True}
 
@@ -74,7 +74,7 @@ class SlurmJob:
             # The message holds a trace, whose last line names the error.
             raised = re.findall(r"^[A-Z]\w*: .+", str(error), re.MULTILINE)
             return Outcome(failure=f"{raised[-1] if raised else first_line(error)} (see {self._job.paths.stderr})")
-        return found if isinstance(found, Outcome) else Outcome(failure="its result is not that of elman")
+        return found if isinstance(found, Outcome) else Outcome(failure="its result does not come from elman")
 
     def stop(self) -> None:
         if type(self._job).__name__ == "LocalJob":  # whose own way kills the process after a second
@@ -107,7 +107,7 @@ class Slurm:
             try:
                 self._executor.update_parameters(name="".join(c if c.isalnum() else "-" for c in name)[:60])
                 job = self._executor.submit(Resumed(), function, *arguments)
-            except Exception as error:  # submitit's own classes, and those of subprocess
+            except Exception as error:  # classes of submitit and of subprocess
                 raise UserError(f"{name}: could not be submitted: {first_line(error)}") from None
             self._submitted[name] = str(job.job_id)
             write_atomic(self._names, msgspec.json.encode(self._submitted))

@@ -48,7 +48,7 @@ class Learner(ABC):
         return state
 
     def state_before(self, model: LanguageModel, batch: Batch, state: State | None) -> State:
-        """The state from which a window is processed, given that after the window before (None: all columns begin).
+        """The state from which a window is processed, given the state after the one before (None: all columns begin).
 
         Fresh columns begin a new sequence. Where the window has a source its targets begin here, and the gradient
         reaches the source.
@@ -89,7 +89,7 @@ class WholeWindow(Learner):
 class Lookback(Learner):
     """BPTT(h): the error of every step goes back h steps and no further (Williams & Peng 1990; Werbos 1990).
 
-    In windows of h steps the look-back of the last step would be h and that of the first 1; here look-backs overlap,
+    In windows of h steps the last step would look back h steps and the first one 1; here look-backs overlap,
     and each step has its own, up to the beginning of the window. `steps` = 1 is the rule of Elman's and Jordan's
     networks. Given the states, single steps do not depend on each other, so all T steps of a window are one graph of
     T*B rows, and errors go back by one step at a time in all of them: h backward passes, where a network of n units
@@ -160,7 +160,7 @@ class _Attenuation(torch.autograd.Function):
 class FedBackTruth(Learner):
     """Plain back-propagation, c_t = decay c_{t-1} + the true y_{t-1}: no step depends on what the network computed.
 
-    The state after a window is that of the truth. Tested, the network hears its own output.
+    The state after a window is the truth's. Tested, the network hears its own output.
     """
 
     def check(self, model: LanguageModel, batch: int) -> None:  # noqa: ARG002

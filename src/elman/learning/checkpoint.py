@@ -64,7 +64,7 @@ def load(path: Path, *needed: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read a checkpoint onto the CPU, with the facts of the names `needed`; packed weights become float32.
 
     Raises UserError where there is no such file, it is truncated, altered or not one of ours, or lacks one of the
-    facts, as a model does in the place of a checkpoint.
+    facts, as a model file does.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such model file; give a run folder in which training has saved one")
@@ -171,7 +171,7 @@ def require_same_inputs(path: Path, facts: Mapping[str, Any], own: Mapping[str, 
     for name in ("data", "vocabulary"):
         if name in facts and name in own and facts[name] != own[name]:
             raise UserError(
-                f"{path}: belongs to a run with another {name} (its digest is {facts[name]:.12}, that of this run is"
+                f"{path}: belongs to a run with another {name} (its digest is {facts[name]:.12}, this run's is"
                 f" {own[name]:.12}); restore the file of the run"
             )
 
@@ -195,7 +195,7 @@ class BestModel:
             self._set_aside.replace(self.path)
 
     def require(self, own: Mapping[str, Any]) -> None:
-        """Raise UserError where the model is missing, damaged, or of another run than that with the facts `own`."""
+        """Raise UserError where the model is missing, damaged, or of a run with other facts than `own`."""
         _, facts = load(self.path)
         require_same_inputs(self.path, facts, own)
 

@@ -109,7 +109,7 @@ def fit_readout(
 
     The reservoir is drawn, in the precision of the inputs; float64 is recommended. The first `washout` steps still
     depend on the zero state before them and are left out. The penalty of the ridge regression is on the sum of squares
-    over all positions. Where `chunk` is set only so many steps are held in memory at a time, by normal equations;
+    over all positions. Where `chunk` is set only `chunk` steps are held in memory at a time, by normal equations;
     fitting all at once is more accurate.
 
     Raises UserError where nothing is left after the washout.

@@ -36,7 +36,7 @@ class Watcher(Protocol):
         """One or more windows are done; `tokens` were counted in them and `loss` is their NLL per token."""
 
     def branch(self, done: int, steps: int) -> None:
-        """So many steps of a branch, which predicts the loss, are done; with all of them and validated, it ends."""
+        """A branch, which predicts the loss, has taken `done` of its `steps`; after the last it is validated."""
 
     def record(self, record: dict[str, Any]) -> None:
         """A line of metrics was written."""
@@ -83,7 +83,7 @@ class Folder:
         return self.best.exists or self.checkpoint.exists()
 
     def clear(self) -> None:
-        """Begin with no lines: those of a run that was killed before its first checkpoint are removed."""
+        """Begin with no lines: a run that was killed before its first checkpoint may have left some."""
         if self.team.leads:
             self.metrics.unlink(missing_ok=True)
 
@@ -211,8 +211,8 @@ class Folder:
     def save_best(self, progress: Progress, epoch: float, nll: float, update: Update, *, stopped: bool = False) -> None:
         """Write the present model, averaged where weights are, as the best one, of a validation NLL (nats per token).
 
-        That of a training that is stopped is undone when it is resumed. Raises UserError where the folder has been
-        removed.
+        The best model of a training that is stopped is removed when it is resumed. Raises UserError where the folder
+        has been removed.
         """
         if not self.team.leads:
             return

@@ -30,7 +30,6 @@ from elman.network.fast import precision
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """a, b, c of Jordan et al. 2024."""
 
-Tensors: TypeAlias = Sequence[Tensor]
 Memory: TypeAlias = Mapping[str, list[Tensor]]
 
 

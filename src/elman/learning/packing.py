@@ -1,7 +1,7 @@
 """The weights of a model file in eight or sixteen bits, for models that are passed on: a quarter or half of the size.
 
 In eight bits every matrix [O, I] is kept as integers and one scale for each row (`network/fast/int8.py`), which stands
-beside it under the name of the matrix with `:scale`; vectors stay float32. In sixteen bits every tensor is float16.
+next to it under the name of the matrix with `:scale`; vectors stay float32. In sixteen bits every tensor is float16.
 Opening such a file gives float32 again. One rounded product of float32 per weight is the same number on every
 processor, so the digest of the float32 weights is stated in the file and checked.
 """

@@ -29,7 +29,7 @@ FEWEST = 10
 """Steps of a branch at least; shorter ones show nothing."""
 
 LATE = 1.25
-"""Up to so many times its fraction a branch is still taken; a run that was asked later to predict does without it."""
+"""Up to this many times its fraction a branch is still taken; a run that was asked later to predict does without it."""
 
 SLOPE, CAP, OFFSET, BRIEF_OFFSET = 0.78, 0.3, 0.018, 0.089
 """What is still gained, in nats: linear in the gain up to a cap, and more in up to `BRIEF` epochs, of new text."""
@@ -37,7 +37,7 @@ SLOPE, CAP, OFFSET, BRIEF_OFFSET = 0.78, 0.3, 0.018, 0.089
 BRIEF = 2
 
 MOST = 0.15
-"""Of the loss of the second branch: what is still gained at most, as of texts that repeat themselves."""
+"""The most that is still gained, as a share of the loss of the second branch: on texts that repeat themselves."""
 
 
 def due(progress: Progress, share: float) -> bool:
@@ -53,19 +53,19 @@ def steps_of(taken: int, step: int, share: float) -> int:
 
 
 def still_gained(first: float, second: float, epochs: int) -> float:
-    """The nats gained from the second branch to the end of so many epochs, by the losses of both branches."""
+    """The nats gained from the second branch to the end of `epochs` epochs, by the losses of both branches."""
     gained = (BRIEF_OFFSET if epochs <= BRIEF else OFFSET) + SLOPE * min(CAP, first - second)
     return min(max(0.0, gained), MOST * abs(second))
 
 
 def predicted(losses: Sequence[float | None], epochs: int) -> float | None:
-    """The validation NLL at the end of so many epochs; None where that of a branch is missing or not a number."""
+    """The validation NLL at the end of `epochs` epochs; None where a branch's is missing or not a number."""
     first, second = [*losses, None, None][:2]
     return None if first is None or second is None else second - still_gained(first, second, epochs)
 
 
 def shown(losses: Sequence[float | None], epochs: int) -> dict[str, Any]:
-    """What the branches so far show of the end of so many epochs: `message`, `nll` of the last one, `predicted`."""
+    """What the branches so far show of the end of the epochs: `message`, `nll` of the last branch, `predicted`."""
     nll, end = losses[-1], predicted(losses, epochs)
     message = "no loss is predicted: the run has too few steps, or is too far on"
     if nll is not None:
@@ -76,7 +76,7 @@ def shown(losses: Sequence[float | None], epochs: int) -> dict[str, Any]:
 
 
 def compared(progress: Progress, epochs: int) -> str | None:
-    """The best loss of the main phase beside the prediction, in a line; None before its end and without one."""
+    """The best loss of the main phase and the prediction of it, in a line; None before its end and without one."""
     end, best = predicted(progress.branches, epochs), progress.best
     if progress.phase or not progress.finished or end is None or best is None:
         return None
@@ -87,9 +87,10 @@ def compared(progress: Progress, epochs: int) -> str | None:
 def descend(
     trainer: "Trainer", left: Callable[[int], float], asked_to_stop: Callable[[], bool], steps: int | None
 ) -> bool:
-    """Take steps at the share of the present rate that is `left` after so many, until nothing is.
+    """Take steps, at the present rate times `left`(steps so far), until that is zero.
 
-    False where a process of the team has to stop within them. Watchers follow each of so many `steps`.
+    False where a process of the team has to stop within them. Watchers follow each of the `steps`, where their number
+    is given.
     """
     update, progress, epoch, lr = trainer.update, trainer.progress, trainer.now(), trainer.rate()
     for taken, span in enumerate(trainer.course.ahead(progress)):

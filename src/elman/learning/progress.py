@@ -52,7 +52,7 @@ def averages_at_once(phase: config.Training) -> bool:
 
 
 class Progress(msgspec.Struct):
-    """Counters and histories, which a checkpoint holds beside its tensors.
+    """Counters and histories, which a checkpoint holds with its tensors.
 
     Attributes:
         phase: 0 is the main phase, 1 fine-tuning.
@@ -105,7 +105,7 @@ def remark_on(steps: int) -> str:
 
 
 def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
-    """The progress that a checkpoint holds; raises UserError where no training in so many phases can have made it."""
+    """The progress that a checkpoint holds; raises UserError where no training in `phases` phases can have made it."""
     try:
         progress = msgspec.convert(facts, Progress)
         if missing := [key for key in Progress.__struct_fields__ if key not in facts]:

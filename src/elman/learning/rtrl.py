@@ -5,7 +5,7 @@ With S the state [n] and theta the weights [p] of encoder and core, the influenc
     P_t = J_t P_{t-1} + d step(S_{t-1}, x_t; theta) / dtheta,        J_t = dS_t / dS_{t-1}
 
 and dL_t / dtheta is the gradient of one step plus (dL_t / dS_{t-1}) P_{t-1}. Nothing of the past is kept, so the
-weights may change at any step; held fixed, the gradients add up to those of BPTT without truncation.
+weights may change at any step; held fixed, the gradients add up to BPTT without truncation.
 """
 
 from collections.abc import Iterator, Sequence

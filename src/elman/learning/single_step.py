@@ -95,7 +95,7 @@ def walk(step: OneStep, symbols: Tensor, state: State) -> Walk:
 
 
 def over_window(levels: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    """The levels of T single steps, each [B, _], as those of a window, each [T, B, _]."""
+    """The levels of a window, each [T, B, _], of the levels of T single steps, each [B, _]."""
     return tuple(torch.stack(level) for level in zip(*levels, strict=True))
 
 

@@ -50,7 +50,7 @@ class Slices:
         return map_state(lambda leaf: leaf[self.columns(len(leaf), self.own)].clone(), state)
 
     def whole(self, state: State) -> State:
-        """The state of the whole batch, from those of all processes; every process must ask."""
+        """The state of the whole batch, from the states of all processes; every process must ask."""
         return map_state(lambda leaf: torch.cat(self._gather(leaf)), state)
 
     def mean_nll(self, score: Callable[[Part], Summed], device: torch.device) -> float:
@@ -73,7 +73,7 @@ class Slices:
     ) -> tuple[Loss, State | None]:
         """Set every `.grad` to the gradient of the batch's loss; parameters it does not depend on have one of zeros.
 
-        `state` and the state returned are those of this process's columns, the loss is that of the whole batch. `step`
+        `state` and the state returned belong to this process's columns, the loss to the whole batch. `step`
         numbers the steps of training: each has its own masks.
         """
         total = batch.num_columns
@@ -82,7 +82,8 @@ class Slices:
         def one(index: int) -> tuple[Tensor, Tensor]:
             rows = self.columns(total, range(index, index + 1))
             if rows.start == rows.stop:
-                return _nothing(parameters)
+                flat = parameters[0].new_zeros(sum(map(torch.numel, parameters)))
+                return flat, torch.zeros(len(Loss._fields), dtype=widest(flat.device), device=flat.device)
             for parameter in parameters:
                 parameter.grad = None
             before = None if state is None else select(state, slice(rows.start - first, rows.stop - first))
@@ -110,7 +111,7 @@ class Slices:
 
 @contextlib.contextmanager
 def masks_of(seed: int, step: int, index: int) -> Iterator[None]:
-    """Within the block torch's random numbers are those of one slice of one step; then they continue as before."""
+    """Within the block torch draws the random numbers of one slice of one step; then it continues as before."""
     own, before = np.random.SeedSequence([seed, step, index]).generate_state(1, np.uint64), random_states()
     try:
         torch.manual_seed(int(own[0]))
@@ -121,8 +122,3 @@ def masks_of(seed: int, step: int, index: int) -> Iterator[None]:
 
 def _flat(parameters: Sequence[nn.Parameter]) -> Tensor:
     return torch.cat([(torch.zeros_like(one) if one.grad is None else one.grad).flatten() for one in parameters])
-
-
-def _nothing(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, Tensor]:
-    size, device = sum(one.numel() for one in parameters), parameters[0].device
-    return parameters[0].new_zeros(size), torch.zeros(len(Loss._fields), dtype=widest(device), device=device)

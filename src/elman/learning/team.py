@@ -115,7 +115,7 @@ class Processes(Team):
         differing = [rank for rank, one in enumerate(self.gather(own)) if not torch.equal(one, own)]
         if differing:
             raise UserError(
-                f"the {what} of process {differing[0]} differ from those of process {self.rank}; all processes need the"
+                f"the {what} of processes {differing[0]} and {self.rank} differ; all processes need the"
                 " same versions, the same kind of processor or GPU and the same --threads; continue with --resume"
             )
 
@@ -140,7 +140,7 @@ def started_by_torchrun() -> bool:
 
 
 def launch() -> str | None:
-    """The name of a call of torchrun, which stays when it starts the processes again; None where there is none.
+    """The name of a call of torchrun, which stays when it starts the processes again; None without a name.
 
     On one machine the folder of its logs, ID_RANDOM/attempt_N/RANK/error.json, since the ids of many calls are the
     same; on several machines its --rdzv-id, or None where that was not given.
@@ -198,7 +198,7 @@ def team_of(device: torch.device) -> Iterator[Team]:
 
 
 def _meeting_place() -> "Store":
-    """The store by which the processes find each other, without what those of an earlier start left there.
+    """The store by which the processes find each other, without what an earlier start left there.
 
     torchrun keeps one store for all starts (issue 135712 of PyTorch), and each machine counts its own starts.
     """

@@ -41,8 +41,8 @@ class Trainer:
     """Where a training is, from window to window: `update` changes its weights, `folder` writes what they become.
 
     Where the recipe has `training.minutes`, the phase ends with its epochs or with that time, whichever is first, and
-    schedules follow what is ahead: after a third of the time the rate is at most that of a third of the epochs. The
-    time is counted over all resumptions, and is part of the checkpoint.
+    schedules follow what is ahead: after a third of the time the rate is at most what it is after a third of the
+    epochs. The time is counted over all resumptions, and is part of the checkpoint.
 
     Args:
         windows: from the cap on random windows (`window.max_extra`) to the windows of the training data.
@@ -75,7 +75,7 @@ class Trainer:
     def resume(self) -> Changes:
         """Continue from `checkpoint.safetensors`: bit for bit, or under a recipe changed in what may change.
 
-        What the recipe changes, beside the one that the checkpoint records, is returned. Raises UserError where the
+        What the recipe changes in the one that the checkpoint records is returned. Raises UserError where the
         checkpoint or the best model is missing, damaged or of another run.
         """
         path = self.folder.checkpoint
@@ -111,7 +111,7 @@ class Trainer:
         finally:
             for watcher in self.folder.watchers:
                 watcher.end()
-            self.update.optimiser.zero_grad()  # the memory, since the best model is read beside this one
+            self.update.optimiser.zero_grad()  # its memory, since the best model is read next to this one
 
     def _train(self, deadline: float, stop: threading.Event) -> StopReason:
         progress, validate_every = self.progress, self.training.validate_every

@@ -43,7 +43,7 @@ class Update:
     3. `apply`: the optimiser takes its step, weight decay within it; the weights are projected onto the constraint;
        their average follows.
 
-    Large products of `gradient` and those of Muon are computed in `precision`, all others in float32.
+    Large products of `gradient` and the products of Muon are computed in `precision`, all others in float32.
 
     Attributes:
         average: of the weights, or None while they are not averaged.
@@ -154,29 +154,25 @@ class Update:
         trained = [tensor.detach() for tensor in (*self.optimiser.parameters, *averages)]
         return bool(torch.stack([tensor.isfinite().all() for tensor in trained]).all()) if trained else True
 
-    def _whole_state(self) -> State:
-        """The state of all columns, () where there is none; every process of a team must ask."""
-        if self.state is None or self.slices is None:
-            return () if self.state is None else self.state
-        return self.slices.whole(self.state)
-
     def tensors(self) -> dict[str, Tensor]:
         """Everything from which `restore` continues bit for bit, the random states included.
 
         Every process of a team must ask, since each has the state of its own columns.
         """
+        state = () if self.state is None else self.state
+        whole = state if self.state is None or self.slices is None else self.slices.whole(state)
         parts = {
             "model": checkpoint.model_tensors(self.model),
             "optimiser": self.optimiser.tensors(),
             "average": {} if self.average is None else self.average.tensors(),
-            "state": {str(index): leaf for index, leaf in enumerate(leaves(self._whole_state()))},
+            "state": {str(index): leaf for index, leaf in enumerate(leaves(whole))},
             "constraint": {} if self.constraint is None else self.constraint.tensors(),
             "random": random_states(),
         }
         return {f"{part}/{name}": tensor for part, held in parts.items() for name, tensor in held.items()}
 
     def require(self, path: Path, tensors: Mapping[str, Tensor], batch_size: int) -> None:
-        """Raise UserError where the tensors of a checkpoint are not those that `restore` needs in this phase."""
+        """Raise UserError where the tensors of a checkpoint do not fit `restore` in this phase."""
         loose = ("state/", "constraint/", "random/cuda", "random/mps")
         own, found = (
             {name: tensor for name, tensor in some.items() if not name.startswith(loose)}
@@ -191,7 +187,7 @@ class Update:
     def restore(self, tensors: Mapping[str, Tensor], average_count: int) -> None:
         """Continue from `tensors`, in the phase they belong to; `average_count` steps are in the average.
 
-        All of them are copied: those of a file begin at any address, on which the rounding of products depends.
+        All of them are copied: a file's tensors begin at any address, on which the rounding of products depends.
         """
         tensors = {
             name: tensor.clone() if name.startswith(("state/", "constraint/")) else tensor

@@ -48,55 +48,42 @@ def build_model(
     A network that does not fit into the memory of the machine is refused before it is allocated.
     """
     with contextlib.nullcontext() if torch.get_default_device().type == "meta" else _WithinMemory(recipe):
-        return _build(recipe, num_words, counts, words, num_source, num_labels)
+        locked = recipe.masks == "locked"
+        encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)
+        memory = None if recipe.source is None else recipe.source.memory_size
+        core = build_core(recipe.core, encoder.size, num_words, locked=locked, memory_size=memory)
+        contexts = build_contexts(recipe.output, core.dims)
+        contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
+        num_outputs = num_labels or num_words
+        output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
+        if isinstance(core, JordanCore) and core.feedback == "output" and not isinstance(output.choice, Choice):
+            raise UserError(
+                'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
+                ' vectors cannot be listed; set model.core.feedback = "target"'
+            )
+        if core.reads == "trees":
+            from elman.network.tree_model import TreeModel
 
+            model: LanguageModel = TreeModel(encoder, core, output)
+        elif core.reads == "sentences":
+            from elman.network.tag_model import TagModel
 
-def _build(
-    recipe: config.Model,
-    num_words: int,
-    counts: Sequence[int] | None,
-    words: Sequence[str] | None,
-    num_source: int | None,
-    num_labels: int | None,
-) -> LanguageModel:
-    locked = recipe.masks == "locked"
-    encoder = build_encoder(recipe.encoder, num_words, words, locked=locked)
-    memory = None if recipe.source is None else recipe.source.memory_size
-    core = build_core(recipe.core, encoder.size, num_words, locked=locked, memory_size=memory)
-    contexts = build_contexts(recipe.output, core.dims)
-    contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
-    num_outputs = num_labels or num_words
-    output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
-    if isinstance(core, JordanCore) and core.feedback == "output" and not isinstance(output.choice, Choice):
-        raise UserError(
-            'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
-            ' vectors cannot be listed; set model.core.feedback = "target"'
-        )
-    if core.reads == "trees":
-        from elman.network.cores.recursive import RecursiveCore
-        from elman.network.tree_model import TreeModel
+            model = TagModel(encoder, core, output)
+        elif recipe.source is None:
+            model = LanguageModel(encoder, core, output)
+        else:
+            from elman.network.seq2seq import build_seq2seq
 
-        assert isinstance(core, RecursiveCore)
-        model: LanguageModel = TreeModel(encoder, core, output)
-    elif core.reads == "sentences":
-        from elman.network.cores.sentence import SentenceCore
-        from elman.network.tag_model import TagModel
-
-        assert isinstance(core, SentenceCore)
-        model = TagModel(encoder, core, output)
-    elif recipe.source is None:
-        model = LanguageModel(encoder, core, output)
-    else:
-        from elman.network.seq2seq import build_seq2seq
-
-        model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
-    if torch.get_default_device().type != "meta":  # where there is nothing to fill
-        model.initialise(recipe.initialisation)
-    if recipe.initialisation.output_bias == "unigram" and not isinstance(output.choice, Chord):
-        if not isinstance(output.choice, Choice):
-            raise UserError('model.initialisation.output_bias = "unigram" is for symbols and notes; set it to "zeros"')
-        output.choice.begin_at(unigram(num_outputs, counts))
-    return model
+            model = build_seq2seq(recipe, encoder, core, output, num_source or num_words)
+        if torch.get_default_device().type != "meta":  # where there is nothing to fill
+            model.initialise(recipe.initialisation)
+        if recipe.initialisation.output_bias == "unigram" and not isinstance(output.choice, Chord):
+            if not isinstance(output.choice, Choice):
+                raise UserError(
+                    'model.initialisation.output_bias = "unigram" is for symbols and notes; set it to "zeros"'
+                )
+            output.choice.begin_at(unigram(num_outputs, counts))
+        return model
 
 
 def tiny_model(num_words: int = 7, size: int = 4) -> LanguageModel:

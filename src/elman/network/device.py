@@ -102,7 +102,7 @@ def usable_threads(wanted: int) -> int:
 
 
 def faster_threads(rounds: int = 3) -> int:
-    """One thread, or as many as torch uses: whichever is faster now at products as of a small recurrent network.
+    """One thread, or as many as torch uses: whichever is faster now at the products of a small recurrent network.
 
     Where other processes are busy on the cores, several threads wait for each other and may take a hundred times as
     long as one. The least time of some rounds counts; several threads must be a tenth faster. Their number is left as

@@ -1,6 +1,6 @@
 """Dropout in its recurrent forms; every function is the identity at rate zero.
 
-Units that are kept are scaled by 1 / (1 - rate), so that expectations are those of evaluation.
+Units that are kept are scaled by 1 / (1 - rate), so that expectations are as in evaluation.
 """
 
 import torch

@@ -7,9 +7,7 @@ from torch import Tensor
 
 from elman.network.cores.core import Trace
 from elman.network.cores.sentence import SentenceCore
-from elman.network.encoders.encoder import TokenEncoder
 from elman.network.model import LanguageModel
-from elman.network.output.layer import OutputLayer
 
 
 @final
@@ -20,9 +18,6 @@ class TagModel(LanguageModel):
     """
 
     core: SentenceCore
-
-    def __init__(self, encoder: TokenEncoder, core: SentenceCore, output: OutputLayer) -> None:
-        super().__init__(encoder, core, output)
 
     def read(self, words: Int[Tensor, "S B"], mask: Bool[Tensor, "S B"]) -> Trace:
         """What the output layer reads at every word; the mask is false at padding, which has no effect."""

@@ -9,9 +9,7 @@ from torch import Tensor
 from elman.data.trees.shape import Trees
 from elman.network.cores.core import Trace
 from elman.network.cores.recursive import RecursiveCore
-from elman.network.encoders.encoder import TokenEncoder
 from elman.network.model import LanguageModel
-from elman.network.output.layer import OutputLayer
 from elman.network.trees.composition import NodeState, by_height
 
 
@@ -25,16 +23,13 @@ class TreeModel(LanguageModel):
 
     core: RecursiveCore
 
-    def __init__(self, encoder: TokenEncoder, core: RecursiveCore, output: OutputLayer) -> None:
-        super().__init__(encoder, core, output)
-
     def leaves(self, words: Int[Tensor, "S B"], lengths: Int[Tensor, " B"]) -> NodeState:
         """The states [S, B, ...] of the leaves of padded sentences."""
         mask = torch.arange(len(words), device=words.device).unsqueeze(1) < lengths
         return self.core.leaves(self.encoder(words), mask)
 
     def nodes(self, leaves: NodeState, trees: Trees) -> NodeState:
-        """The states [N, ...] of the nodes of trees, from those of leaves [S, B, ...]."""
+        """The states [N, ...] of the nodes of trees, from the states [S, B, ...] of their leaves."""
         own = tuple(leaf.flatten(0, 1)[trees.places] for leaf in leaves)
         return by_height(self.core.composition, own, trees)
 

@@ -13,30 +13,7 @@ Recurrent layers have the arguments, results and weights of torch's own: changin
 the class of this name is enough for a program that uses them. Output layers have one protocol (`elman.nn.output`).
 """
 
-from elman.network.cells.chaos_free import ChaosFree as ChaosFreeCell
-from elman.network.cells.continuous import Continuous as ContinuousCell
-from elman.network.cells.deltanet import DeltaNet as DeltaNetCell
-from elman.network.cells.elman import Elman as ElmanCell
-from elman.network.cells.gru import GRU as GRUCell
-from elman.network.cells.highway import Highway as HighwayCell
-from elman.network.cells.ladder import Ladder as LadderCell
-from elman.network.cells.local_attention import LocalAttention as LocalAttentionCell
-from elman.network.cells.lru import LRU as LRUCell
-from elman.network.cells.lstm import LSTM as LSTMCell
-from elman.network.cells.lstm_variant import LSTMVariant as LSTMVariantCell
-from elman.network.cells.mamba2 import Mamba2 as Mamba2Cell
-from elman.network.cells.min_gru import MinGRU as MinGRUCell
-from elman.network.cells.min_lstm import MinLSTM as MinLSTMCell
-from elman.network.cells.minimal_gated import MinimalGated as MinimalGatedCell
-from elman.network.cells.mlstm import MLSTM as MLSTMCell
-from elman.network.cells.mogrifier import Mogrifier as MogrifierCell
-from elman.network.cells.mut import MUT as MUTCell
-from elman.network.cells.qrnn import QRNN as QRNNCell
-from elman.network.cells.rg_lru import RGLRU as RGLRUCell
-from elman.network.cells.rwkv7 import RWKV7 as RWKV7Cell
-from elman.network.cells.slstm import SLSTM as SLSTMCell
-from elman.network.cells.sru import SRU as SRUCell
-from elman.network.cells.unitary import Unitary as UnitaryCell
+from elman import config
 from elman.network.cores.core import Trace
 from elman.network.fast.precision import products_in
 from elman.nn import functional, penalties
@@ -68,99 +45,99 @@ from elman.nn.recurrent import Recurrent, State, detach
 from elman.nn.spectral import ConvolutionBound, SpectralBound, svd_weight
 
 
-class ChaosFree(Recurrent, cell=ChaosFreeCell):
+class ChaosFree(Recurrent, cell=config.ChaosFree):
     """The chaos-free network (Laurent & von Brecht 2017)."""
 
 
-class Continuous(Recurrent, cell=ContinuousCell):
+class Continuous(Recurrent, cell=config.Continuous):
     """Continuous-time units with time constants (Beer 1995)."""
 
 
-class DeltaNet(Recurrent, cell=DeltaNetCell):
+class DeltaNet(Recurrent, cell=config.DeltaNet):
     """The gated delta rule (Yang, Kautz & Hatamizadeh 2024)."""
 
 
-class Elman(Recurrent, cell=ElmanCell):
+class Elman(Recurrent, cell=config.Elman):
     """The simple recurrent network (Elman 1990); torch.nn.RNN with more nonlinearities."""
 
 
-class GRU(Recurrent, cell=GRUCell):
+class GRU(Recurrent, cell=config.GRU):
     """The gated recurrent unit (Cho et al. 2014), by default with torch's equations and weights."""
 
 
-class Highway(Recurrent, cell=HighwayCell):
+class Highway(Recurrent, cell=config.Highway):
     """The recurrent highway network (Zilly et al. 2017)."""
 
 
-class Ladder(Recurrent, cell=LadderCell):
+class Ladder(Recurrent, cell=config.Ladder):
     """From Elman's network to the LSTM, one gate at a time."""
 
 
-class LocalAttention(Recurrent, cell=LocalAttentionCell):
+class LocalAttention(Recurrent, cell=config.LocalAttention):
     """Self-attention over a window of past inputs, with rotary positions (Su et al. 2021)."""
 
 
-class LRU(Recurrent, cell=LRUCell):
+class LRU(Recurrent, cell=config.LRU):
     """The linear recurrent unit (Orvieto et al. 2023)."""
 
 
-class LSTM(Recurrent, cell=LSTMCell):
+class LSTM(Recurrent, cell=config.LSTM):
     """Long short-term memory (Hochreiter & Schmidhuber 1997), by default with torch's equations and weights."""
 
 
-class LSTMVariant(Recurrent, cell=LSTMVariantCell):
+class LSTMVariant(Recurrent, cell=config.LSTMVariant):
     """The LSTM with peepholes and one change (Greff et al. 2017)."""
 
 
-class Mamba2(Recurrent, cell=Mamba2Cell):
+class Mamba2(Recurrent, cell=config.Mamba2):
     """The mixer of Mamba-2 (Dao & Gu 2024)."""
 
 
-class MinGRU(Recurrent, cell=MinGRUCell):
+class MinGRU(Recurrent, cell=config.MinGRU):
     """minGRU (Feng et al. 2024)."""
 
 
-class MinimalGated(Recurrent, cell=MinimalGatedCell):
+class MinimalGated(Recurrent, cell=config.MinimalGated):
     """The minimal gated unit (Zhou et al. 2016)."""
 
 
-class MinLSTM(Recurrent, cell=MinLSTMCell):
+class MinLSTM(Recurrent, cell=config.MinLSTM):
     """minLSTM (Feng et al. 2024)."""
 
 
-class MLSTM(Recurrent, cell=MLSTMCell):
+class MLSTM(Recurrent, cell=config.MLSTM):
     """mLSTM of the extended LSTM (Beck et al. 2024)."""
 
 
-class Mogrifier(Recurrent, cell=MogrifierCell):
+class Mogrifier(Recurrent, cell=config.Mogrifier):
     """The Mogrifier LSTM (Melis, Kocisky & Blunsom 2020)."""
 
 
-class MUT(Recurrent, cell=MUTCell):
+class MUT(Recurrent, cell=config.MUT):
     """MUT1, MUT2 and MUT3, found by a search (Jozefowicz et al. 2015)."""
 
 
-class QRNN(Recurrent, cell=QRNNCell):
+class QRNN(Recurrent, cell=config.QRNN):
     """The quasi-recurrent network (Bradbury et al. 2017)."""
 
 
-class RGLRU(Recurrent, cell=RGLRUCell):
+class RGLRU(Recurrent, cell=config.RGLRU):
     """The real-gated linear recurrent unit of Griffin (De et al. 2024)."""
 
 
-class RWKV7(Recurrent, cell=RWKV7Cell):
+class RWKV7(Recurrent, cell=config.RWKV7):
     """The time mixing of RWKV-7 (Peng et al. 2025)."""
 
 
-class SLSTM(Recurrent, cell=SLSTMCell):
+class SLSTM(Recurrent, cell=config.SLSTM):
     """sLSTM of the extended LSTM (Beck et al. 2024)."""
 
 
-class SRU(Recurrent, cell=SRUCell):
+class SRU(Recurrent, cell=config.SRU):
     """The simple recurrent unit (Lei et al. 2018)."""
 
 
-class Unitary(Recurrent, cell=UnitaryCell):
+class Unitary(Recurrent, cell=config.Unitary):
     """Unitary evolution (Arjovsky, Shah & Bengio 2016)."""
 
 

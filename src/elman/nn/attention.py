@@ -29,7 +29,7 @@ class AdditiveAttention(Additive):
             query: h [B, T, D]
             memory: m [B, S, M]
             keys: `attention.keys(memory)`, where one memory is read several times; None: they are computed
-            mask: bool [B, S], false at padding, whose weights are 0; None: there is none
+            mask: bool [B, S], false at padding, whose weights are 0; None: no padding
         """
         keys = self.keys(memory) if keys is None else keys
         read = torch.ones(memory.shape[:2], dtype=torch.bool, device=memory.device) if mask is None else mask
@@ -69,7 +69,7 @@ class SoftWindow(nn.Module):
             query: h [B, T, D]
             memory: m [B, S, M]
             position: kappa [B, K] before the first query, the last of the places returned; None: 0
-            mask: bool [B, S], false at padding, whose weights are 0; None: there is none
+            mask: bool [B, S], false at padding, whose weights are 0; None: no padding
         """
         alpha, beta, pace = self.numbers(query).exp().chunk(3, -1)
         place = pace.cumsum(1) if position is None else position.unsqueeze(1) + pace.cumsum(1)

@@ -63,7 +63,7 @@ class History(NamedTuple):
 
 
 class Kept(Protocol):
-    """What a checkpoint holds beside the model and the optimiser."""
+    """What a checkpoint holds in addition to the model and the optimiser."""
 
     def state_dict(self) -> dict[str, Tensor]:
         """Tensors by name."""
@@ -167,7 +167,7 @@ def fit(
         return total / (windows.steps - 1)
 
     def rated(factor: float) -> None:
-        """Set the rates to those given, times a factor."""
+        """Set the rates to the given ones, times a factor."""
         for group, rate in zip(optimiser.param_groups, rates, strict=True):
             group["lr"] = factor * rate
 
@@ -198,7 +198,6 @@ def fit(
 
 
 def _waited(done: list[Epoch], patience: int | None) -> bool:
-    """Whether `patience` epochs have passed since the best one."""
     return bool(done) and patience is not None and len(done) - History(done).best.number >= patience
 
 
@@ -225,7 +224,7 @@ class _Checkpoint:
         files.save(self.path, tensors, {"settings": self.settings, "epochs": [list(epoch) for epoch in done]})
 
     def resume(self) -> tuple[dict[str, Tensor], list[Epoch]]:
-        """The best weights and the epochs of the file, whose state everything takes over; none where there is none."""
+        """Continue from the file: its best weights and its epochs; none where there is no file."""
         if self.path is None or not self.path.exists():
             return {}, []
         tensors, facts = files.load(self.path, "settings", "epochs")
@@ -234,7 +233,7 @@ class _Checkpoint:
         saved, own = files.under("model/", tensors), files.model_tensors(self.model)
         for name in sorted(saved.keys() | own.keys()):
             if name not in own or name not in saved or own[name].shape != saved[name].shape:
-                raise UserError(f"{self.path}: belongs to another model, whose {name} is not that of this one")
+                raise UserError(f"{self.path}: belongs to another model, whose {name} is another")
         files.load_model(self.model, saved)
         load_tensors(self.optimiser, files.under("optimiser/", tensors))
         for name, one in self.kept.items():
@@ -259,7 +258,7 @@ def load_tensors(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -
 
 @contextmanager
 def _bar(epochs: int, *, shown: bool) -> Iterator[Callable[[float, list[Epoch]], None]]:
-    """A progress bar over epochs, beside the validation of the last one."""
+    """A progress bar over epochs, with the validation of the last one."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

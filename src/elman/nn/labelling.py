@@ -49,7 +49,7 @@ def ctc_beam(log_probs: Tensor, width: int = 16, blank: int = 0, prior: Prior | 
         log_probs: log y [T, V] of the frames of one sequence
         width: hypotheses that are kept after each frame
         blank: the label that says nothing
-        prior: None: there is none
+        prior: None: no prior
     """
     added = _sums(prior)
     beam: dict[Labels, tuple[float, float]] = {(): (0.0, -math.inf)}
@@ -89,7 +89,7 @@ def transducer_beam(
         frames: T
         width: hypotheses that are kept at each place
         blank: the label that moves to the next frame
-        prior: None: there is none
+        prior: None: no prior
         most: labels of one frame
     """
     added = _sums(prior)
@@ -188,7 +188,6 @@ def _sums(prior: Prior | None) -> Callable[[Labels], float]:
 
 
 def _best(found: dict[Labels, P], width: int, score: Callable[[Labels, P], float]) -> dict[Labels, P]:
-    """The `width` best."""
     return dict(sorted(found.items(), key=lambda one: score(*one), reverse=True)[:width])
 
 

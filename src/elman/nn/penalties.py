@@ -132,7 +132,6 @@ def _seen(levels: Trace | Tensor, mask: Tensor | None, log_prior: Tensor | None 
 
 
 def _drops(part: nn.Module) -> bool:
-    """Whether a part has dropout in training."""
     if isinstance(part, Layer):
         return bool(part.weight_drop or part.input_dropout or part.recurrent_dropout)
     return isinstance(part, Dropout) and bool(part.rate)

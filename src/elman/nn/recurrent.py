@@ -23,7 +23,7 @@ from elman.network.cores.stack import Stack, build_layer
 from elman.network.dropout import Dropout
 
 State: TypeAlias = Tensor | tuple[Any, ...]
-"""What `forward` returns beside its outputs.
+"""What `forward` returns in addition to its outputs.
 
 With one `hidden_size` it is in torch's form, a tensor [L D, B, H] for each part of a cell's state, alone where there is
 one part. With a list of sizes, or parts that differ between layers (the input before, of a QRNN), it is one tuple of
@@ -207,7 +207,7 @@ class Recurrent(nn.Module):
         """
         if isinstance(input, PackedSequence):
             if levels:
-                raise ValueError("levels are those of a tensor, and sequences are packed; call with a padded tensor")
+                raise ValueError("packed sequences have no levels; call with a padded tensor")
             xs, lengths = pad_packed_sequence(input)
             trace, after = self._through(xs, self._entered(state, xs.shape[1]), lengths)
             outputs = pack_padded_sequence(trace.top, lengths, enforce_sorted=input.sorted_indices is None)

@@ -1,4 +1,4 @@
-"""Modules that have the arrays of a network's part under plain names, and call it; how those of outputs begin."""
+"""Modules that have the arrays of a network's part under plain names, and call it; how an output's arrays begin."""
 
 import copy
 from collections.abc import Callable, Sequence

@@ -78,7 +78,7 @@ class SpectralBound:
 
     @torch.no_grad()
     def norms(self) -> dict[str, float]:
-        """sigma_1 of each W_hh, by the name of the stacked weights it stands in."""
+        """sigma_1 of each W_hh, by the name of the weights that hold it."""
         return {name: spectral_norm(candidate_hidden(layer)).item() for name, layer in self._layers.items()}
 
     @torch.no_grad()
@@ -135,11 +135,11 @@ def cell_of(part: nn.Module) -> Cell | None:
 class ConvolutionBound:
     """Keeps sigma_1 of convolutions, as maps of whole images, at a bound or below, after steps of any optimiser.
 
-    On a torus of N places a convolution is block diagonal in the Fourier basis, and its singular values are those of
-    the matrices sum_a K[:, :, a] exp(-2 pi i w a / N) at all frequencies w (Sedghi, Gupta & Long 2019, The singular
-    values of convolutional layers, ICLR, theorem 6; there on images): exact for circular padding. With zeros an image
-    is a part of a larger torus, of as many more places as the kernel spans beyond one: a bound from above. Strides
-    leave out rows of the map, and do not raise it.
+    On a torus of N places a convolution is block diagonal in the Fourier basis, and its singular values are the
+    singular values of the matrices sum_a K[:, :, a] exp(-2 pi i w a / N) at all frequencies w (Sedghi, Gupta & Long
+    2019, The singular values of convolutional layers, ICLR, theorem 6; there on images): exact for circular padding.
+    With zeros an image is a part of a larger torus, of as many more places as the kernel spans beyond one: a bound from
+    above. Strides leave out rows of the map, and do not raise it.
 
     Singular values are cut at the bound and the kernel at its support, as there; as that is not yet inside, the kernel
     is then scaled down to the bound.

@@ -20,7 +20,7 @@ from elman.objective.criteria import Seen
 class Loss(NamedTuple):
     """A window's loss: the reduced NLL plus penalties, which is differentiated, and its detached parts.
 
-    `nll_sum` is the sum of NLLs (nats) over the positions that count, `penalty` that of the penalties.
+    `nll_sum` is the sum of NLLs (nats) over the positions that count, `penalty` the sum of the penalties.
     """
 
     objective: Tensor
@@ -30,7 +30,7 @@ class Loss(NamedTuple):
 
 
 class Objective:
-    """A reduced NLL, or the loss of a plug-in, and penalties beside it.
+    """A reduced NLL, or the loss of a plug-in, and penalties.
 
     The reduction is named by its kind (`elman.objective.criteria`), or is the record itself.
     """

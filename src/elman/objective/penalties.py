@@ -1,4 +1,4 @@
-"""Penalties beside the negative log-likelihood: on activations, on mixture weights, and for certificates of stability.
+"""Penalties added to the NLL: on activations, on mixture weights, and for certificates of stability.
 
 The reported NLL never includes them. The constraint by projection (`learning.constraint`) serves tier 0 of stability
 alone; tiers 1 and 2 are trained for with a hinge on their value. A model has the certificate when `elman analyze
@@ -69,7 +69,7 @@ def _change(weight: float, values: Tensor, batch: Batch) -> Tensor:
 
 
 def _mean(values: Tensor, mask: Tensor, count: Tensor) -> Tensor:
-    """The share in a mean over so many positions of those of values [T, B, D] where the mask [T, B] is true."""
+    """What values [T, B, D] add, where the mask [T, B] is true, to a mean over `count` positions."""
     return (values.mean(-1) * mask).sum() / count.clamp(min=1)
 
 

@@ -6,7 +6,7 @@ span and label (Socher et al. 2013, eqs 1, 2 and 6; Taskar et al. 2004):
 
     hinge = max_y [ s(y) + kappa * wrong(y) ] - s(right), never below 0
 
-The maximum is that which the chart finds, and its tree is held constant while the gradient is computed, which is a
+The chart finds the maximum, and its tree is held constant while the gradient is computed, which is a
 subgradient of the hinge.
 """
 

@@ -64,12 +64,13 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
     groups: dict[tuple[str, int], list[RunFolder]] = {}
     before = Counter[tuple[str, int | None]]()
     for run in runs:
-        own = (_identity(run), run.recipe.seed)
+        shown = sorted((key, _shown(value)) for key, value in _leaves(run).items() if key != "seed")
+        own = (repr((shown, run.data.digest if run.data else None)), run.recipe.seed)
         groups.setdefault((own[0], before[own]), []).append(run)
         before[own] += 1
     if repeated := [str(run.path) for (_, place), members in groups.items() if place for run in members]:
         notice(
-            f"{', '.join(repeated)}: recipe, data and seed are those of another of these runs; runs with equal seeds"
+            f"{', '.join(repeated)}: another of these runs has the same recipe, data and seed; runs with equal seeds"
             " are no replicates and are not averaged"
         )
     titled: dict[str, list[tuple[RunFolder, ...]]] = {}
@@ -148,7 +149,7 @@ def against(value: float, other: float, scale: Reporting = TOKENS) -> str:
 
 
 def verdict(run: RunFolder) -> str | None:
-    """The network beside the strongest baseline of the same split, test before valid; None without either."""
+    """The network against the strongest baseline of the same split, test before valid; None without either."""
     for split in ("test", "valid"):
         result = run.result(split)
         rivals = [row for row in run.baselines if row.split == split and row.name]
@@ -165,7 +166,7 @@ def verdict(run: RunFolder) -> str | None:
 
 
 def published_verdict(run: RunFolder) -> str | None:
-    """The network beside the published test perplexity or NLL; None where the recipe expects none."""
+    """The network against the published test perplexity or NLL; None where the recipe expects none."""
     result, number = run.result("test"), published(run, "test")
     if result is None or number is None:
         return None
@@ -185,11 +186,6 @@ def _leaves(run: RunFolder) -> dict[str, Any]:
     return dict(flatten(run.recipe_table)) | ({"continued with": "; ".join(changes)} if changes else {})
 
 
-def _identity(run: RunFolder) -> str:
-    leaves = sorted((key, _shown(value)) for key, value in _leaves(run).items() if key != "seed")
-    return repr((leaves, run.data.digest if run.data else None))
-
-
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
@@ -197,7 +193,7 @@ def _shown(value: Any) -> str:
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:
-    """Labels, with a number after those that occur more than once."""
+    """Labels, numbered where they occur more than once."""
     total = Counter(labels)
     places = [labels[: place + 1].count(label) for place, label in enumerate(labels)]
     return [f"{each} ({place})" if total[each] > 1 else each for each, place in zip(labels, places, strict=True)]

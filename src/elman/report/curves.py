@@ -14,7 +14,7 @@ _EVENTS = {"averaging": "averaging begins", "fine-tune": "fine-tuning", "resume"
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """The x axis: time in units of so many seconds, or epochs where there is no unit."""
+    """The x axis: time in units of `unit` seconds, or epochs where there is no unit."""
 
     name: str
     unit: float | None = None
@@ -59,7 +59,7 @@ def other_plots(runs: Sequence[RunFolder], series: Sequence[int]) -> list[Plot]:
         rates.append(Curve(EPOCHS.along(lines), [line.lr for line in lines], colour))
         norms.append(Curve(EPOCHS.along(lines), [line.grad_norm for line in lines], colour))
         speeds.append(Curve(time.along(lines), [line.tokens_per_s for line in lines], colour))
-    # The threshold applies to the norm that is drawn only where it is that of all gradients.
+    # The threshold applies to the norm that is drawn only where it is the norm of all gradients.
     thresholds = {t.clip if t.clip_by == "global" else None for t in (run.recipe.training for run in runs)}
     levels = [Mark(clip, "clipped above") for clip in thresholds if clip is not None and len(thresholds) == 1]
     wanted: list[tuple[str, str, Axis, Quantity, list[Curve], list[Mark]]] = [

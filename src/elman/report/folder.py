@@ -2,8 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ from elman.config.record import Reporting
 from elman.data.text.vocabulary import TABLE, Vocabulary
 from elman.drawing.heat_map import Word
 from elman.errors import UserError
-from elman.evaluation.result import RESULTS, Result, rows_of
+from elman.evaluation.result import Result, recorded_results
 from elman.formats import SCALE, opened_tensors, parse_json, parse_toml, read_json
 from elman.report.metrics import Metrics, SavedModel, read_metrics, with_model
 from elman.tasks.hub import fetched
@@ -147,7 +146,7 @@ class NotARunError(UserError):
 
 
 def read_folders(paths: Sequence[Path]) -> tuple[list[RunFolder], list[Path]]:
-    """Read run folders, and return which of several paths are none, such as the pages that `runs/*` names too.
+    """Read run folders; which of several paths are no run folders, such as pages in `runs/*`, is returned too.
 
     Raises UserError where none is a run folder, or a file of a run is damaged.
     """
@@ -181,7 +180,7 @@ def read_folder(path: Path) -> RunFolder:
     except ValueError as error:
         raise UserError(f"{recipe_file}: not a readable recipe ({error}); restore the file") from None
     vocabulary_file = path / TABLE
-    baselines = _read_results(path / "baselines.json")
+    baselines = recorded_results(path, "baselines.json")
     parameters, saved = _model(path / "model.safetensors")
     return RunFolder(
         path=path,
@@ -191,7 +190,7 @@ def read_folder(path: Path) -> RunFolder:
         metrics=with_model(read_metrics(metrics_file), saved),
         data=_read(path / "data.json", DataFacts | None, None),
         environment=_read(path / "environment.json", dict[str, Any], {}),
-        results=_read_results(path / RESULTS),
+        results=recorded_results(path),
         baselines=[one for one in baselines if not one.written],
         written=[one for one in baselines if one.written],
         samples=_read(path / "samples.json", list[Sample], []),
@@ -206,20 +205,6 @@ def _read(path: Path, kind: Any, missing: T) -> T:
         return missing
     found: T = read_json(path, kind)
     return found
-
-
-def _read_results(path: Path) -> list[Result]:
-    found: Any = _read(path, Any, [])
-    with _damaged(path):
-        return rows_of(found)
-
-
-@contextmanager
-def _damaged(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise UserError(f"{path}: damaged ({error}); restore or remove the file") from None
 
 
 def _model(path: Path) -> tuple[int | None, SavedModel | None]:

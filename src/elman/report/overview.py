@@ -27,7 +27,7 @@ def facts(row: Group) -> dict[str, Any]:
 
 
 def best_by_data(rows: Sequence[Group]) -> dict[str, Group]:
-    """The row of lowest test loss among those that have read the same data."""
+    """The row of lowest test loss among the rows of the same data."""
     found: dict[str, Group] = {}
     for row in sorted((row for row in rows if row.test and row.data), key=lambda row: row.test.mean if row.test else 0):
         found.setdefault(row.data, row)

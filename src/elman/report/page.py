@@ -42,9 +42,10 @@ def render(runs: Sequence[RunFolder]) -> str:
     coloured = [group.runs for group in groups] if len(groups) > 1 else [(run,) for run in runs]
     series = {id(run): number % len(style.SERIES) for number, members in enumerate(coloured) for run in members}
     colours = [series[id(run)] for run in runs]
+    title = f"{groups[0].name}: {len(runs)} runs" if len(groups) == 1 else f"{len(runs)} runs in {len(groups)} groups"
     return page.render(
         "report.html",
-        title=runs[0].title if len(runs) == 1 else _title(groups),
+        title=runs[0].title if len(runs) == 1 else title,
         text=_about(runs[0]) if len(runs) == 1 else [],
         playable=any(getattr(sample.figure, "playable", False) for run in runs for sample in run.samples),
         filters={each.__name__: each for each in FILTERS} | {"ppl": tables.loss},
@@ -75,15 +76,10 @@ def _about(run: RunFolder) -> list[str]:
     return [f"Trained on {splits['train'].tokens:,} {run.symbol}s of {run.data.name}{held}."]
 
 
-def _title(groups: Sequence[comparison.Group]) -> str:
-    count = sum(len(group.runs) for group in groups)
-    return f"{groups[0].name}: {count} runs" if len(groups) == 1 else f"{count} runs in {len(groups)} groups"
-
-
 def _legend(
     groups: Sequence[comparison.Group], labels: dict[int, str], series: dict[int, int]
 ) -> list[tuple[str, int]]:
-    """The colours of several runs: those of their groups, or of the runs of a single group."""
+    """The colours of several runs: of their groups, or of the runs of a single group."""
     if len(groups) == 1:
         return [(labels[id(run)], series[id(run)]) for run in groups[0].runs]
     counts = (f" ({len(group.runs)} runs)" if len(group.runs) > 1 else "" for group in groups)

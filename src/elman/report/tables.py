@@ -1,4 +1,4 @@
-"""The tables of a report: results beside baselines and published numbers, several runs, numbers as text."""
+"""The tables of a report: results with baselines and published numbers, several runs, numbers as text."""
 
 import dataclasses
 import math
@@ -68,7 +68,7 @@ def ranking(groups: Sequence[Group]) -> str:
 
 
 def widest(rows: Sequence[ResultRow]) -> float:
-    """The loss of a full bar; 0 where there are none, since a loss is below 0, as of densities it may be."""
+    """The loss of a full bar; 0 where a loss is below 0, as a density's may be: then there are no bars."""
     losses = [row.test or row.valid or 0.0 for row in rows]
     return max(losses, default=0.0) if min(losses, default=0.0) >= 0 else 0.0
 

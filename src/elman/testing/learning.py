@@ -56,7 +56,7 @@ def check_loss(criterion: Criterion, *, seed: int = 0) -> None:
         gradients = torch.autograd.grad(value, list(model.parameters()), allow_unused=True)
         assert any(one is not None and one.abs().sum() > 0 for one in gradients), "weights can follow the loss"
         parts = torch.stack([of(half)[0] for half in _halves(batch)])
-        same([parts.sum()], [value], "the losses of parts of a batch add up to that of the batch")
+        same([parts.sum()], [value], "the losses of parts of a batch add up to the loss of the batch")
     other = torch.where(masked.mask, masked.targets, (masked.targets + 1) % WORDS)  # type: ignore[arg-type]
     same([of(masked._replace(targets=other))[0]], [of(masked)[0]], "targets that the mask leaves out do not count")
     weights = list(model.parameters())
@@ -102,7 +102,7 @@ def check_penalty(penalty: Penalty, model: LanguageModel | None = None, *, seed:
 
 
 def check_rule(rule: Rule, *, seed: int = 0) -> None:
-    """A learning rule: the loss of the window, gradients added to those that are there, a state without a history."""
+    """A learning rule: the loss of the window, gradients added to the present ones, a state without a history."""
     model, plain, masked = _window(None, seed)
     learner = rule.build()
     assert isinstance(learner, Learner), "`build` makes a Learner"
@@ -115,7 +115,7 @@ def check_rule(rule: Rule, *, seed: int = 0) -> None:
         same(
             [loss.objective, loss.nll_sum],
             [wanted.objective.detach(), wanted.nll_sum],
-            "its loss is that of the window",
+            "its loss is the loss of the window",
         )
         assert not loss.objective.requires_grad, "the loss is detached"
         assert not any(leaf.requires_grad for leaf in leaves(after)), "the state has no gradient history"
@@ -216,7 +216,7 @@ def check_constraint(
         projector.project_(ours)
         other.project_(theirs)
         assert torch.equal(ours, theirs), "it continues bit for bit from what `tensors` gave"
-        assert projector.counts() == other.counts(), "counts are those of the last projection"
+        assert projector.counts() == other.counts(), "counts belong to the last projection"
         small = 0.01 * torch.randn(shape)
         if inside is not None and inside(small):
             kept = small.clone()

@@ -17,7 +17,7 @@ from elman.network.encoders.encoder import TokenEncoder, build_encoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.output.choice import Choice, Conditional, Drawn, Surroundings
 from elman.network.output.contexts import ContextLayer
-from elman.network.state import State, leaves, map_state
+from elman.network.state import leaves, map_state
 from elman.network.trees.composition import Composition, NodeState
 
 STEPS, ROWS, SIZE = 6, 3, 4
@@ -68,7 +68,7 @@ def same(ours: Iterable[Tensor], theirs: Iterable[Tensor], rule: str) -> None:
 def differentiable(call: Callable[..., Any], *arguments: Tensor) -> None:
     """Compare gradients of a call with finite differences."""
     given = tuple(one.detach().clone().requires_grad_() for one in arguments)
-    assert torch.autograd.gradcheck(call, given, check_undefined_grad=False), "gradients are those of the values"
+    assert torch.autograd.gradcheck(call, given, check_undefined_grad=False), "gradients belong to the values"
 
 
 def check_output(
@@ -107,7 +107,7 @@ def check_output(
     target = outcomes[torch.randint(len(outcomes), (5,))]
     log_prob = unchanged(choice.log_prob, context, target)
     if isinstance(choice, Choice):
-        same([choice.log_probs(context)], [every], "log_probs are those of log_prob")
+        same([choice.log_probs(context)], [every], "log_probs and log_prob agree")
         cost = choice.multiply_adds(torch.full((number,), 1 / number))
         assert 0 < cost < math.inf, "multiply_adds are positive"
     else:
@@ -200,7 +200,7 @@ def check_encoder(
     found = unchanged(encoder, x)
     assert found.shape == (STEPS, ROWS, encoder.size), "vectors are [T, B, size]"
     assert bool(torch.isfinite(found).all()), "vectors are finite"
-    same([encoder(x[3:4, 1:2])], [found[3:4, 1:2]], "each vector is that of its own input")
+    same([encoder(x[3:4, 1:2])], [found[3:4, 1:2]], "each vector depends on its own input alone")
     assert not torch.equal(encoder(x.roll(1, 0)), found), "vectors depend on the inputs"
     if weights := [parameter for parameter in encoder.parameters() if parameter.requires_grad]:
         gradients = torch.autograd.grad(found.square().sum(), weights, allow_unused=True)
@@ -214,7 +214,7 @@ def check_core(record: config.Core, input_size: int = 3, num_outputs: int = 5, *
     """
     core: RecurrentCore = made(lambda: build_core(record, input_size, num_outputs, locked=True), RecurrentCore, seed)
     x = torch.randn(STEPS, ROWS, input_size, dtype=torch.float64)
-    begun = _doubled(core.begin(ROWS))
+    begun = map_state(lambda leaf: leaf.double() if leaf.is_floating_point() else leaf, core.begin(ROWS))
     assert all(len(leaf) == ROWS for leaf in leaves(begun)), "every tensor of the state is batch first"
     before = [leaf.clone() for leaf in leaves(begun)]
     trace, after = unchanged(lambda x: core(x, begun), x)
@@ -240,10 +240,6 @@ def check_core(record: config.Core, input_size: int = 3, num_outputs: int = 5, *
         same([core(later, begun)[0].top[:3]], [trace.top[:3]], "an output depends on no later input")
     if core(x.clone().requires_grad_(), begun)[0].top.requires_grad:  # a reservoir's does not
         differentiable(lambda x: core(x, map_state(lambda leaf: leaf[:1], begun))[0].top, x[:3, :1])
-
-
-def _doubled(state: State) -> State:
-    return map_state(lambda leaf: leaf.double() if leaf.is_floating_point() else leaf, state)
 
 
 def check_composition(record: config.Composition, input_size: int = 3, size: int = SIZE, *, seed: int = 0) -> None:

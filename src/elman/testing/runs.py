@@ -37,7 +37,7 @@ def check_task(recipe: Recipe, source: Path | str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         whole, cut = Path(folder, "whole"), Path(folder, "cut")
         first = Experiment(recipe, whole, data=data)
-        assert first.task.digest == Experiment(recipe, cut, data=data).task.digest, "the digest is that of the data"
+        assert first.task.digest == Experiment(recipe, cut, data=data).task.digest, "the digest belongs to the data"
         assert first.recipe.data.digest == first.task.digest, "the recipe of a run names the digest of its data"
         spans = first.task.windows(recipe.training.window.max_extra).spans(0)
         assert len(spans) > 1, "an epoch has two windows or more"
@@ -55,7 +55,7 @@ def check_task(recipe: Recipe, source: Path | str) -> None:
         assert ours == theirs, "a resumed run has the weights of one that was not stopped"
         run = open_run(whole)
         assert isinstance(run, kind.run), "a run folder opens as the run of its kind"
-        assert [row.split for row in results] == ["valid", "test"], "results are those of the valid and the test split"
+        assert [row.split for row in results] == ["valid", "test"], "the valid and the test split have results"
         for row in results:
             assert math.isfinite(row.nll), "the NLL of every split is finite"
             again = run.evaluate(msgspec.structs.replace(DEFAULT, split=row.split))

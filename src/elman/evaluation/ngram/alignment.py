@@ -2,9 +2,9 @@
 
 Words correspond by their spelling (`elman.evaluation.ngram.model.spelling`), and `<eos>` to `</s>`:
 
-- words that the n-gram model lacks, and the network's `<unk>`, share the probability of its `<unk>` evenly; beside
-  `<eos>` a word that is written `<s>` or `</s>` is one of them;
-- words that the network lacks are unknown to it: their probability is added to that of its `<unk>`;
+- words that the n-gram model lacks, and the network's `<unk>`, share the probability of its `<unk>` evenly; where
+  there is an `<eos>`, a word that is written `<s>` or `</s>` is one of them;
+- words that the network lacks are unknown to it: their probability is added to its `<unk>`;
 - what has no place then (such words where the network has no `<unk>`, `</s>` where it has no `<eos>`, `<unk>` where
   neither lacks a word) is left out, and the other probabilities are divided by the rest.
 
@@ -19,7 +19,7 @@ from elman.data.text.vocabulary import UNK, Vocabulary
 from elman.errors import UserError
 from elman.evaluation.ngram.model import BEGIN, END, NGramModel
 from elman.evaluation.ngram.pruning import PART, lower_log_prob
-from elman.evaluation.ngram.table import NOTHING, BackoffTable, Bools, Floats, Ids, Int64s
+from elman.evaluation.ngram.table import NOTHING, BackoffTable, Bools, Floats, Ids, Int64s, shifted
 
 IMPOSSIBLE = -227.0
 """The log-probability (nats) up to which a word, such as `<s>`, is never predicted: -99 in a file."""
@@ -82,7 +82,7 @@ class AlignedNGram:
         found = self._table.score(np.maximum(predicted, 0), inner)[0] + self._share[words]
         if self._added is None and self._removed is None:
             return found
-        contexts = [_shifted(number) for number in self._table.contexts(inner)]
+        contexts = [shifted(number) for number in self._table.contexts(inner)]
         if self._added is not None:
             unknown = words == self.vocabulary.unk
             extra = self._added.after([number[unknown] for number in contexts], (int(unknown.sum()),))
@@ -143,13 +143,6 @@ class Mass:
             rows = table.rows(length, slice(at, at + PART))[:, 1:]
             found.append(self.after([number[:, -1] for number in table.contexts(rows)], (len(rows),)))
         return np.concatenate(found)
-
-
-def _shifted(number: Int64s) -> Int64s:
-    """What stands before each place."""
-    before = np.full_like(number, NOTHING)
-    before[..., 1:] = number[..., :-1]
-    return before
 
 
 def _log(mass: Floats) -> Floats:

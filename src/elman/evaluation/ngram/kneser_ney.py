@@ -7,7 +7,7 @@ interpolated with the uniform distribution, so every word has a probability. Int
 without loss: the table holds p_m(w | h) of every n-gram that was seen, and the probability of any other is
 backoff(h) p_{m-1}(w | h'). Every step is a sort or a table look-up of NumPy; memory and time grow as (order x tokens).
 
-Sentence by sentence the counts are those of KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013): every
+Sentence by sentence it counts as KenLM's `lmplz` (Heafield, Pouzyrevsky, Clark & Koehn 2013): every
 sentence begins with `<s>`, which is read and never predicted, an n-gram that begins with `<s>` counts its
 occurrences at every level, since no word can precede it, and the uniform distribution is over all words but `<s>`.
 """
@@ -69,8 +69,8 @@ def train_sentences(
     """The model of the sentences of a stream [n], each ended by the word `end`, which is `</s>`.
 
     `<s>` is word V, so that the table has V + 1 words. n-grams that occur at most as often as the threshold of their
-    length are left out, as with `lmplz --prune`: the thresholds never fall, the first is 0, and the last one is also
-    that of all greater lengths.
+    length are left out, as with `lmplz --prune`: the thresholds never fall, the first is 0, and the last one also
+    holds for all greater lengths.
     """
     words = within(tokens, vocabulary_size)
     begins = np.concatenate([[0], np.flatnonzero(words[:-1] == end) + 1])
@@ -127,7 +127,7 @@ def estimate(
     """The table of counts; with thresholds as in `train_sentences`.
 
     The probability that an n-gram loses by being left out goes to the back-off weight of its context, and the
-    discounts are those of all n-grams, as in `lmplz`.
+    discounts count all n-grams, as in `lmplz`.
     """
     predicted = np.ones(vocabulary_size, dtype=bool)
     if markers is not None:

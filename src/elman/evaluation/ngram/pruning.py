@@ -23,7 +23,7 @@ def prune(table: BackoffTable, threshold: float) -> BackoffTable:
         D = -p(h) (p(w | h) (log p(w | h') + log b' - log p(w | h)) + (log b' - log b) (1 - sum of p(v | h) over v)),
 
     where b and b' are the back-off weights of h before and after, and v are the words seen after h. p(h) is the
-    product of the probabilities of its words by the model; `<s>` has that of `</s>` there, as in SRILM. The longest
+    product of the probabilities of its words by the model; `<s>` counts as `</s>` there, as in SRILM. The longest
     n-grams are judged first, all of a length at once, and an n-gram that is the context of one that stays is kept.
     """
     assert threshold >= 0, threshold

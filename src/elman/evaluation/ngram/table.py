@@ -1,6 +1,6 @@
 """n-grams with their probabilities and back-off weights as sorted arrays: every look-up is a binary search.
 
-p(w | h) is that of the n-gram h w where the table has it, and otherwise backoff(h) p(w | h'), where h' is h without
+p(w | h) stands in the table where it has the n-gram h w, and otherwise backoff(h) p(w | h'), where h' is h without
 its first word and backoff(h) is 1 where the table lacks h. An n-gram is numbered by its place among the sorted keys
 (number of its first n - 1 words) * V + (its last word); the number of a single word is its id. No [V, V] table exists,
 and a stream is scored with one search per word and level.
@@ -42,8 +42,15 @@ class Markers(NamedTuple):
     end: int
 
 
+def shifted(number: Int64s) -> Int64s:
+    """What stands before each place [..., n]: `NOTHING` before the first."""
+    before = np.full_like(number, NOTHING)
+    before[..., 1:] = number[..., :-1]
+    return before
+
+
 class BackoffTable:
-    """An n-gram model of V words given by its n-grams of each length, those of single words first.
+    """An n-gram model of V words given by its n-grams of each length, single words first.
 
     With `markers` a stream is read sentence by sentence. Without them contexts run across the ends of sentences,
     which are an ordinary word.
@@ -113,7 +120,7 @@ class BackoffTable:
         return words
 
     def find(self, length: int, context: Int64s, words: Int64s) -> Int64s:
-        """The numbers of n-grams of a length, given those of their first words and their last words.
+        """The numbers of n-grams of a length, given the numbers of their first words and their last words.
 
         -1 where the table lacks the n-gram, as after the context -1.
         """
@@ -148,8 +155,7 @@ class BackoffTable:
         """For each length from 2 on: the number of what is read before each word, and of both together."""
         number, differs = read, read != words
         for length in range(2, 1 + (len(self.levels) if most is None else most)):
-            context = np.full_like(number, -1)
-            context[..., 1:] = number[..., :-1]
+            context = shifted(number)
             found = self.find(length, context, words)
             yield context, found
             number = found

@@ -1,4 +1,4 @@
-"""A text under an n-gram model by sentence, by word, and in sums as of KenLM's `query` and SRILM's `ngram -ppl`."""
+"""A text under an n-gram model by sentence, by word, and in the sums of KenLM's `query` and SRILM's `ngram -ppl`."""
 
 import math
 from collections.abc import Generator, Iterable, Iterator

@@ -218,7 +218,8 @@ def size_of(step: Tensor, norm: StepNorm) -> float:
 def top_triplets(matrix: Tensor, count: int, start: Tensor | None, rounds: int = 20) -> Triplets:
     """The `count` largest triplets of a tall matrix, by block iteration where that is cheaper, else from all of them.
 
-    The block begins with random directions and those of `start`; the iteration ends when every residual is negligible.
+    The block begins with random directions and the columns of `start`; the iteration ends when every residual is
+    negligible.
     """
     size = count + 8 + (0 if start is None else start.shape[1])
     if size <= matrix.shape[1] // 8:

@@ -14,7 +14,7 @@ from torch import Tensor
 from elman.network.fast.matmul import multiply
 
 FAR = 8.0
-"""A singular value so many times the limit hides the others: W'W is rounded relative to its square."""
+"""A singular value this many times the limit hides the others: W'W is rounded relative to its square."""
 
 ROUNDING = 1 + 2e-5
 """Allowance for the rounding of float32 products."""
@@ -57,7 +57,7 @@ def gram(matrix: Tensor) -> Tensor:
 def scaled(matrix: Tensor) -> tuple[Tensor, float]:
     """A matrix divided by a power of two near its largest entry, which is exact, and that power.
 
-    Products of the result with itself neither overflow nor vanish; where those of the matrix do not, it is itself.
+    Products of the result with itself neither overflow nor vanish; a matrix whose products do not is left as it is.
     """
     exponent = math.frexp(matrix.abs().max().item())[1]
     if abs(exponent) <= ORDINARY:

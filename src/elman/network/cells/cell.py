@@ -210,13 +210,9 @@ def unroll(step: Step, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tenso
     return torch.stack(outputs), state
 
 
-def input_products(w: Weights, xs: Tensor) -> Tensor:
-    """W x + b of all steps at once, [T, B, G H], differentiable once: for fast forms."""
-    return product_of_inputs(w, xs, w.weight_ih, w.bias_ih)
-
-
-def product_of_inputs(w: Weights, xs: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
-    """The same of another `factor`, for cells that multiply their inputs by several."""
+def input_products(w: Weights, xs: Tensor, factor: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
+    """W x + b of all steps at once, [T, B, G H], differentiable once; or with another `factor` and its bias."""
+    factor, bias = (w.weight_ih, w.bias_ih) if factor is None else (factor, bias)
     return matmul.linear(xs, factor, bias, exact=w.exact)
 
 

@@ -16,17 +16,7 @@ from torch.nn.functional import linear, silu, softplus
 
 from elman.config.initialisation import Normal
 from elman.config.record import Positive, Reach
-from elman.network.cells.cell import (
-    Array,
-    Cell,
-    Gate,
-    LayerState,
-    Retention,
-    Shape,
-    Weights,
-    input_products,
-    product_of_inputs,
-)
+from elman.network.cells.cell import Array, Cell, Gate, LayerState, Retention, Shape, Weights, input_products
 from elman.network.cells.heads import (
     by_heads,
     convolve,
@@ -96,13 +86,13 @@ class DeltaNet(Cell, frozen=True, tag="deltanet"):
         mixed, gate = _divide(input_products(w, xs))
         mixed, before = convolve(mixed, before, w.conv_weight)
         q, k, v = self._divided(mixed)
-        beta, g = (part.unsqueeze(-1) for part in self._gates(w, product_of_inputs(w, xs, w.ba_proj)))
+        beta, g = (part.unsqueeze(-1) for part in self._gates(w, input_products(w, xs, w.ba_proj)))
         y, S = chunked.scan(q, beta * k, v, g, S, (k, -beta * g.exp() * k))
         outputs = matmul.linear(_written(w, y, gate), w.out_proj)
         return outputs, (outputs[-1].clone(), S, before)
 
     def retention(self, w: Weights) -> Retention | None:
-        """exp(g) of each head; the matrix I - beta k k' beside it has no norm above 1."""
+        """exp(g) of each head; the matrix I - beta k k', its other factor, has no norm above 1."""
         if not self.gated:
             return None
         gate = Gate(w.ba_proj[self.heads :], w.dt_bias)
@@ -126,7 +116,7 @@ def _written(w: Weights, y: Tensor, gate: Tensor) -> Tensor:
 
 
 def _divide(sums: Tensor) -> tuple[Tensor, Tensor]:
-    """The channels of q, k and v together, and those of the output gate."""
+    """The channels of q, k and v together, and of the output gate."""
     size = sums.shape[-1] // 4
     mixed, gate = sums.split((3 * size, size), dim=-1)
     return mixed, gate

@@ -2,7 +2,7 @@
 
 On the slides the first gate is h' = h * sigm(W_f (y + h + x)): the memory is scaled and never replaced, so a state that
 begins at zero stays there. Here Elman's candidate tanh(W x + U y) is added to the scaled memory; with c for the
-slides' h, the gates read x and y through matrices of their own, as those of the LSTM do.
+slides' h, the gates read x and y through matrices of their own, as in the LSTM.
 """
 
 from typing import Literal

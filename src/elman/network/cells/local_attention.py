@@ -5,8 +5,8 @@
 
 Scaled dot products in heads: Vaswani et al. 2017, section 3.2; rotary positions: Su et al. 2021, section 3.2.2; a
 window of past inputs, as in the attention layers of Griffin (De et al. 2024, section 2.3). The state is the keys and
-values of the last window - 1 steps, and for each of them whether there was one. Training reads those of the window
-before without a gradient, as Transformer-XL does (Dai et al. 2019). With feed-forward halves and norms, the core
+values of the last window - 1 steps, and for each of them whether there was one. No gradient passes into the training
+window before, as in Transformer-XL (Dai et al. 2019). With feed-forward halves and norms, the core
 `residual` of this cell is a transformer.
 """
 

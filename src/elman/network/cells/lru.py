@@ -18,16 +18,7 @@ from torch.nn.functional import linear
 
 from elman.config.initialisation import Normal
 from elman.config.record import Fraction, Positive, PositiveFloat
-from elman.network.cells.cell import (
-    Array,
-    Cell,
-    LayerState,
-    Retention,
-    Shape,
-    Weights,
-    input_products,
-    product_of_inputs,
-)
+from elman.network.cells.cell import Array, Cell, LayerState, Retention, Shape, Weights, input_products
 from elman.network.fast import matmul
 from elman.network.fast.diagonal import scan
 
@@ -83,7 +74,7 @@ class LRU(Cell, frozen=True, tag="lru"):
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         gamma = w.eigenvalues[2].exp()
-        drive = torch.complex(*(gamma * product_of_inputs(w, xs, b) for b in (w.B_re, w.B_im)))
+        drive = torch.complex(*(gamma * input_products(w, xs, b) for b in (w.B_re, w.B_im)))
         states = scan(torch.complex(*_lambda(w)).expand_as(drive), drive, torch.complex(*state[1:]))
         re, im = states.real, states.imag
         outputs = matmul.linear(re, w.C_re) - matmul.linear(im, w.C_im) + input_products(w, xs)

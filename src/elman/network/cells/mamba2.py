@@ -16,17 +16,7 @@ from torch.nn.functional import linear, silu, softplus
 
 from elman.config.initialisation import Normal, Zeros
 from elman.config.record import Depth, Positive, Reach
-from elman.network.cells.cell import (
-    Array,
-    Cell,
-    Gate,
-    LayerState,
-    Retention,
-    Shape,
-    Weights,
-    input_products,
-    product_of_inputs,
-)
+from elman.network.cells.cell import Array, Cell, Gate, LayerState, Retention, Shape, Weights, input_products
 from elman.network.cells.heads import (
     by_heads,
     convolve,
@@ -55,7 +45,7 @@ class Mamba2(Cell, frozen=True, tag="mamba2"):
 
     @property
     def input_gates(self) -> tuple[str, ...]:
-        """The blocks of x, then those of z."""
+        """The blocks of x, then of z."""
         return ("x",) * self.expand + ("z",) * self.expand
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
@@ -97,7 +87,7 @@ class Mamba2(Cell, frozen=True, tag="mamba2"):
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         _, S, before = state
         u, z = input_products(w, xs).chunk(2, dim=-1)
-        bc, d = product_of_inputs(w, xs, w.bcdt_proj).split((2 * self.states, self.heads), dim=-1)
+        bc, d = input_products(w, xs, w.bcdt_proj).split((2 * self.states, self.heads), dim=-1)
         mixed, before = convolve(torch.cat([u, bc], dim=-1), before, w.conv_weight, w.conv_bias)
         u, b, c, delta, log_a = self._divided(w, mixed, d)
         b, c = (part.unsqueeze(2).expand(-1, -1, self.heads, -1) for part in (b, c))

@@ -10,6 +10,7 @@ and k are products of silu(conv(x)) in the place of x, as in the blocks of the p
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -18,26 +19,16 @@ from torch.nn.functional import layer_norm, linear, logsigmoid, silu
 
 from elman.config.initialisation import Zeros
 from elman.config.record import Positive, Reach
-from elman.network.cells.cell import (
-    Array,
-    Cell,
-    Gate,
-    LayerState,
-    Retention,
-    Shape,
-    Weights,
-    input_products,
-    product_of_inputs,
-)
+from elman.network.cells.cell import Array, Cell, Gate, LayerState, Retention, Shape, Weights, input_products
 from elman.network.cells.heads import by_heads, convolve, convolve_step, kernel_of, width_of
 from elman.network.fast import chunked
 
 Convolution: TypeAlias = Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-Product: TypeAlias = Callable[[Weights, Tensor], Tensor]
+Product: TypeAlias = Callable[..., Tensor]
 
 
 class MLSTM(Cell, frozen=True, tag="mlstm"):
-    """The cell above; queries and keys see a `convolution` over so many inputs, or the present input alone.
+    """The cell above; queries and keys see a convolution over `convolution` inputs, or the present input alone.
 
     `if_weight` [2 heads, I] and `if_bias` [2 heads] of i and f; `norm_weight` [H]; `conv_weight` [I, K], `conv_bias`.
     """
@@ -70,7 +61,7 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
 
     def step(self, w: Weights, x: Tensor, state: LayerState) -> LayerState:
         _, C, n, m, *before = state
-        (q, k, v, gate), held = self._products(w, x, before, convolve_step, _product)
+        (q, k, v, gate), held = self._products(w, x, before, convolve_step, linear)
         i, f = linear(x, w.if_weight, w.if_bias).chunk(2, dim=-1)
         kept = logsigmoid(f) + m
         m = torch.maximum(kept, i)
@@ -82,8 +73,8 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         _, C, n, m, *before = state
-        (q, k, v, gate), held = self._products(w, xs, before, convolve, input_products)
-        i, f = product_of_inputs(w, xs, w.if_weight, w.if_bias).chunk(2, dim=-1)
+        (q, k, v, gate), held = self._products(w, xs, before, convolve, partial(input_products, w))
+        i, f = input_products(w, xs, w.if_weight, w.if_bias).chunk(2, dim=-1)
         log_f = logsigmoid(f)
         sums = log_f.cumsum(0)
         highest = sums + torch.maximum((i - sums).cummax(0).values, m)
@@ -104,14 +95,12 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
     ) -> tuple[tuple[Tensor, Tensor, Tensor, Tensor], LayerState]:
         """q, k, v and the output gate, and what a convolution leaves; it is there if there are inputs `before`."""
         if not before:
-            return self._divided(product(w, x)), ()
+            return self._divided(product(x, w.weight_ih, w.bias_ih)), ()
         convolved, held = convolution(x, before[0], w.conv_weight, w.conv_bias)
         half = len(w.weight_ih) // 2
-        biases = (None, None) if w.bias_ih is None else w.bias_ih.split(half)
-        of_qk, of_vo = (
-            w.replaced(weight_ih=rows, bias_ih=bias) for rows, bias in zip(w.weight_ih.split(half), biases, strict=True)
-        )
-        return self._divided(torch.cat([product(of_qk, silu(convolved)), product(of_vo, x)], dim=-1)), (held,)
+        qk, vo = w.weight_ih.split(half)
+        bias_qk, bias_vo = (None, None) if w.bias_ih is None else w.bias_ih.split(half)
+        return self._divided(torch.cat([product(silu(convolved), qk, bias_qk), product(x, vo, bias_vo)], -1)), (held,)
 
     def _divided(self, sums: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         q, k, v, o = sums.chunk(4, dim=-1)
@@ -130,7 +119,3 @@ class MLSTM(Cell, frozen=True, tag="mlstm"):
     def _gate_biases(self, bias: Tensor) -> None:
         bias[: self.heads].normal_(0, 0.1)
         bias[self.heads :] = torch.linspace(3, 6, self.heads)
-
-
-def _product(w: Weights, x: Tensor) -> Tensor:
-    return linear(x, w.weight_ih, w.bias_ih)

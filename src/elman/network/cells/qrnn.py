@@ -14,18 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.network.cells.cell import (
-    Array,
-    Cell,
-    Gate,
-    LayerState,
-    Retention,
-    Shape,
-    Weights,
-    block_of,
-    input_products,
-    product_of_inputs,
-)
+from elman.network.cells.cell import Array, Cell, Gate, LayerState, Retention, Shape, Weights, block_of, input_products
 from elman.network.fast.diagonal import scan
 
 
@@ -56,7 +45,7 @@ class QRNN(Cell, frozen=True, tag="qrnn"):
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         sums = input_products(w, xs)
         if self.window == 2:
-            sums = sums + product_of_inputs(w, torch.cat([state[2].unsqueeze(0), xs[:-1]]), w.weight_before)
+            sums = sums + input_products(w, torch.cat([state[2].unsqueeze(0), xs[:-1]]), w.weight_before)
         z, f, o = sums.chunk(3, dim=-1)
         cells = scan(f.sigmoid(), (-f).sigmoid() * z.tanh(), state[1])
         outputs = o.sigmoid() * cells

@@ -32,7 +32,7 @@ STEEPEST = 1000.0
 
 
 class RGLRU(Cell, frozen=True, tag="rg-lru"):
-    """The block above, after a `convolution` over so many inputs; W_r and W_i in blocks, one per head.
+    """The block above, after a convolution over `convolution` inputs; W_r and W_i in blocks, one per head.
 
     `Lambda` [H]; `gate_weight` [2, heads, d, d] and `gate_bias` [2, H] of r and i; `conv_weight` [H, K] and `conv_bias`
     [H]; `out_weight` [H, H] and `out_bias` [H].
@@ -99,7 +99,7 @@ def _slow(parameter: Tensor) -> None:
 
 
 def bounded_root(x: Tensor) -> Tensor:
-    """sqrt(x) for x >= 0, whose slope is `STEEPEST` at most: that of sqrt(x), or `STEEPEST` where it is greater."""
+    """sqrt(x) for x >= 0, whose slope counts as `STEEPEST` where it is greater."""
     least = 1 / (4 * STEEPEST**2)
     flat = x.detach()
     return torch.where(x < least, flat.sqrt() + STEEPEST * (x - flat), x.clamp(min=least).sqrt())

@@ -7,8 +7,8 @@
     S' = (diag(w) - (a K) K') S + k~ v'       S [d, d] per head
     h' = W_o (g * (norm(S'' r) + (r rho k~) v))                                     norm: per head, shift and scale
 
-The bonus in the last line reads k~, as the published code does. The value residual of the first layer, a mean of v and
-that of the first layer, is left out: a cell sees its own layer only. The squared-ReLU channel mixing of the paper is
+The bonus in the last line reads k~, as the published code does. The value residual, a mean of v and the first layer's
+v, is left out: a cell sees its own layer only. The squared-ReLU channel mixing of the paper is
 left to the core.
 """
 
@@ -23,7 +23,7 @@ from torch.nn.functional import layer_norm, linear, normalize
 
 from elman.config.initialisation import Normal, Zeros
 from elman.config.record import Positive
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, product_of_inputs
+from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products
 from elman.network.cells.heads import by_heads, filled, width_of
 from elman.network.fast import chunked, matmul
 
@@ -38,7 +38,7 @@ EPSILON = 64e-5
 
 
 class RWKV7(Cell, frozen=True, tag="rwkv7"):
-    """The time mixing above; `rank` is that of the maps to decay, rate and output gate.
+    """The time mixing above; the maps to decay, rate and output gate have a `rank`.
 
     `mix` [6, I] holds the means mu of r, w, k, v, a, g; `k_k`, `k_a`, `r_k` [H] are xi, alpha and rho; `w1`, `w2`, `w0`
     are U, V and d of the decay, `a1`, `a2`, `a0` of the rate, `g1`, `g2` of the output gate, as in the published code;
@@ -59,10 +59,11 @@ class RWKV7(Cell, frozen=True, tag="rwkv7"):
             "k_k": Array((size,), filled(0.85), recurrent=True),
             "k_a": Array((size,), filled(1.0), recurrent=True),
             "r_k": Array((size,), filled(0.0), recurrent=True),
-            "mix": Array((6, inputs), _falling),
+            # From 1, the input before alone, in the first channel to 0, the present one, in the last.
+            "mix": Array((6, inputs), lambda means: means.copy_(torch.linspace(1, 0, inputs).expand_as(means))),
             "w1": into,
             "w2": out,
-            "w0": Array((size,), _slow_to_fast),
+            "w0": Array((size,), lambda bias: bias.copy_(torch.linspace(-6, -1, size))),  # decays of 0.998 to 0.85
             "a1": into,
             "a2": out,
             "a0": Array((size,), Zeros()),
@@ -89,7 +90,7 @@ class RWKV7(Cell, frozen=True, tag="rwkv7"):
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         _, before, S = state
         lagged = torch.cat([before.unsqueeze(0), xs[:-1]])
-        r, k, v, log_w, direction, a, g = self._project(w, xs, lagged, partial(product_of_inputs, w))
+        r, k, v, log_w, direction, a, g = self._project(w, xs, lagged, partial(input_products, w))
         y, S = chunked.scan(r, k, v, log_w, S, (-direction, a * direction))
         outputs = matmul.linear(self._written(w, y, r, k, v, g), w.out_proj)
         return outputs, (outputs[-1].clone(), xs[-1].clone(), S)
@@ -114,13 +115,3 @@ class RWKV7(Cell, frozen=True, tag="rwkv7"):
         bonus = (r * by_heads(w.r_k, self.heads) * k).sum(-1, keepdim=True) * v
         normed = layer_norm(y, y.shape[-1:], eps=EPSILON).flatten(-2)
         return g * (normed * w.ln_weight + w.ln_bias + bonus.flatten(-2))
-
-
-def _falling(means: Tensor) -> None:
-    """From 1, the input before alone, in the first channel to 0, the present one, in the last."""
-    means.copy_(torch.linspace(1, 0, means.shape[1]).expand_as(means))
-
-
-def _slow_to_fast(bias: Tensor) -> None:
-    """Decays of 0.998 in the first channel to 0.85 in the last."""
-    bias.copy_(torch.linspace(-6, -1, len(bias)))

@@ -6,8 +6,8 @@
 The skip connection reads x itself where it is as wide as the layer, and else a product of x. alpha =
 sqrt(1 + 2 exp(b)) keeps the variance of h, where b, `highway_bias`, is the initial bias of r: r then is
 sigm(... + b + b_r), b_r being the bias that is learned. The bias of a layer is also added to W x, which the paper
-leaves out. c enters the gates, so the recurrence is not linear in c, and is a loop over elementwise operations; that of
-its gradients is linear. r and h' are formed for all steps at once.
+leaves out. c enters the gates, so the recurrence is not linear in c, and is a loop over elementwise operations; its
+gradients have a linear recurrence. r and h' are formed for all steps at once.
 """
 
 import math
@@ -18,7 +18,7 @@ from msgspec import Meta
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products, product_of_inputs
+from elman.network.cells.cell import Array, Cell, LayerState, Shape, Weights, input_products
 from elman.network.fast import diagonal, matmul
 
 
@@ -55,7 +55,7 @@ class SRU(Cell, frozen=True, tag="sru"):
         return torch.lerp(self.alpha * skip, c, gate), c
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        skips = xs if xs.shape[-1] == state[1].shape[-1] else product_of_inputs(w, xs, w.skip)
+        skips = xs if xs.shape[-1] == state[1].shape[-1] else input_products(w, xs, w.skip)
         candidates, f, r = input_products(w, xs).chunk(3, dim=-1)
         v_f, v_r = w.v
         c: Tensor = _Memory.apply(candidates, f, v_f, state[1])  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ ROWS, STEPS, INPUTS, UNITS = 2, 2, 3, 4
 
 
 def checked(cell: Controller) -> Cell:
-    """The cell of a recipe; raises UserError where that of a plug-in is wrong on a small example."""
+    """The cell of a recipe; raises UserError where a plug-in's cell is wrong on a small example."""
     assert isinstance(cell, Cell)
     if (what := plugins.name_of(cell)) is not None:
         tried(cell, functools.partial(plugins.calling, what), what)

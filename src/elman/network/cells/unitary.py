@@ -61,7 +61,7 @@ class Unitary(Driven, frozen=True, tag="unitary"):
 
 
 def order(n: int) -> tuple[int, ...]:
-    """P, the same wherever a model is opened: entry k of P h is that of h at the k-th of these places."""
+    """P, the same wherever a model is opened: entry k of P h is the entry of h at the k-th of these places."""
     draw = random.Random(n)
     return tuple(sorted(range(n), key=[draw.random() for _ in range(n)].__getitem__))
 

@@ -1,7 +1,7 @@
 """A decoder: recurrent layers with attention to a source, which is part of their state (Luong et al. 2015).
 
 Attention scores every position of the source and reads their weighted mean. B sequences, T queries each, S positions of
-the source, D the width of a query, M that of the memory, A that of the attention layer.
+the source, D the width of a query, M of the memory, A of the attention layer.
 """
 
 import math
@@ -87,7 +87,7 @@ def attend(scores: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Tensor
 
 
 class Attentive(config.Core, frozen=True, tag="attentive"):
-    """A stack with attention; `size` and the additive score's `score_size` are by default those of its last layer."""
+    """A stack with attention; `size` and the additive score's `score_size` are by default its last layer's size."""
 
     stack: Stack
     score: Literal["dot", "general", "additive"] = "general"
@@ -241,5 +241,5 @@ def _masked(x: Tensor, mask: Tensor | None, t: int) -> Tensor:
 
 
 def fed_size(feed: Feed, memory_size: int, size: int) -> int:
-    """The width of the input of the layers beside the symbol's vector."""
+    """The width of what layers read in addition to the symbol's vector."""
     return {"nothing": 0, "output": size, "context": memory_size}[feed]

@@ -50,10 +50,10 @@ class DeepMemory(nn.Module):
     with e_t = sigmoid(W_e h_t + b_e) and v_t = tanh(W_v h_t + b_v); a memory written by content begins with zeros.
 
     From the paper are the stacked memories, the controller between them, the two kinds of addressing for either head,
-    and the decoder's attention to the last memory. Chosen here: the score is that of Bahdanau et al. 2015, which the
+    and the decoder's attention to the last memory. Chosen here: the score of Bahdanau et al. 2015, which the
     paper generalises; what is written by location is h_t itself, so that with both heads by location the layer is an
-    ordinary recurrent one; erasing and adding are those of the neural Turing machine (`ntm.written`); and the
-    head that writes by content compares cells of the layer below, since those of a new memory are all alike. Padded
+    ordinary recurrent one; erasing and adding follow the neural Turing machine (`ntm.written`); and the
+    head that writes by content compares cells of the layer below, since a new memory's cells are all alike. Padded
     cells are neither read nor written by content, and the state stays what it was at the source's end.
     """
 

@@ -23,11 +23,11 @@ from elman.network.state import State
 class Layer(nn.Module):
     """The weights of one cell, with `biases` bias vectors per gate: 0, 1 (Zaremba) or 2 (torch, cuDNN).
 
-    `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018), and
-    `input_dropout` and `recurrent_dropout` those of masks on x_t and h_{t-1} in the products: `locked` ones held over
-    time (Gal & Ghahramani 2016), else drawn at every step; with `gate_masks` each gate has masks of its own. A `first`
-    layer reads the vectors of symbols, whose product with the weights stays float32 where others are bf16: rounding it
-    would be most of the error of a gradient (docs/cost.md).
+    `weight_drop` is the rate of DropConnect on the recurrent weights, one mask per call (Merity et al. 2018);
+    `input_dropout` and `recurrent_dropout` are rates of masks on x_t and h_{t-1} in the products: `locked` ones held
+    over time (Gal & Ghahramani 2016), else drawn at every step; with `gate_masks` each gate has masks of its own. A
+    `first` layer reads the vectors of symbols, whose product with the weights stays float32 where others are bf16:
+    rounding it would be most of the error of a gradient (docs/cost.md).
     """
 
     weight_ih: nn.Parameter
@@ -244,7 +244,7 @@ def read_padded(layer: Layer, xs: Tensor, padding: Padding, *, backward: bool) -
 def _holding(layer: Layer, weights: Weights, xs: Tensor, flags: Tensor) -> tuple[Weights, Tensor]:
     """Weights and inputs with one more column, which at padded steps keeps the cell of an LSTM unchanged.
 
-    The output h of a layer is known at every step, so that of the last symbol can be looked up. The cell c is known
+    The output h of a layer is known at every step, and h at the last symbol can be looked up. The cell c is known
     only after the last step, which may be padding: there the extra column forces the gates to keep it, exactly.
     """
     if len(layer.shapes) == 1:

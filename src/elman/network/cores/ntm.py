@@ -78,7 +78,7 @@ def sharpened(weights: Float[Tensor, "B H N"], sharpness: Float[Tensor, "B H 1"]
 
 
 def addressed(memory: Float[Tensor, "B N W"], before: Float[Tensor, "B H N"], heads: Heads) -> Float[Tensor, "B H N"]:
-    """The weights of the heads, given those of the step before: by content, and from there by location.
+    """The weights of the heads, given the weights of the step before: by content, and from there by location.
 
     w_g = g w_c + (1 - g) w_before (eq. 7), then shifted and sharpened. Each row [N] sums to 1.
     """

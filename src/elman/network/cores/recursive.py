@@ -22,7 +22,7 @@ from elman.network.trees.composition import Composition, NodeState
 
 
 class Recursive(config.Core, frozen=True, tag="recursive"):
-    """A network over trees: nodes are vectors of `size` numbers, composed of those of their children.
+    """A network over trees: nodes are vectors of `size` numbers, composed of their children's vectors.
 
     `leaves`: layers that read the sentence in both directions before, `stack.sizes` holding the size of each direction;
     None: the leaves are the words alone. `parser`: nodes have scores, by which trees are searched for, and the recipe

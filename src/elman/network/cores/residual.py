@@ -6,8 +6,8 @@
 
 The norm stands before each half (Xiong et al. 2020), RMSNorm (Zhang & Sennrich 2019) or layer normalisation (Ba, Kiros
 & Hinton 2016). The feed-forward half is W_2 gelu(W_1 x) or, gated, W_3 (gelu(W_1 x) * W_2 x) (Shazeer 2020), as in the
-blocks of Griffin (De et al. 2024); its inner width is `expansion` times that of the stream. Any cell may be used. The
-causal convolution of each channel is optional: Griffin has it, and the blocks of minGRU (Feng et al. 2024).
+blocks of Griffin (De et al. 2024); its inner width is `expansion` times the width of the stream. Any cell may be used.
+The causal convolution of each channel is optional: Griffin has it, and the blocks of minGRU (Feng et al. 2024).
 """
 
 import math
@@ -59,7 +59,7 @@ class Convolution(nn.Module):
         nn.init.zeros_(self.bias)
 
     def largest(self, inputs: Tensor) -> Tensor:
-        """The largest possible |outputs|, float64, where no |input| of a channel is above that of `inputs` [size]."""
+        """The largest possible |outputs|, float64, where no |input| of a channel is above `inputs` [size]."""
         return self.kernel.detach().double().abs().sum(1) * inputs + self.bias.detach().double().abs()
 
 
@@ -88,9 +88,9 @@ class FeedForward(nn.Module):
 class Residual(config.Core, frozen=True, tag="residual"):
     """`depth` residual blocks of one width: a normalised recurrent layer, and a normalised feed-forward half.
 
-    The layer may read a `convolution` over so many inputs of each channel, as in the blocks of Griffin and of minGRU.
-    `feed_forward`: none, a layer of GELUs, or a gated one, whose inner width is `expansion` times the size. `dropout`
-    masks what each half adds. The other keys are those of a stack.
+    The layer may read a convolution over `convolution` inputs of each channel, as in the blocks of Griffin and of
+    minGRU. `feed_forward`: none, a layer of GELUs, or a gated one, whose inner width is `expansion` times the size.
+    `dropout` masks what each half adds. The other keys are as in a stack.
     """
 
     size: Positive

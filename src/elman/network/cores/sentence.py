@@ -17,7 +17,7 @@ from elman.network.state import State
 class Sentence(config.Core, frozen=True, tag="sentence"):
     """Layers that read a whole sentence, forwards or in both directions, before anything is predicted.
 
-    `stack.sizes` holds the size of each direction; the layers are those of a `Reader` of sources.
+    `stack.sizes` holds the size of each direction; the layers make a `Reader`.
     """
 
     reads = "tags"

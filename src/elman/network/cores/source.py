@@ -76,7 +76,7 @@ class SourceReader(nn.Module):
         self.sizes += widths[1:]
 
     def forward(self, source: Source, padding: Padding | None = None) -> Reading:
-        """Read symbols [S, B]; `padding` is that of the mask, where it is known."""
+        """Read symbols [S, B]; `padding`: of the mask, where it is known."""
         padding = padding or Padding(source.mask)
         outputs, final = self.encoder(source.symbols), []
         for directions, drop in zip(self._directions(), self.dropouts, strict=True):

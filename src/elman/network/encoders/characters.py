@@ -141,8 +141,8 @@ class CharactersEncoder(TokenEncoder, of=Characters):
     does not depend on the other words of a batch; in the paper filters also run over the padding. tanh is increasing,
     so it is applied after the maximum.
 
-    The vectors of a window are computed once per distinct word. Without gradients those of the whole vocabulary are
-    computed once, and kept until a parameter, or the precision of products, changes.
+    The vectors of a window are computed once per distinct word. Without gradients the vectors of the whole vocabulary
+    are computed once, and kept until a parameter, or the precision of products, changes.
     """
 
     spells = True

@@ -25,7 +25,7 @@ class Frames(config.Encoder, frozen=True, tag="frames"):
 
 @final
 class FramesEncoder(TokenEncoder, of=Frames):
-    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of those of its notes."""
+    """A linear map of frames, one step of a piano roll each: the vector of a frame is the sum of its notes' vectors."""
 
     reads = "notes"
 

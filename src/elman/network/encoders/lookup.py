@@ -25,7 +25,7 @@ class Cooccurrence(Record, frozen=True):
 
 
 class Lookup(config.Encoder, frozen=True, tag="lookup"):
-    """Word vectors; `cooccurrence`: in place of random ones training begins with those of words that stand together."""
+    """Word vectors; `cooccurrence`: they begin as vectors of which words stand together, not at random."""
 
     size: Positive
     dropout: Rate = 0.0

@@ -13,8 +13,8 @@ so that all u of a chunk solve one triangular system: the chunkwise form of line
 
 A number per head is applied as e^{G_t - G_s}, which never exceeds 1; each s and t has a sum of its own (`segsum` of
 Dao & Gu 2024), as the difference of two large sums would lose the digits of a small one. Factors per row enter as
-e^{G_t} and e^{-G_s}: they must not fall below e^-60 over a chunk in float32, as those of RWKV-7 do not, being at least
-e^-0.61 a step.
+e^{G_t} and e^{-G_s}: they must not fall below e^-60 over a chunk in float32, and the factors of RWKV-7 do not, being at
+least e^-0.61 a step.
 
 On GPUs with ELMAN_FLA=1 they are computed by the Triton kernels of flash-linear-attention (Yang & Zhang 2024), where
 fla-core is installed:

@@ -1,16 +1,13 @@
 """Linear recurrences h_t = a_t h_{t-1} + b_t, elementwise, real or complex, over all steps at once.
 
-Four forms with one signature (a [T, B, ...], b of the same shape, h_0 [B, ...]) -> h [T, B, ...]:
+Two forms with one signature (a [T, B, ...], b of the same shape, h_0 [B, ...]) -> h [T, B, ...]:
 
     loop       T steps in place, with the gradients of all steps written out: O(T) work
-    blocks     about sqrt(T) blocks side by side, then the factors that carry a state over a block: O(T) work, and
-               O(sqrt(T)) operations
     doubling   the associative product (a', b') o (a, b) = (a' a, a' b + b'), applied log2(T) times to all steps
                (Hillis & Steele 1986; Blelloch 1990): O(T log T) work, O(log T) operations
-    logarithms sums of log a and a logarithm of a sum of exponentials (Heinsen 2023; Feng et al. 2024): a > 0, b > 0
 
-No form divides by a product of factors. `scan` chooses: on a CPU `loop`, elsewhere `doubling`; `benchmarks/scan.py`
-measures them.
+Neither divides by a product of factors. `scan` chooses: on a CPU `loop`, elsewhere `doubling`; `benchmarks/scan.py`
+measures them, and two forms that were slower.
 """
 
 from typing import Any
@@ -55,7 +52,7 @@ class _Loop(torch.autograd.Function):
     @staticmethod
     @differentiable_once
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """d_t = g_t + conj(a_{t+1}) d_{t+1} is the gradient of b_t, and d_t conj(h_{t-1}) that of a_t."""
+        """d_t = g_t + conj(a_{t+1}) d_{t+1} is the gradient of b_t, d_t conj(h_{t-1}) of a_t."""
         a, start, states = ctx.saved_tensors
         factors = a.conj().resolve_conj()
         d_b = backwards(gradient, factors)
@@ -86,36 +83,3 @@ def doubling(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
             factors = torch.cat([factors[:reach], factors[reach:] * factors[:-reach]])
         reach *= 2
     return states
-
-
-def blocks(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
-    """Blocks of about sqrt(T) steps as if each began at zero, then what is carried from block to block."""
-    steps = len(a)
-    length = max(1, round(steps**0.5))
-    count = -(-steps // length)
-    padding = count * length - steps
-    if padding:
-        a = torch.cat([a, a.new_ones(padding, *a.shape[1:])])
-        b = torch.cat([b, b.new_zeros(padding, *b.shape[1:])])
-    within, products = [], []
-    h, product = torch.zeros_like(b[:count]), torch.ones_like(a[:count])
-    for factor, drive in zip(
-        a.unflatten(0, (count, length)).unbind(1), b.unflatten(0, (count, length)).unbind(1), strict=True
-    ):
-        h, product = factor * h + drive, factor * product
-        within.append(h)
-        products.append(product)
-    carried = [start]
-    for last, over in zip(h[:-1], product[:-1], strict=True):
-        carried.append(over * carried[-1] + last)
-    states = torch.stack(within, 1) + torch.stack(products, 1) * torch.stack(carried).unsqueeze(1)
-    return states.flatten(0, 1)[:steps]
-
-
-def logarithms(a: Tensor, b: Tensor, start: Tensor) -> Tensor:
-    """As `doubling`, for a > 0 and b > 0 and any start: h_t = exp(A_t) h_0 + exp(A_t + log sum_s exp(log b_s - A_s)).
-
-    A_t is the sum of log a up to t.
-    """
-    sums = a.log().cumsum(0)
-    return sums.exp() * start + (sums + torch.logcumsumexp(b.log() - sums, 0)).exp()

@@ -6,7 +6,7 @@ product.
 
 Without gradients the library's GRU, whose loop is compiled, runs where it is faster: for single steps (of a layer only
 those with large products; small ones are the plain step), and where little is computed in a step. Microseconds of a
-step (one thread of an AMD Zen 5, torch 2.13, medians beside other work;
+step (one thread of an AMD Zen 5, torch 2.13, medians while other work ran;
 `python benchmarks/recurrent.py --threads 1 --cpu-time narrow`):
 
       T  B  I = H    library, hoisted

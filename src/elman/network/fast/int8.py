@@ -1,8 +1,8 @@
 """Products with weights of eight bits, for running a trained model one token at a time.
 
-With few rows a product takes as long as reading its weights, and those of eight bits are a quarter. Every row of
+With few rows a product takes as long as reading its weights, and weights of eight bits are a quarter. Every row of
 W [O, I] has a scale, s_o = max_i |w_oi| / 127; so has every row of x, which is rounded to eight bits as it comes, so
-that no row depends on those beside it; sums are integers, and the result is float32:
+that no row depends on another; sums are integers, and the result is float32:
 
     y_no = r_n s_o sum_i round(x_ni / r_n) round(w_oi / s_o),    r_n = max_i |x_ni| / 127
 

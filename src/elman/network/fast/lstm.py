@@ -166,7 +166,7 @@ def factors(gates: Tensor, cells: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def back_through_gates(step: Tensor, d_h: Tensor, d_c: Tensor, h_to_c: Tensor, forget: Tensor) -> Tensor:
-    """The gradient of a step's sums [B, 4 H], in place of its `factors` [B, 4, H]; d_c becomes that of the old cell."""
+    """The gradient of a step's sums [B, 4 H], in place of its `factors` [B, 4, H]; d_c becomes the old cell's."""
     d_c.addcmul_(d_h, h_to_c)
     step[:, :3].mul_(d_c.unsqueeze(1))
     step[:, 3].mul_(d_h)

@@ -5,8 +5,9 @@ factors; the BLAS behind `torch.mm` does not on every processor (`benchmarks/rec
 inside `torch.backends.mkldnn.flags(enabled=False)`, and where little is computed, since a call costs less, they are
 `torch.addmm`. Only `linear` is differentiable: the others are for kernels that form their own gradients.
 
-Inside `precision.products_in("bf16")` the factors of large float32 products are rounded to bf16, inside that of "int8"
-those of products with a parameter to eight bits (`fast/int8.py`), which have no gradient; every result is float32.
+Inside `precision.products_in("bf16")` the factors of large float32 products are rounded to bf16, and inside "int8"
+the factors of products with a parameter to eight bits (`fast/int8.py`), which have no gradient; every result is
+float32.
 """
 
 from collections.abc import Callable, Iterator

@@ -173,7 +173,7 @@ def _reads(xs: Tensor, before: Tensor, rounds: Items[_Round]) -> list[tuple[Tens
 
 
 def _of_weights(d_z: Tensor, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of W_x, W_h and the bias, by those of the sums [T, B, 4, H] and what was multiplied."""
+    """The gradients of W_x, W_h and the bias, from the gradients of the sums [T, B, 4, H] and what was multiplied."""
     flat = d_z.flatten(0, 1).flatten(1)
     low = matmul.rounded(flat, min(x.shape[2], h.shape[2]))
     d_z_t = low.t().contiguous()

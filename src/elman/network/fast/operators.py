@@ -25,7 +25,7 @@ class Context(SimpleNamespace):
 
 
 def forward(name: str, *given: Any) -> tuple[Tensor, ...]:
-    """The results of a kernel, the arrays that it keeps besides inputs and results, and the number of its precision.
+    """The results of a kernel, the further arrays that it keeps, and the number of its precision.
 
     A kernel keeps xs, the first state, both matrices, and then arrays of its own and the outputs.
     """

@@ -4,12 +4,12 @@ In bf16 (8 bits of significand, the exponents of float32) the factors of a large
 rounded once more before it is added in float32; sums within a product are float32. In training the distribution of a
 softmax is rounded too, since it is a factor of products (`fast/mixture_products.py`). Weights, states, gates,
 sums of softmax, losses, penalties, gradients, moments and averages stay float32, and so do products of other types,
-small ones (`fast/policy.py`), and those of the vectors of symbols with the first layer's weights
+small ones (`fast/policy.py`), and the products of the vectors of symbols with the first layer's weights
 (`network/cores/layer.py`). Narrow LSTMs alone round their states too (`policy.library_lstm`). In int8 a trained model
 is run, not trained (`fast/int8.py`).
 
 The setting belongs to a block of code, as `torch.no_grad` does, not to tensors, so that no layer has to know it; a
-backward pass has that of its forward pass.
+backward pass has the setting of its forward pass.
 """
 
 from collections.abc import Iterator

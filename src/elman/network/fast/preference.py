@@ -1,8 +1,8 @@
 """How fast a machine multiplies matrices, and so which precision `auto` stands for.
 
 It is measured once and remembered in the cache of elman: runs of one machine must agree, or the arms of a comparison
-would differ in precision where some were begun beside other work. The record of a machine belongs to its processor or
-GPU, the version of torch, the number of threads, and the variable that switches instructions of oneDNN off.
+would differ in precision where some were begun while other work ran. The record of a machine belongs to its processor
+or GPU, the version of torch, the number of threads, and the variable that switches instructions of oneDNN off.
 """
 
 import contextlib
@@ -40,8 +40,8 @@ class Peak(NamedTuple):
 def measure(device: torch.device) -> list[Peak]:
     """Time products of both precisions in turns, in a fraction of a second; the best of each counts.
 
-    On a CPU those of `torch.mm`, and of the library behind `fast/matmul.py`, by the processor time of a thread, so
-    that other work of the machine matters little; on other devices one library is behind both.
+    On a CPU they are products of `torch.mm`, and of the library behind `fast/matmul.py`, by the processor time of a
+    thread, so that other work of the machine matters little; on other devices one library is behind both.
     """
     x, w = (torch.randn(rows, INPUTS, device=device) for rows in (ROWS, OUTPUTS))
     reduced = x.bfloat16(), w.bfloat16().t()

@@ -127,7 +127,7 @@ def _of_the_maximum(
 
     With d_m, d_c and d_n the gradients of the last ones it begins as d_m - d_c c - d_n n. m is the sum of the
     logarithms of the forget gates since the last step that entered by i, so that the gradient goes to that i and to
-    these gates: those of i and f, [T, 2, G, B, d], and of the first m.
+    these gates. Returned are the gradients of i and f, [T, 2, G, B, d], and of the first m.
     """
     d_m = later[2] - later[0] * cell - later[1] * normaliser
     stays = (keep == 1).to(keep.dtype)

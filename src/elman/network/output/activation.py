@@ -178,7 +178,7 @@ def shares(z: Tensor, activation: config.Activation, *, safe: bool = False) -> S
 
 
 def log_of(p: Tensor, again: Callable[[Tensor], Tensor]) -> Tensor:
-    """The logarithm of probabilities p [R]; that of the rows [n] with less than `UNDERFLOW` is `again` of them [n]."""
+    """The logarithm of probabilities p [R]; `again` computes it for the rows [n] with less than `UNDERFLOW`."""
     log_prob = p.log()
     rare = (p < UNDERFLOW).nonzero().squeeze(1)
     if len(rare):

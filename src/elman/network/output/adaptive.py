@@ -175,7 +175,7 @@ class AdaptiveChoice(Choice, of=Adaptive):
 
 
 def _rows(tensor: Tensor, counts: list[int]) -> Sequence[Tensor]:
-    """The tensor cut into so many rows each: slices in a graph that is exported, where they are constants."""
+    """The tensor in pieces of `counts` rows: slices in a graph that is exported, where they are constants."""
     if not torch.compiler.is_exporting():
         return tensor.split(counts)
     ends = accumulate(counts)

@@ -191,12 +191,12 @@ def normalised(scores: Tensor) -> Tensor:
 
 
 def chosen(values: Tensor, target: Tensor) -> Tensor:
-    """From values [N, K, V] those of target [N], as [N, K]."""
+    """The values of target [N], out of values [N, K, V]: [N, K]."""
     return values.gather(-1, target.view(-1, 1, 1).expand(-1, values.shape[1], 1)).squeeze(-1)
 
 
 def log_odds_of_notes(sounding: Tensor, steps: int | Tensor) -> Tensor:
-    """Log-odds [P] of notes that sound in so many of the steps, with one step more of each kind."""
+    """Log-odds [P] of notes that sound in `sounding` [P] of the steps, with one step more of each kind."""
     return ((sounding.double() + 1) / (steps - sounding + 1)).log()
 
 
@@ -211,7 +211,7 @@ def biases_of(log_p: Tensor, activation: config.Activation) -> Tensor:
 
 
 def unigram(num_symbols: int, counts: Sequence[int] | None) -> Tensor:
-    """The logarithms [V] of relative frequencies, of counts and one more for each symbol; by default those of Zipf."""
+    """The logarithms [V] of relative frequencies, with one added to every count; without counts, of Zipf's law."""
     if counts is None:
         return zipf(num_symbols).log()
     more = torch.as_tensor(counts, dtype=torch.float64, device="cpu") + 1

@@ -40,7 +40,7 @@ class Rescaled(Density):
     """The density of v = mean + deviation * u where u has the density of another choice.
 
     log p(v) = log p_u((v - mean) / deviation) - sum_p log deviation_p, so that log-densities are in the units of v.
-    Mean and deviation [P], doubles, are those of the encoder, which follows the model to its device and saves them.
+    Mean and deviation [P], doubles, belong to the encoder, which follows the model to its device and saves them.
     `share` [P]: the density is moved so that its mean, in units of the deviation, is this share of what it was. Where
     an encoder reads more values, `size` is P: the first ones are predicted.
     """

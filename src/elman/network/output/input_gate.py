@@ -56,7 +56,7 @@ class InputGate(nn.Module):
         return torch.cat([contexts, x.expand(*contexts.shape[:-1], x.shape[-1])], dim=-1)
 
     def initialise(self, rules: config.Initialisation) -> None:
-        """Fill the word vectors; the linear layer is filled with those of the contexts."""
+        """Fill the word vectors; the linear layer is filled with the contexts' layers."""
         if self.weight is not None:
             fill(self.weight, rules.embedding, self.weight.shape[1])
 
@@ -82,7 +82,7 @@ def build_input_gate(
 
 
 def train_alone(model: nn.Module) -> None:
-    """Freeze every parameter but those of the gate."""
+    """Freeze every parameter outside the gate."""
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_of_gate(name))
 

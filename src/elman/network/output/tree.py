@@ -156,7 +156,7 @@ def by_frequency(frequency: npt.NDArray[np.float64], num_clusters: int) -> Clust
 
 
 def by_example(tree: TreeChoice, here: Sequence[int], there: Sequence[int], num_words: int) -> Clusters:
-    """As many clusters as another tree has: the words `here` are in those of its words `there`.
+    """As many clusters as another tree has: each word of `here` joins the cluster of its word in `there`.
 
     Words that the other tree lacks join the cluster that is smallest by then, and no cluster is left empty.
     """

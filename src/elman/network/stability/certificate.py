@@ -1,4 +1,4 @@
-"""Certificates: a value against a limit, what follows if it holds, and what does not; here those of tiers 0 and 1.
+"""Certificates: a value against a limit, what follows if it holds, and what does not; here tiers 0 and 1.
 
 Tier 0: sigma_1(W_hh) < 2 makes h = 0 stable in a bias-free network without input (Kanai's thesis, Theorem 3.1).
 Elman's network needs 1 where its nonlinearity is 0 at 0; with the sigmoid h = 0 is no fixed point: no tier 0.

@@ -30,7 +30,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from elman.network.cells.cell import Gate
 from elman.network.cores.layer import Layer
 from elman.network.cores.residual import ResidualCore, convolutions_of
 from elman.network.cores.stack import Layers, StackCore, layers_of, slope_of
@@ -64,7 +63,7 @@ def exact_range(words: Tensor, weight: Tensor, bias: Tensor, chunk: int = 4096) 
 
 
 def frames_range(silence: Tensor, notes: Tensor, weight: Tensor, bias: Tensor) -> Range:
-    """Over all sets of notes, whose vectors [P, E] are added to that of silence [E]: exact, each note sounds or not."""
+    """Over all sets of notes, whose vectors [P, E] are added to silence [E]: exact, as each note sounds or not."""
     shares, rest = notes @ weight.t(), weight @ silence + bias
     return Range(rest + shares.clamp(max=0).sum(0), rest + shares.clamp(min=0).sum(0))
 
@@ -83,7 +82,7 @@ class Contraction(NamedTuple):
 
 
 def contraction(gates: Gates, reach: Range, slope: float = 1.0) -> Contraction:
-    """The value of the certificate, differentiable in the weights; `slope` is that of Elman's nonlinearity."""
+    """The value of the certificate, differentiable in the weights; `slope` is the greatest of Elman's nonlinearity."""
     low, high = gates.slices(reach.low), gates.slices(reach.high)
     rows = {gate: block.abs().sum(1) for gate, block in gates.recurrent.items()}
     if gates.kind == "elman":
@@ -207,13 +206,7 @@ def largest_factor(layer: Layer, input_range: Lowest | None) -> float:
     if input_range is None:
         return 1.0
     low, high = input_range(*gates[0])
-    for gate in gates[1:]:
-        before = _or_nothing(input_range, gate)
-        low, high = low + before.low, high + before.high
+    for gate in gates[1:]:  # of inputs before, which the first steps of a sequence are without
+        lowest, highest = input_range(*gate)
+        low, high = low + lowest.clamp(max=0), high + highest.clamp(min=0)
     return factor(low, high).max().item()
-
-
-def _or_nothing(input_range: Lowest, gate: Gate) -> Range:
-    """The range of a product that the first steps of a sequence are without."""
-    low, high = input_range(*gate)
-    return Range(low.clamp(max=0), high.clamp(min=0))

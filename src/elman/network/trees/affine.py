@@ -2,8 +2,8 @@
 
     p = tanh(W [a; b] + b_w)
 
-a and b are the children, p the node, and W = [W_left, W_right]. The vector of a leaf is an affine map of that of its
-word, so that word vectors may have any width; in the papers it is the word vector itself.
+a and b are the children, p the node, and W = [W_left, W_right]. The vector of a leaf is an affine map of its word's
+vector, so that word vectors may have any width; in the papers it is the word vector itself.
 """
 
 from typing import final
@@ -39,7 +39,7 @@ class AffineComposition(Composition):
         self.bias = nn.Parameter(torch.empty(size))
 
     def leaf(self, x: Float[Tensor, "*N E"]) -> NodeState:
-        """The vector of a leaf: an affine map of that of its word."""
+        """The vector of a leaf: an affine map of its word's vector."""
         return (linear(x, self.weight_leaf, self.bias_leaf),)
 
     def left(self, child: NodeState) -> Part:

@@ -18,7 +18,7 @@ Part: TypeAlias = tuple[Tensor, ...]
 
 
 class Composition(Built, nn.Module, ABC):
-    """The state of a node from those of its children; N nodes at a time, with any further axes before the last ones.
+    """The state of a node from its children's states; N nodes at a time, with any further axes before the last ones.
 
     A binary composition has two steps, so that a chart, in which a node is a child of many, computes the first one only
     once: `left` and `right` are all that depends on one child alone, the matrix products among it, and `join` puts
@@ -46,7 +46,7 @@ class Composition(Built, nn.Module, ABC):
         """The state of nodes from the contributions of both children, which may be broadcast."""
 
     def compose(self, children: NodeState, there: Tensor | None = None) -> NodeState:
-        """The state of N nodes from those of their children [N, K, ...], in order; K = 2 where the arity is fixed.
+        """The state of N nodes from their children's states [N, K, ...], in order; K = 2 where the arity is fixed.
 
         `there`, bool [N, K], is false where a node has fewer than K children; None: all have K.
         """

@@ -2,7 +2,7 @@
 
     p = tanh(W [B a; A b]),  P = W_M [A; B]
 
-A node is a vector and a matrix [d, d]: a, A those of the left child, b, B those of the right one. The matrix of a word
+A node is a vector and a matrix [d, d]: a and A of the left child, b and B of the right one. The matrix of a word
 is A = I + U V + diag(s), with U [d, r] and V [r, d] (section 3.5 of the paper: r = 3). The numbers of a, s, U and V are
 an affine map of the word's vector.
 """
