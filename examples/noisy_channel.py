@@ -87,7 +87,7 @@ class Model(torch.nn.Module):
 
 
 def trained(y: Tensor, x: Tensor | None = None) -> Model:
-    """A model after some steps by Adam, whose rate falls to 0; a tenth is kept apart, and the best on it is taken."""
+    """A model after some steps by Adam; a tenth is kept apart, and of every 50 steps the best on it is taken."""
     model = Model(reads=x is not None)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     kept, best, weights = y.shape[1] // 10, -torch.inf, {}
