@@ -38,8 +38,8 @@ class IndependentCell(Driven, frozen=True, tag="own-independent"):
 
     largest: float = 1.0
     gates = ("n",)
-    masks = None
-    has_matrices = False
+    masks = None  # recurrent dropout masks nothing
+    has_matrices = False  # no recurrent matrix, `u` stands in its place
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The recurrent weights u [H]."""
