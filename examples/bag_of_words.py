@@ -57,6 +57,12 @@ def bags(text: Tensor) -> Tensor:
     return one_hot(text, len(WORDS)).sum(0).float()
 
 
+def in_any_order(sentence: Tensor) -> Tensor:
+    """The words of a sentence [T] in a drawn order, and its end."""
+    words = sentence[sentence > 0]
+    return torch.cat([words[torch.randperm(len(words))], sentence[sentence == 0]])
+
+
 class Writer(torch.nn.Module):
     """An LSTM that reads the last word and, with `context`, the bag."""
 
@@ -106,9 +112,7 @@ for seed in range(1 if options.tiny else options.seeds):
     text, new = sentences(draw, options.sentences), sentences(draw, 3000)
     known = set(map(tuple, text.t().tolist()))
     new = torch.stack([one for one in new.t() if tuple(one.tolist()) not in known][:500], dim=1)
-    shuffled = torch.stack([torch.cat([one[one > 0][torch.randperm(int((one > 0).sum()))], one[one == 0]])
-                            for one in new.t()], dim=1)  # fmt: skip
-    found = {"in any order": shuffled}
+    found = {"in any order": torch.stack([in_any_order(one) for one in new.t()], dim=1)}
     for name, context in {"without the bag": False, "with the bag": True}.items():
         found[name] = trained(text, context=context).write(bags(new))
     for name, written in found.items():

@@ -28,14 +28,14 @@ parser.add_argument("--hard", action="store_true", help="hard attention too")
 parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
 
-# Images [B, 3, 32, 32] and captions [T, B] of a size, a colour and a shape for each thing, with relations between them.
+# Images [B, 3, 32, 32]; captions [T, B] of size, colour and shape of each thing, and relations; places of the grid.
 SIZES, SHAPES = ("small", "large"), ("circle", "square", "triangle", "cross")
 COLOURS = {"red": (0.9, 0.2, 0.2), "green": (0.2, 0.8, 0.3), "blue": (0.2, 0.4, 0.95), "yellow": (0.95, 0.85, 0.2)}
 RELATIONS = ("left of", "above left of", "above", "above right of")  # each is one symbol
 WORDS = ("<eos>", *SIZES, *COLOURS, *SHAPES, *RELATIONS)
 BEGIN = {part[0]: WORDS.index(part[0]) for part in (SIZES, [*COLOURS], SHAPES, RELATIONS)}
 SIDE, CELL, (MOST, UPDATES) = 32, 4, (1, 150) if options.tiny else (3, 1500)
-AT = torch.stack(torch.meshgrid(*[torch.linspace(-3, 3, SIDE // CELL)] * 2, indexing="xy")).unsqueeze(0)
+PLACES = torch.stack(torch.meshgrid(*[torch.linspace(-3, 3, SIDE // CELL)] * 2, indexing="xy")).unsqueeze(0)
 
 
 def batch(number: int, draw: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -82,7 +82,7 @@ class Captions(nn.Module):
 
     def forward(self, images: Tensor, captions: Tensor | None = None) -> tuple[Tensor, ...]:
         """What the output reads [T, B, 96], weights [B, T, S], words [T, B], and log-probabilities [T, B] of places."""
-        grid = torch.cat([self.see(images), AT.expand(len(images), -1, -1, -1)], 1).flatten(2).transpose(1, 2)
+        grid = torch.cat([self.see(images), PLACES.expand(len(images), -1, -1, -1)], 1).flatten(2).transpose(1, 2)
         keys = self.attention.keys(grid)
         h, c = self.begin(grid.mean(1)).tanh().unsqueeze(0).chunk(2, -1)
         last, found = torch.zeros(len(images), dtype=torch.int64), []

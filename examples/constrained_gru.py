@@ -35,7 +35,7 @@ parser.add_argument("--radius", type=float, default=0.1, help="r")
 parser.add_argument("--weight", type=float, default=1.0, help="of the norm stabiliser")
 parser.add_argument("--rate", type=float, default=1e-2, help="of Adam")
 parser.add_argument("--clip", type=float, default=None, help="the largest norm of a gradient; by default none")
-parser.add_argument("--seed", type=int, default=0)
+parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
 
 SIZE, EPOCHS, LENGTH = (32, 2, 20_000) if options.tiny else (128, 6, 200_000)

@@ -71,7 +71,7 @@ def trained(loss: str, bounded: bool, rows: Tensor) -> tuple[Classifier, float]:
     """A classifier that has learnt some images, and the product of its convolutions' sigma_1."""
     model = Classifier()
     optimiser = torch.optim.Adam(model.parameters(), 3e-3)
-    bound = enn.ConvolutionBound(model, 8, bound=options.bound)
+    bound = enn.ConvolutionBound(model, 8, bound=options.bound)  # of images of 8 x 8
     for _ in range(EPOCHS):
         for batch in rows[torch.randperm(len(rows))].split(50):
             optimiser.zero_grad()

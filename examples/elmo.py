@@ -112,7 +112,7 @@ class Tagger(torch.nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of tags [T, B, V] of words [T, B]."""
-        levels = [level.detach() for level in models(x)]
+        levels = [level.detach() for level in models(x)]  # `models` are trained below, before any tagger
         read = {"without": [], "last level": [levels[-1]], "weighted levels": [self.mix(levels)]}[self.way]
         return self.output(self.dropout(self.core(self.dropout(torch.cat([self.own(x), *read], -1)))[0]))
 

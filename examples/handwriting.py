@@ -138,8 +138,8 @@ for name, sees_text in (("mixture", False), ("mixture and window", True)):
     print(f"{name}: {results[name]:.3f}{looks}; {time.process_time() - began:.0f} s of processor time", flush=True)
 
 if options.picture:
-    wanted, figure = ("elman", "long short", "term memory"), Figure((9, 6), layout="constrained")
-    for text, (left, right) in zip(wanted, figure.subplots(len(wanted), 2), strict=True):
+    phrases, figure = ("elman", "long short", "term memory"), Figure((9, 6), layout="constrained")
+    for text, (left, right) in zip(phrases, figure.subplots(len(phrases), 2), strict=True):
         points, weights = writer.write(text, 0.2)
         x, y = points[:, :2].cumsum(0).unbind(1)
         for stroke in torch.arange(len(x)).tensor_split(points[:, 2].nonzero()[:, 0] + 1):

@@ -9,8 +9,8 @@ names the class:
 
     v(f o g) = tanh(W_o [v(f); v(g)] + b_o)
 
-Here formulas are of a, b and c with not, and, or, and the class is the truth table. Of formulas larger than any of
-training the recursive network names 91 to 96 % right (three seeds), and an LSTM over the symbols 39 to 44 %. Two
+Here formulas have the variables a, b and c with not, and, or; the class is the truth table. Of formulas larger than any
+of training the recursive network names 91 to 96 % right (three seeds), and an LSTM over the symbols 39 to 44 %. Two
 different formulas with the nearest vectors are an identity that the network has found.
 """
 

@@ -11,6 +11,8 @@ sigsoftmax (Kanai, Fujiwara, Yamanaka & Adachi 2018) have no such limit.
 
 import argparse
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -22,6 +24,7 @@ from elman.nn import penalties
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--tiny", action="store_true", help="little text and two epochs")
 parser.add_argument("--width", type=int, default=4, help="D")
+parser.add_argument("--seed", type=int, default=1, help="of the text and the networks")
 options = parser.parse_args()
 
 V, D = 64, options.width
@@ -29,7 +32,7 @@ LENGTH, EPOCHS = (6_000, 2) if options.tiny else (60_000, 8)
 
 # The text: every word depends on the one before, by a table [V, V].
 
-draw = torch.Generator().manual_seed(0)
+draw = torch.Generator().manual_seed(options.seed)
 table = (2 * torch.randn(V, V, generator=draw)).softmax(-1)
 ids = [0]
 for _ in range(LENGTH):
@@ -44,28 +47,27 @@ print(f"the least possible perplexity is {least:.2f}; a table of rank {V}, read 
 class Words(torch.nn.Module):
     """Word vectors, an LSTM, and an output that reads D numbers."""
 
-    def __init__(self, output: enn.Output) -> None:
+    def __init__(self, output: Callable[[], enn.Output]) -> None:
         super().__init__()
         self.encoder = enn.Embedding(V, 64)
         self.core = enn.LSTM(64, [64, D])
-        self.output = output
+        self.output = output()
 
     def forward(self, inputs: Tensor, state: enn.State | None = None, levels: bool = False) -> tuple[Tensor, enn.State]:
         """Hidden states [T, B, D], or all levels, of inputs [T, B], and the state after them."""
         return self.core(self.encoder(inputs), state, levels=levels)
 
 
-torch.manual_seed(0)
 outputs = {
-    "softmax": enn.Softmax(D, V),
-    "sigsoftmax": enn.Sigsoftmax(D, V),
-    "mixture of 8 softmaxes": enn.MixtureOfSoftmaxes(D, V, components=8, width=D),
+    "softmax": partial(enn.Softmax, D, V),
+    "sigsoftmax": partial(enn.Sigsoftmax, D, V),
+    "mixture of 8 softmaxes": partial(enn.MixtureOfSoftmaxes, D, V, components=8, width=D),
 }
 for name, output in outputs.items():
-    torch.manual_seed(1)
+    torch.manual_seed(options.seed)  # vectors and LSTM begin alike in all three
     model = Words(output)
-    mixed = isinstance(output, enn.MixtureOfSoftmaxes)
-    evenly = [lambda levels, output=output: penalties.balance(output, levels, 0.001)] if mixed else []
+    mixed = isinstance(model.output, enn.MixtureOfSoftmaxes)
+    evenly = [partial(penalties.balance, model.output, weight=0.001)] if mixed else []
     history = elman.fit(
         model,
         train,
@@ -79,7 +81,7 @@ for name, output in outputs.items():
     )
     with torch.no_grad():
         hidden, _ = model(valid[:500].unsqueeze(1))
-        singular = torch.linalg.svdvals(model.output.log_probs(hidden.double().float())[:, 0].double())
+        singular = torch.linalg.svdvals(model.output.log_probs(hidden)[:, 0].double())
     rank = int((singular > 1e-5 * singular[0]).sum())
-    size = sum(parameter.numel() for parameter in output.parameters())
+    size = sum(parameter.numel() for parameter in model.output.parameters())
     print(f"{name}: {size:,} parameters, validation perplexity {history.best.perplexity:.2f}, rank {rank}")

@@ -3,12 +3,12 @@
     python examples/noisy_channel.py            # minutes on one thread
     python examples/noisy_channel.py --tiny     # seconds, in which little is learnt
 
-Of a source x the target y with the greatest p(y | x) is wanted, in proportion to p(x | y) p(y): the noisy channel
-(Brown et al. 1990, A statistical approach to machine translation; with networks Yu, Blunsom, Dyer, Grefenstette &
-Kocisky 2017, The neural noisy channel, ICLR). p(y) learns from targets alone, of which there are more than pairs.
+For a source x the target y with the greatest p(y | x) is sought, which is proportional to p(x | y) p(y): the noisy
+channel (Brown et al. 1990, A statistical approach to machine translation; with networks Yu, Blunsom, Dyer, Grefenstette
+& Kocisky 2017, The neural noisy channel, ICLR). p(y) learns from targets alone, of which there are more than pairs.
 
 Both languages are made up. Words of the target follow each other as in a Markov chain; a source is its target in
-reverse, where pairs of words become one, so that only the neighbours of a word say which of the two it was.
+reverse, where pairs of words become one, so that only the neighbours of a word decide which of the two it was.
 Candidates are drawn from p(y | x), and each combination of models takes the best of them: right words, means of 3
 seeds, 88.5 % by p(y | x), 90.2 % by p(x | y), 95.6 % by p(x | y) p(y) and by all three, 97.2 % with the best candidate.
 """
@@ -87,7 +87,7 @@ class Model(torch.nn.Module):
 
 
 def trained(y: Tensor, x: Tensor | None = None) -> Model:
-    """A model after some steps by Adam, whose rate falls to 0; a tenth is kept apart, and the best on it is taken."""
+    """A model after some steps by Adam; a tenth is kept apart, and of every 50 steps the best on it is taken."""
     model = Model(reads=x is not None)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     kept, best, weights = y.shape[1] // 10, -torch.inf, {}

@@ -25,6 +25,7 @@ from elman.network.cells.cell import Array, Driven, LayerState, Weights
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--tiny", action="store_true", help="short sequences and few steps")
 parser.add_argument("--out", type=Path, help="a folder for the weights and the program; without it they are not kept")
+parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
 
 
@@ -37,8 +38,8 @@ class IndependentCell(Driven, frozen=True, tag="own-independent"):
 
     largest: float = 1.0
     gates = ("n",)
-    masks = None
-    has_matrices = False
+    masks = None  # recurrent dropout masks nothing
+    has_matrices = False  # no recurrent matrix, `u` stands in its place
 
     def arrays(self, inputs: int, size: int) -> dict[str, Array]:
         """The recurrent weights u [H]."""
@@ -97,7 +98,7 @@ class Adding(torch.nn.Module):
 
 errors, models = {}, {}
 for recurrence in (Independent, enn.LSTM):
-    torch.manual_seed(0)
+    torch.manual_seed(options.seed)
     model = models[recurrence.__name__] = Adding(recurrence)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     for _ in range(TRAININGS):

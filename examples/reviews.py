@@ -54,6 +54,7 @@ if options.data:
     draw.shuffle(reviews)
 else:
     reviews = [review() for _ in range(COUNT)]
+reviews = [*dict.fromkeys(reviews)]  # each once, so that none of the test is in the training too
 held = len(reviews) // 5
 labels = sorted({label for label, _ in reviews})
 known = sorted({word for _, text in reviews[held:] for word in text.lower().split()})

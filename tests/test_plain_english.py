@@ -18,7 +18,7 @@ PAGES = [
     *sorted((ROOT / "results").rglob("*.md")),
 ]
 RECIPES = sorted((ROOT / "recipes").rglob("*.toml"))
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
+SOURCES = [*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "examples").rglob("*.py"))]
 
 QUANTITIES = (
     r"nats|bits|tokens|vectors|matrices|words|parameters|features|numbers|products|multiply-adds|steps|units|bytes"
