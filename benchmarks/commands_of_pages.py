@@ -32,7 +32,7 @@ REASONS = (
     (r"elman data programs", "writes 400,000 programs: tests/data/test_programs.py"),
     (r"elman (train|demo)\b", "trains: tests/config/test_published_recipes.py, tests/network/cores/test_one_key.py"),
     (r"elman (reproduce|sweep|lab (compare|heads|lesson))", "trains several models: tests/study"),
-    (r"\b(RUN|FILE|MODEL|TEXT|NAME|OUT|DIR|A B|RECIPE|REFERENCES|WEIGHTS|TABLE)\b", "a form with placeholders"),
+    (r"\b(COMMAND|RUN|FILE|MODEL|TEXT|NAME|OUT|DIR|A B|RECIPE|REFERENCES|WEIGHTS|TABLE)\b", "a form with placeholders"),
     (r"compose|forecast|translate|elman (tag|parse)|attention|phrases", "another kind than text: tests/kinds"),
     (r"nottingham|headlines|tagger|parser|labels|mackey", "another kind than text: tests/kinds"),
     (r"grammar test|analyze (trajectory|stability|dynamics)", "a grammar or constraints: tests/cli, tests/analysis"),
