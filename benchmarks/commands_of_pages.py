@@ -28,10 +28,11 @@ REASONS = (
     (r"hf://|HF_TOKEN|--push|models (fetch|publish)|lm_eval|\blarge\b|models\.toml", "needs the Hub or a registry"),
     (r"^(curl|python -m http)|elman serve|--interactive", "needs a server or a person: tests/serve, tests/cli"),
     (r"^(python|torchrun|ELMAN_)|--launcher", "a benchmark, several processes or a cluster"),
-    (r"data prepare|data info [a-z0-9-]+$|evaluate shakespeare", "downloads a corpus"),
+    (r"data prepare|data info [a-z0-9-]+$|evaluate shakespeare|--pairs blimp", "needs a corpus that is downloaded"),
+    (r"elman data programs", "writes 400,000 programs: tests/data/test_programs.py"),
     (r"elman (train|demo)\b", "trains: tests/config/test_published_recipes.py, tests/network/cores/test_one_key.py"),
     (r"elman (reproduce|sweep|lab (compare|heads|lesson))", "trains several models: tests/study"),
-    (r"\b(RUN|FILE|MODEL|TEXT|NAME|OUT|DIR|A B|RECIPE|REFERENCES|WEIGHTS|TABLE)\b", "a form with placeholders"),
+    (r"\b(COMMAND|RUN|FILE|MODEL|TEXT|NAME|OUT|DIR|A B|RECIPE|REFERENCES|WEIGHTS|TABLE)\b", "a form with placeholders"),
     (r"compose|forecast|translate|elman (tag|parse)|attention|phrases", "another kind than text: tests/kinds"),
     (r"nottingham|headlines|tagger|parser|labels|mackey", "another kind than text: tests/kinds"),
     (r"grammar test|analyze (trajectory|stability|dynamics)", "a grammar or constraints: tests/cli, tests/analysis"),
@@ -39,9 +40,22 @@ REASONS = (
     (r"metrics|data trees|given\.ptb|reading-times|nbest/|news|suite\.json", "files of other programs: tests/cli"),
 )
 LINES = "my lord , the king is dead .\nthe sea was high and the night was long .\nwho are you , sir ?\n" * 12
-ROWS = ("item", "condition", "sentence"), ("1", "a", "the king | is dead"), ("1", "b", "the king | was dead")
+GRAMMAR = "The boy sees boys .\nGirls see the girl .\n" * 12
+TEMPLATE = """text = "the {noun} {verb} dead ."
+[slots.noun]
+singular = ["king", "lord"]
+plural = ["boys", "girls"]
+[slots.verb]
+agrees = "noun"
+singular = ["is"]
+plural = ["are"]
+"""
+ROWS = (
+    ("item", "condition", "sentence"),
+    *((item, label, f"the king | {verb} dead") for item in "12" for label, verb in (("a", "is"), ("b", "was"))),
+)
 PAIR = '{"sentence_good": "the king is .", "sentence_bad": "the king are .", "UID": "one"}\n'
-SIZES = ("model.core.sizes=[16]", "model.encoder.size=16", "data.eos=line")
+SIZES = ("model.core.sizes=[20]", "model.encoder.size=20", "data.eos=line")
 FILES = ["play", "sonnet", "chapter", "lines", "first", "rest", "other-text", "letter", "sentences"]
 
 
@@ -70,20 +84,23 @@ def reason(line):
 
 def prepare(lines):
     """The small runs and texts that the commands of this folder name."""
-    Path("novel.txt").write_text(LINES * 30)
+    Path("novel.txt").write_text((LINES + GRAMMAR) * 20)
     settings = [word for size in SIZES for word in ("--set", size)]
     began = ["train", "recipes/text/prose.toml", "--data", "novel.txt", "--out", "small", "--epochs", "1", *settings]
     print(run([*began, "--no-baselines"], 120))
+    began[began.index("small")] = "letters"
+    print(run([*began, "--no-baselines", "--set", "data.tokenisation=characters", "--set", "data.min_count=1"], 120))
     for name in {name for words in lines for name in re.findall(r"\bruns/[\w-]+", " ".join(words))}:
-        shutil.copytree("small", name)
+        shutil.copytree("letters" if name == "runs/characters" else "small", name)
     for file in FILES:
         Path(f"{file}.txt").write_text(LINES)
     for file, mark in (("items.tsv", "\t"), ("items.csv", ",")):
         Path(file).write_text("".join(mark.join(row) + "\n" for row in ROWS))
     Path("my-pairs.tsv").write_text("good\tbad\n" + "the king is dead .\tthe king are dead .\n" * 4)
-    Path("blimp").mkdir()
-    Path("blimp/one.jsonl").write_text(PAIR * 4)
-    Path("nbest.tsv").write_text("1\t-1\t-2\tthe king is dead\n1\t-2\t-1\tthe king was dead\n")
+    Path("template.toml").write_text(TEMPLATE)
+    for name in ("nbest", "valid"):
+        Path(f"{name}.tsv").write_text("1\t-1\t-2\tthe king is dead\n1\t-2\t-1\tthe king was dead\n")
+    Path("valid.txt").write_text("1 the king is dead\n")
     print(run(["ngram", "train", "novel.txt", "--out", "novel.arpa.gz"], 60))
     for name in ("demo", "5gram", "model", "ptb"):
         shutil.copy("novel.arpa.gz", f"{name}.arpa.gz")

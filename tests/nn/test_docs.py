@@ -19,9 +19,9 @@ def test_programs_run(program, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path if "novel.txt" in program else ROOT)
     torch.manual_seed(0)
     names = {"__name__": "program"}
-    exec(program.replace("epochs=100", "epochs=1"), names)
+    exec(program.replace("epochs=20", "epochs=1"), names)
     if "Model" in names:
-        assert 1 < float(capsys.readouterr().out) < 100
+        assert 1 < float(capsys.readouterr().out) < 6, "better than a choice among the six words"
         assert Path("awd.safetensors").is_file()
     elif "LeakyLayers" in names:
         check_cell(names["Leaky"](share=0.25))

@@ -99,7 +99,7 @@ def test_it_resumes_to_the_bit(tmp_path):
     again = elman.fit(model, TRAIN, VALID, **given, checkpoint=path)
     assert again == found, "a training that is over"
     model, given = parts(9, batch_size=4)
-    with pytest.raises(UserError, match=r"belongs to a training with .*'batch_size': 5"):
+    with pytest.raises(UserError, match=r"belongs to a training with .*'batch_size': 5.*another checkpoint"):
         elman.fit(model, TRAIN, VALID, **given, checkpoint=path)
     model, given = parts(9, average=None)
     with pytest.raises(UserError, match=r"'average': 'TriggeredAverage'"):

@@ -229,7 +229,8 @@ class _Checkpoint:
             return {}, []
         tensors, facts = files.load(self.path, "settings", "epochs")
         if facts["settings"] != self.settings:
-            raise UserError(f"{self.path}: belongs to a training with {facts['settings']}, not {self.settings}")
+            found = f"{self.path}: belongs to a training with {facts['settings']}, not {self.settings}"
+            raise UserError(f"{found}; remove it, or name another checkpoint")
         saved, own = files.under("model/", tensors), files.model_tensors(self.model)
         for name in sorted(saved.keys() | own.keys()):
             if name not in own or name not in saved or own[name].shape != saved[name].shape:
