@@ -108,7 +108,7 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
     cells = [[row[index] for _, row in body] for index in chosen]
     marks = decimal_marks(cells, found, path, delimiter(first_row(text)) or " ")
     if commas := [name for name, mark, column in zip(found, marks, cells, strict=True) if _has_commas(mark, column)]:
-        notes.append(f"commas are decimal marks in {_listed(commas)}")
+        notes.append(f"commas are decimal marks in column{'s' * (len(commas) > 1)} {', '.join(commas)}")
     lines = [line for line, _ in body]
     values = [
         [_value(cell, mark, path, line, name) for line, cell in zip(lines, column, strict=True)]
@@ -155,10 +155,6 @@ def _example(cells: Sequence[str], names: Sequence[str]) -> str:
 
 def _has_commas(mark: str, cells: Sequence[str]) -> bool:
     return mark == "," and any("," in cell for cell in cells)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"column{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
 def delimiter(line: str) -> str | None:

@@ -86,7 +86,7 @@ class Scorer:
     def __call__(self, batch: BatchT) -> Any:
         """The batch with the new columns; a copy, the argument is not changed."""
         if isinstance(batch, Mapping):
-            added = self._columns(batch, list(batch.keys()), isinstance(_first(batch), np.ndarray))
+            added = self._columns(batch, list(batch.keys()), isinstance(next(iter(batch.values()), None), np.ndarray))
             return {**batch, **added}
         if hasattr(batch, "columns") and hasattr(batch, "assign"):
             return batch.assign(**self._columns(batch, list(batch.columns), arrays=False))
@@ -142,10 +142,6 @@ class Scorer:
                 torch.set_num_threads(self.threads)
             self._opened = TextRun(fetched(named(self.run)), self.device)
         return self._opened
-
-
-def _first(batch: Mapping[Any, Any]) -> Any:
-    return next(iter(batch.values()), None)
 
 
 def _ragged(column: list[Any]) -> np.ndarray:
