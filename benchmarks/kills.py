@@ -12,6 +12,7 @@ Commands are forks of this process, which has torch and elman imported, so that 
 """
 
 import argparse
+import contextlib
 import ctypes
 import importlib
 import json
@@ -65,7 +66,9 @@ def end(pid: int, after: float | None) -> int:
         if done:
             break
         if deadline is not None and time.monotonic() >= deadline:
-            os.killpg(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has no group of its own yet
+                os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
             _, status = os.waitpid(pid, 0)
             break
         time.sleep(0.001)

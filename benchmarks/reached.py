@@ -78,7 +78,7 @@ class _Notes(ast.NodeTransformer):
         for name in ("body", "orelse", "finalbody"):
             body = getattr(node, name, None)
             if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
-                notes = [[_call(self.before[id(one)])] * (id(one) in self.before) for one in body]
+                notes = [[_call(self.before[id(one)])] if id(one) in self.before else [] for one in body]
                 setattr(node, name, [part for note, one in zip(notes, body, strict=True) for part in (*note, one)])
         if isinstance(node, FUNCTIONS) and (numbers := [*self.within.get(id(node), []), *self.anywhere]):
             node.body.insert(int(ast.get_docstring(node) is not None), _call(numbers))

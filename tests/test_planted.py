@@ -1,8 +1,10 @@
 """The harness of benchmarks/planted.py: its lists can be read, and a bug is planted only where its text stands once."""
 
+import ast
 import runpy
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -38,3 +40,21 @@ def test_a_text_that_does_not_stand_exactly_once_is_not_changed(planted, tmp_pat
     with pytest.raises(ValueError, match=r"the text stands 2 times in part\.py"):
         bug.plant(tmp_path)
     assert path.read_text() == "one + two + three\n"
+
+
+def test_a_note_stands_before_the_statement_of_each_place(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import reached
+
+    text = b"SIZE = 3\n\ndef double(x, times=2):\n    y = x * times\n    return y\n"
+    places = {at: _Between("part.py", text.index(of), text.index(of) + 1) for at, of in enumerate((b"3", b"2", b"*"))}
+    module = ast.parse(text)
+    found = ast.unparse(reached._Notes(module, text, places).visit(module)).splitlines()
+    assert [line for line in found if "_note" in line] == ["    _note_place(1, 0)", "    _note_place(2)"]
+    assert found[-2:] == ["    y = x * times", "    return y"]
+
+
+class _Between(NamedTuple):
+    file: str
+    start: int
+    end: int

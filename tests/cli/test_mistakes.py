@@ -1,5 +1,6 @@
 """What a person may type by mistake gets one line that names the option, and exit status 2."""
 
+import os
 import subprocess
 import sys
 
@@ -106,6 +107,26 @@ def test_a_closed_pipe_ends_a_command_quietly():
     read.stdin.close()
     read.wait()
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", [["models", "list"], ["--help"]])
+def test_a_closed_pipe_ends_a_table_quietly(capsys, monkeypatch, command):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert main(command) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such limit")
+def test_a_limit_at_which_torch_ends_without_a_word(capsys, monkeypatch):
+    import resource
+
+    limits = iter([((1 << 30) - 1, -1), (1 << 30, 1 << 30), (-1, -1)])
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: next(limits) if kind == resource.RLIMIT_AS else None)
+    assert "1023 MB of memory, and torch needs 1 GB" in refusal(capsys, "models", "list")
+    assert [main(["models", "list"]) for _ in range(2)] == [0, 0]
 
 
 @pytest.mark.slow

@@ -150,6 +150,13 @@ def test_contents_decide(tmp_path, data, kind, form):
         ] * 2
 
 
+def test_what_stands_behind_the_beginning_is_not_looked_at(tmp_path):
+    """65,536 bytes of trees are trees, whatever stands in as many after them."""
+    trees = TREE * (65_536 // len(TREE) + 1)
+    assert look(written(tmp_path / "data.txt", trees + "a rose is a rose\n" * 4000)).kind == "trees"
+    assert look(written(tmp_path / "less.txt", trees[: -len(TREE) * 400] + "a rose is a rose\n" * 4000)).kind == "text"
+
+
 def test_many_files_are_read_as_one_and_a_third_split_is_held_out(tmp_path, capsys):
     from elman.kinds.pairs.files import divided, find_files, read_pairs
     from elman.kinds.pairs.record import PairOptions

@@ -1,11 +1,12 @@
 """Tables of sentences, and sentences in regions."""
 
+import string
 from collections import Counter
 
 import pytest
 
 from elman.config.text import TextOptions
-from elman.data.stimuli import Stimulus, divided, lines_as_stimuli, read_table, regions_of
+from elman.data.stimuli import SHOWN, Stimulus, UnknownWords, divided, lines_as_stimuli, read_table, regions_of
 from elman.data.text.reading import TextReader
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
@@ -80,3 +81,11 @@ def test_regions_that_normalisation_takes_away_are_refused():
     sentence = TextReader(vocabulary, tokeniser).one(f"{stimulus.text}\n")
     with pytest.raises(UserError, match="t:4: the run's normalisation"):
         regions_of(sentence, stimulus, tokeniser, "t:4")
+
+
+def test_unknown_words_are_said_with_their_share_and_the_first_of_them():
+    found = UnknownWords("near", 8, 2, tuple(string.ascii_lowercase))
+    assert found.facts()["share"] == 0.25
+    assert found.line().startswith("near: 2 of 8 (25.0 %) have unknown words: a, b, c")
+    assert found.line().endswith(f", {string.ascii_lowercase[SHOWN - 1]} and {26 - SHOWN} more")
+    assert found._replace(words=("a",)).line().endswith("words: a")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elman.config.inference import Sampling
-from elman.decoding.sampling import draw, generate, read
+from elman.decoding.sampling import among, draw, generate, read
 from elman.errors import Diverged, UserError
 from elman.network.state import leaves
 from support import networks
@@ -138,3 +138,9 @@ def test_between_symbols_gradients_can_be_computed():
     next(drawn)
     assert not torch.is_inference_mode_enabled()
     drawn.close()
+
+
+def test_the_first_symbol_is_one_of_some():
+    """In each row their probabilities keep their proportions, and the others have none."""
+    found = among(torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]]).log(), [0, 2]).exp()
+    torch.testing.assert_close(found, torch.tensor([[0.25, 0, 0.75, 0], [2 / 3, 0, 1 / 3, 0]]))

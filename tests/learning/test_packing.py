@@ -1,5 +1,7 @@
 """Weights in fewer bits: rounding within half a step of every row, float32 again on opening, digests."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -86,3 +88,19 @@ def test_a_packed_file_that_was_altered_is_refused(tmp_path):
     save_file(tensors, path, header)
     with pytest.raises(UserError, match="altered since it was written"):
         checkpoint.load(path)
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ({"a": torch.zeros(2)}, "b is missing, the recipe needs"),
+        ({"a": torch.zeros(2), "b": torch.zeros(1), "c": torch.zeros(1)}, "c is .*, the recipe needs nothing of that"),
+        ({"a": torch.zeros(2), "b": torch.zeros(3)}, "b is .*3.*, the recipe needs .*1"),
+        ({"a": torch.tensor([0, torch.nan]), "b": torch.zeros(1)}, "a has values that are not finite"),
+    ],
+)
+def test_tensors_that_are_not_those_of_the_model(found, message):
+    own, place = {"a": torch.zeros(2), "b": torch.zeros(1)}, Path("run")
+    checkpoint.require_fit(place, own, own, place)
+    with pytest.raises(UserError, match=message):
+        checkpoint.require_fit(place, own, found, place)

@@ -244,7 +244,7 @@ def test_forcing_probabilities_follow_their_schedules():
     assert [at("linear", epoch, 0.25, 0.3) for epoch in (0, 1, 2, 9)] == [1, 0.75, 0.5, 0.3]
     assert at("exponential", 3, 0.5) == 0.125
     assert at("sigmoid", 2.0, 2.0) == pytest.approx(2 / (2 + math.e))
-    assert at("constant", 7, 0.0) == 0
+    assert [at("constant", 7, scale) for scale in (0.0, 0.5, 3.0)] == [0, 0.5, 1]
 
 
 def test_without_a_teacher_the_model_reads_what_it_said():

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("starlette", reason="the server needs elman[serve]")
 pytest.importorskip("uvicorn", reason="the server needs elman[serve]")
 
+from elman.serve import server
 from support.served import serving, text_folder
 
 JSON = {"content-type": "application/json"}
@@ -299,3 +300,24 @@ def test_foreign_cookies_lock_nobody_out(folder, others):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
             connection.request("GET", "/api/runs", headers={"Cookie": cookie.encode("latin-1")})
             assert connection.getresponse().status == status
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ({}, False),
+        ({"host": "localhost"}, False),
+        ({"host": "0.0.0.0"}, True),
+        ({"public": "https://models.example.org/"}, True),
+        ({"host": "0.0.0.0", "token": "mine"}, False),
+    ],
+)
+def test_a_token_is_made_where_others_reach_the_server(monkeypatch, given, made):
+    def built(services, limits, host, token, public):
+        assert token is None or made or token == "mine"
+        assert bool(token) is (made or "token" in given)
+        raise InterruptedError
+
+    monkeypatch.setattr(server, "build_app", built)
+    with pytest.raises(InterruptedError):
+        server.serve({}, port=0, **given)

@@ -38,6 +38,14 @@ def assert_equal(found, expected):
         np.testing.assert_allclose(one, other, atol=1e-5)
 
 
+def number_of(node):
+    below, found = [node], 0
+    while below:
+        found += 1
+        below += below.pop().children.values()
+    return found
+
+
 def test_texts_that_change_are_read_as_if_from_the_beginning(model):
     draw, text, prefixes = random.Random(0), [], Prefixes(FIRST, 1.0, SPACES)
     for _ in range(25):
@@ -58,6 +66,7 @@ def test_only_what_is_new_is_computed(model):
     assert prefixes.computed == 202
     answer(prefixes.read(symbols(model, [*text[:100], 8, *text[101:]])))
     assert 202 + 100 <= prefixes.computed <= 202 + 116
+    assert prefixes._nodes == number_of(prefixes._root) == 1 + 200 + 2 + 100
     before = prefixes.computed
     answer(prefixes.read(symbols(model, [*text[:20], 8, *text[21:]])))  # the first of the states that are kept
     assert prefixes.computed == before + 200 - 16

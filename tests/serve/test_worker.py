@@ -147,7 +147,7 @@ def test_tabs_have_a_bound_and_an_age():
     clock.now += 10
     assert tabs.use("tab-0").find("run", dict) is None, "tab 7 was left longest ago, and tab 0 before it"
     assert tabs.use("tab-8").find("run", dict) == {"own": 8}
-    clock.now += 61
+    clock.now += 60
     tabs.use("other")
     assert len(tabs) == 1
     tabs.close("other")

@@ -307,6 +307,13 @@ def test_a_blank_that_is_a_token_of_its_own_begins_the_word_and_the_region_after
         assert float(row["surprisal"]) == pytest.approx(-part.sum() / np.log(2), abs=1e-3)
 
 
+def test_a_blank_at_the_end_of_a_token_begins_the_next_word(gpt, monkeypatch):
+    model, pieces = open_foreign(gpt), ["The ", "key", "s ", "a", " re", ".", "\n", "x"]
+    monkeypatch.setattr(model, "_tokens", lambda text: (pieces, np.arange(len(pieces))))
+    sentence = model.sentence("".join(pieces), 1)
+    assert sentence.starts == [True, True, False, True, True, False, True, False]
+
+
 def test_what_has_no_meaning_for_a_model_is_one_line(capsys, gpt, bert, arpa, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("The keys are\n")

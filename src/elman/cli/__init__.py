@@ -137,6 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     encoding = os.environ.get(ENCODING)
     try:
         app = application()
+        _require_memory()
         tokens = _use_anywhere(tokens)
         if (line := mistakes.unknown_option(app, tokens)) is not None:
             raise UserError(line)
@@ -148,7 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process ends
         print("elman: stopped", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):  # of a table's printer
+            raise
         discard(sys.stdout)
         return 0
     except Exception as error:
@@ -162,6 +165,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         os.environ.pop(ENCODING, None)
         os.environ.update({ENCODING: encoding} if encoding else {})
+
+
+def _require_memory() -> None:
+    """Refuse a limit of memory at which torch ends without a word, and load what would wait for memory for ever."""
+    with contextlib.suppress(ImportError):  # Windows has no such limit
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if 0 <= most < 1 << 30:
+            raise UserError(f"a process may have {most >> 20} MB of memory, and torch needs 1 GB; raise `ulimit -v`")
+        if most != resource.RLIM_INFINITY:
+            import scipy.special  # noqa: F401 - OpenBLAS asks again and again where it gets none
 
 
 def _use_anywhere(tokens: list[str]) -> list[str]:

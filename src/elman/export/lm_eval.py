@@ -60,7 +60,7 @@ def _model() -> type:
         def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:  # noqa: ARG002
             """The log-probability (nats) of each continuation, and whether it is the greedy one."""
             documents = [(one.task_name, one.doc_id) for one in requests]
-            found = self.answers.continuations([_pair(one.args) for one in requests], documents)
+            found = self.answers.continuations([(str(one.args[0]), str(one.args[1])) for one in requests], documents)
             return self._kept("loglikelihood", requests, [tuple(one) for one in found])
 
         def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:  # noqa: ARG002
@@ -78,10 +78,6 @@ def _model() -> type:
             return found
 
     return ElmanLM
-
-
-def _pair(arguments: Sequence[Any]) -> tuple[str, str]:
-    return str(arguments[0]), str(arguments[1])
 
 
 def _options(given: Any) -> Mapping[str, Any]:

@@ -36,3 +36,13 @@ def test_lines_that_are_blank_as_they_are_read_belong_to_what_precedes_them(tmp_
             stop = None if part.sentences is None else part.skip + part.sentences
             found += islice(sentences(rest, part.line), part.skip, stop)
         assert found == whole
+
+
+def test_parts_are_about_equal(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("a b\n" * 100)
+    parts = [
+        shard_of(Files.of(path), TextOptions(), number, 4, 5, lambda lines: len([*lines])) for number in range(1, 5)
+    ]
+    assert [part.first for part in parts] == [1, 26, 51, 76]
+    assert [part.sentences for part in parts] == [25, 25, 25, None]

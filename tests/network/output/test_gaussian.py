@@ -73,6 +73,15 @@ def test_samples_have_the_mean_of_the_density(name):
     assert (drawn.mean(0) - mean[0]).abs().max() < 5 * drawn.std(0).max() / math.sqrt(len(drawn))
 
 
+def test_the_mean_of_a_mixture_counts_each_component_by_its_weight():
+    choice, context = build("mixture"), torch.randn(4, WIDTH).double()
+    with torch.no_grad():
+        choice.centre.bias.copy_(torch.tensor([5.0, -7, 11, 13, -17, 19]))
+        log_weight, means, _ = choice.components(context)
+        expected = sum(log_weight[:, [at]].exp() * means[:, at] for at in range(3))
+        torch.testing.assert_close(choice.mean(context), expected)
+
+
 @choices
 def test_temperature_zero_returns_a_mean(name):
     choice, context = build(name), torch.randn(5, WIDTH).double()

@@ -2,12 +2,15 @@
 
 import itertools
 import random
+from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pytest
 
 from elman.data.hypotheses import Hypothesis
 from elman.evaluation.measures import edit_distance
+from elman.tasks.text.ensemble import ensemble_result
 from elman.tasks.text.rescoring import Grid, Mix, Trial, ranked
 
 WORDS = ("a", "b", "c")
@@ -68,3 +71,14 @@ def test_a_score_that_misleads_loses_its_weight():
     stays, rate = trial.tuned(Mix(), msgspec.structs.replace(Grid(), given=()))
     assert stays.given_weights is None
     assert rate == 1.0
+
+
+def test_networks_beside_models_of_counts_are_a_member_together():
+    log_probs = np.log([[0.5, 0.25], [0.25, 0.25], [0.125, 0.5]])
+    split = SimpleNamespace(
+        name="test", characters=4, num_bytes=4, num_words=2, unseparated=0, unknown=0, tokens=[0, 1], lines=0
+    )
+    found = ensemble_result(["a", "b", "counts"], log_probs, [1, 1, 2], [{}, {}], split)
+    assert found.run == "a + b + counts"
+    assert [one.run for one in found.members] == ["a", "b", "a + b", "counts"]
+    assert found.members[2].nll == pytest.approx(-np.log([0.375, 0.25]).mean())

@@ -4,17 +4,22 @@ import csv
 import io
 import json
 import math
+from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from elman import config
 from elman.cli import main
+from elman.config.text import TextOptions
 from elman.data.text.utf8 import to_bytes
+from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.tasks.experiment import Experiment
 from elman.tasks.text.run import TextRun
+from elman.tasks.text.task import TextTask
 from support import text_runs
 from support.commands import refusal
 from support.parameters import slow_except
@@ -148,3 +153,15 @@ def test_a_split_of_one_token_that_does_not_count_is_refused_before_training(spl
     line = refusal(capsys, "train", recipe, "--data", data, "--out", out, "--threads", "1", *skip)
     assert f"the {split} split of {data} has one token, which data.evaluation.skip_first leaves out" in line
     assert not out.exists()
+
+
+def test_ends_of_lines_and_paragraphs_are_told_from_words():
+    vocabulary = Vocabulary(("a", EOS, "b"), (3, 2, 1))
+    for options, words in (
+        (TextOptions(), " (3 words, 2 ends of lines)"),
+        (TextOptions(tokenisation="raw", eos="paragraph"), " (3 words and marks, 2 ends of paragraphs)"),
+        (TextOptions(tokenisation="characters"), " (3 characters, 2 ends of lines)"),
+    ):
+        task = SimpleNamespace(corpus=SimpleNamespace(vocabulary=vocabulary, options=options))
+        assert TextTask._ends(task, SimpleNamespace(tokens=np.array([0, 1, 2, 0, 1]))) == words
+        assert TextTask._ends(task, SimpleNamespace(tokens=np.array([0, 2]))) == ""

@@ -140,3 +140,15 @@ def test_a_reservoir_that_is_not_learnt_is_that_of_the_other_run():
     torch.manual_seed(0)
     model, _, other = started(config.Flat(), core=config.Reservoir(size=6), theirs=OURS)
     assert all(one.equal(two) for one, two in zip(model.core.buffers(), other.core.buffers(), strict=True))
+
+
+def test_a_layer_that_the_other_network_lacks_is_refused_and_a_gate_is_begun():
+    def built(sizes, gate=None):
+        output = config.Output(choice=config.Flat(), gate=gate)
+        recipe = config.Model(encoder=LOOKUP, core=config.Stack(sizes=sizes), output=output)
+        return networks.randomise(build_model(recipe, len(OURS), OURS.counts, OURS.words)).float()
+
+    other = SimpleNamespace(model=built((8,)), vocabulary=OURS, path="run")
+    with pytest.raises(UserError, match=r"core\.\S+ is missing there"):
+        start_from(built((8, 8)), OURS.words, other)
+    assert start_from(built((8,), config.InputGate(size=4)), OURS.words, other) == len(OURS)
