@@ -1,6 +1,6 @@
 """The softmax bottleneck (Yang, Dai, Salakhutdinov & Cohen 2018), measured: which outputs break it, at what price.
 
-    python examples/mixture_of_softmaxes.py            # half a minute
+    python examples/mixture_of_softmaxes.py            # a minute
     python examples/mixture_of_softmaxes.py --tiny     # a few seconds
 
 A softmax over V symbols of vectors of width D gives log-probabilities whose matrix, contexts by symbols, has a rank of
@@ -28,7 +28,7 @@ parser.add_argument("--seed", type=int, default=1, help="of the text and the net
 options = parser.parse_args()
 
 V, D = 64, options.width
-LENGTH, EPOCHS = (6_000, 2) if options.tiny else (60_000, 8)
+LENGTH, EPOCHS = (6_000, 2) if options.tiny else (60_000, 16)
 
 # The text: every word depends on the one before, by a table [V, V].
 
