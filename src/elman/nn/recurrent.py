@@ -162,12 +162,13 @@ class Recurrent(nn.Module):
     def reset_parameters(self) -> None:
         """Draw all weights as a new module does; those of 16 bits are rounded."""
         for layer, names in zip(self._layers, self._names, strict=True):
-            given = {name: self._parameters[key] for name, key in names.items() if key in self._parameters}
+            found = ((name, self._parameters.get(key)) for name, key in names.items())
+            given = {name: own for name, own in found if own is not None}
             for name, own in given.items():
                 layer._parameters[name] = nn.Parameter(own.to(torch.promote_types(own.dtype, torch.float32), copy=True))
             layer.initialise(self._rules)
             for name, own in given.items():
-                own.copy_(layer._parameters[name])
+                own.copy_(layer.get_parameter(name))
                 layer._parameters[name] = None
 
     @property

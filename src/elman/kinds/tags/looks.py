@@ -49,7 +49,7 @@ def recognised(lines: Sequence[str]) -> str | None:
         return None
     tags, blocks = [cells[-1] for cells in table], _blocks(lines)
     divided = blocks >= 2 and len(rows) >= 2 * blocks
-    most = len({cells[0] for cells in table}) // 2 if len(table) >= 100 else len(tags)
+    most = 0.7 * len({cells[0] for cells in table}) if len(table) >= 100 else len(tags)
     closed = len(set(tags)) <= min(most, max(2, len(tags) // 4)) and not any(
         re.search(r"\s|\w[,;!?]$|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
     )
