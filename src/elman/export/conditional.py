@@ -88,7 +88,11 @@ class TargetStep(nn.Module):
 
 def write_conditional(model: SequenceToSequence, folder: Path, metadata: Mapping[str, object]) -> None:
     """Write both graphs into a folder; raises UserError where an operation cannot be in a graph."""
-    if any(one.reading is not None or one.writing is not None for one in _memories(model)):
+    if any(
+        one.reading is not None or one.writing is not None
+        for one in model.reader.memories
+        if isinstance(one, DeepMemory)
+    ):
         raise UserError(
             "this network cannot be written as ONNX: a memory that is read or written by content takes as many steps as"
             " its source has symbols"
@@ -135,10 +139,6 @@ def compare_conditional(
         largest = max(largest, difference(graphs.along(source, symbols), right[:, 0].float().numpy(force=True)))
         count += len(symbols)
     return Comparison(largest, count)
-
-
-def _memories(model: SequenceToSequence) -> list[DeepMemory]:
-    return [one for one in model.reader.memories if isinstance(one, DeepMemory)]
 
 
 def _plain(model: SequenceToSequence) -> SequenceToSequence:

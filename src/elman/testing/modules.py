@@ -17,7 +17,7 @@ from elman.network.encoders.encoder import TokenEncoder, build_encoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.output.choice import Choice, Conditional, Drawn, Surroundings
 from elman.network.output.contexts import ContextLayer
-from elman.network.state import State, leaves, map_state
+from elman.network.state import leaves, map_state
 from elman.network.trees.composition import Composition, NodeState
 
 STEPS, ROWS, SIZE = 6, 3, 4
@@ -214,7 +214,7 @@ def check_core(record: config.Core, input_size: int = 3, num_outputs: int = 5, *
     """
     core: RecurrentCore = made(lambda: build_core(record, input_size, num_outputs, locked=True), RecurrentCore, seed)
     x = torch.randn(STEPS, ROWS, input_size, dtype=torch.float64)
-    begun = _doubled(core.begin(ROWS))
+    begun = map_state(lambda leaf: leaf.double() if leaf.is_floating_point() else leaf, core.begin(ROWS))
     assert all(len(leaf) == ROWS for leaf in leaves(begun)), "every tensor of the state is batch first"
     before = [leaf.clone() for leaf in leaves(begun)]
     trace, after = unchanged(lambda x: core(x, begun), x)
@@ -240,10 +240,6 @@ def check_core(record: config.Core, input_size: int = 3, num_outputs: int = 5, *
         same([core(later, begun)[0].top[:3]], [trace.top[:3]], "an output depends on no later input")
     if core(x.clone().requires_grad_(), begun)[0].top.requires_grad:  # a reservoir's does not
         differentiable(lambda x: core(x, map_state(lambda leaf: leaf[:1], begun))[0].top, x[:3, :1])
-
-
-def _doubled(state: State) -> State:
-    return map_state(lambda leaf: leaf.double() if leaf.is_floating_point() else leaf, state)
 
 
 def check_composition(record: config.Composition, input_size: int = 3, size: int = SIZE, *, seed: int = 0) -> None:
