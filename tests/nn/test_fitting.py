@@ -149,3 +149,16 @@ def test_what_does_not_fit_is_one_line():
         model.output.weight.fill_(torch.nan)
     with pytest.raises(Diverged, match="the loss of window 1 of epoch 1 is nan; lower the learning rate"):
         elman.fit(model, TRAIN, VALID, **(given | {"bound": None}))
+
+
+@pytest.mark.parametrize("ids", [[(torch.ones(3, 2), torch.ones(3, 2))], iter([1, 2]), None, torch.rand(90)])
+def test_what_is_no_sequence_of_ids_is_one_line(ids):
+    with pytest.raises(ValueError, match=r"ids are one sequence \[n\] of whole numbers, and not "):
+        elman.fit(Words(), ids, ids)
+
+
+def test_an_optimiser_of_another_model_is_refused():
+    """It would train nothing, in silence."""
+    optimiser = torch.optim.SGD(Words().parameters(), 1.0)
+    with pytest.raises(ValueError, match="has no parameter of this model"):
+        elman.fit(Words(), [1, 2] * 90, [1, 2, 3], optimiser=optimiser, batch_size=2, bptt=5)

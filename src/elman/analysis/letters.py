@@ -69,13 +69,10 @@ def places_in_words(symbols: Sequence[str]) -> npt.NDArray[np.int64]:
     """
     found, place = [], 0
     for symbol in symbols:
-        place = place + 1 if len(symbol) == 1 and (symbol.isalnum() or (place and _combines(symbol))) else 0
+        inner = len(symbol) == 1 and (symbol.isalnum() or (place and unicodedata.category(symbol).startswith("M")))
+        place = place + 1 if inner else 0
         found.append(place)
     return np.array(found, dtype=np.int64)
-
-
-def _combines(symbol: str) -> bool:
-    return unicodedata.category(symbol).startswith("M")
 
 
 def by_place(run: TextRun, windows: EvaluationWindows, advance: Advance = None) -> Letters:

@@ -101,8 +101,10 @@ class Seen:
 
 
 def name_of(source: str | Path) -> str:
-    """What data are called: the name of a file without its ending, of a folder, or of a known corpus."""
+    """What data are called: the name of a file without its ending, of a folder, that of a pattern, or of a corpus."""
     path = Path(source)
+    if set("*?[") & set(path.name) and not path.exists():
+        return name_of(path.parent)
     return Path(plain_name(path)).stem if path.is_file() else path.name or path.resolve().name
 
 

@@ -83,7 +83,7 @@ class TrainingWindows:
             raise UserError(
                 f"the training text has {len(tokens):,} tokens, too few for {batch_size} columns of one window of"
                 f" {length} steps ({batch_size * (length + 1):,} tokens); use more text, or lower"
-                " training.batch_size or training.window.length"
+                " training.batch_size or training.window.length (of elman.fit: batch_size or bptt)"
             )
         self.columns = tokens[: steps * batch_size].reshape(batch_size, steps)
         self.batch_size, self.steps, self.length, self.random = batch_size, steps, length, random

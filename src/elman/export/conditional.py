@@ -21,6 +21,7 @@ from elman.export.onnx import BATCH, Axes, OnnxGraph, states_of, write_onnx
 from elman.export.step import Comparison, difference, plain, table
 from elman.network.cells.cell import LayerState, Scan, Step, Weights
 from elman.network.cores.attentive import AttentiveCore
+from elman.network.cores.deep_memory import DeepMemory
 from elman.network.cores.layer import Layer, NoPadding
 from elman.network.encoders.characters import CharactersEncoder
 from elman.network.seq2seq import SequenceToSequence
@@ -87,7 +88,11 @@ class TargetStep(nn.Module):
 
 def write_conditional(model: SequenceToSequence, folder: Path, metadata: Mapping[str, object]) -> None:
     """Write both graphs into a folder; raises UserError where an operation cannot be in a graph."""
-    if any(one.reading is not None or one.writing is not None for one in model.reader.memories):
+    if any(
+        one.reading is not None or one.writing is not None
+        for one in model.reader.memories
+        if isinstance(one, DeepMemory)
+    ):
         raise UserError(
             "this network cannot be written as ONNX: a memory that is read or written by content takes as many steps as"
             " its source has symbols"

@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 import torch
 from torch import Tensor
 
 from elman import config
 from elman.config.initialisation import Initialisation
-from elman.config.parts import convert
 from elman.network.encoders.characters import Characters as CharactersRecord
 from elman.network.encoders.encoder import Inputs, TokenEncoder
 from elman.network.encoders.lookup import Lookup
-from elman.nn.shared import Shared
+from elman.nn.shared import Shared, record_of
 
 
 class Encoder(Shared):
@@ -143,10 +141,7 @@ def made(
     dtype: torch.dtype | None,
 ) -> TokenEncoder:
     """The encoder of a record with these keys, initialised."""
-    try:
-        record = convert({"kind": kind.__struct_config__.tag, **keys}, kind)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)) from None
+    record = record_of({"kind": kind.__struct_config__.tag, **keys}, kind, kind.__name__)
     with torch.device(torch.get_default_device() if device is None else device):
         encoder: TokenEncoder = record.build(inputs).to(dtype)
         encoder.initialise(initialisation or Initialisation())

@@ -128,11 +128,16 @@ def mean_nll(log_probs: Tensor) -> float:
 
 
 def sequence_of(ids: Any, model: nn.Module) -> Tensor:
-    """Ids [n] as a tensor on the model's device; raises ValueError where they are of another shape, or none."""
-    found = torch.as_tensor(ids, dtype=torch.long, device=next(model.parameters()).device)
+    """Ids [n] as a tensor on the model's device; raises ValueError where they are of another shape or type, or none."""
+    try:
+        found = torch.as_tensor(ids, device=next(model.parameters()).device)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"ids are one sequence [n] of whole numbers, and not {type(ids).__name__}") from None
     if found.dim() != 1 or not len(found):
         raise ValueError(f"ids are one sequence [n], n 1 or more, and have the shape {list(found.shape)}")
-    return found
+    if found.is_floating_point():
+        raise ValueError(f"ids are one sequence [n] of whole numbers, and not {found.dtype}")
+    return found.long()
 
 
 def output_of(model: nn.Module) -> Any:

@@ -129,6 +129,9 @@ def fit(
     tokens = sequence_of(train_ids, model).cpu().numpy()
     windows = TrainingWindows(tokens, batch_size, bptt, random=random_windows, max_extra=max_extra, seed=seed)
     optimiser = optimiser or torch.optim.Adam(model.parameters(), 1e-3)
+    own = set(model.parameters())
+    if not any(own.intersection(group["params"]) for group in optimiser.param_groups):
+        raise ValueError("the optimiser has no parameter of this model; make it after the model")
     rates, done = [group["lr"] for group in optimiser.param_groups], list[Epoch]()
     kept: dict[str, Kept] = {} if average is None else {"average": average}
     kept |= {} if bound is None else {"bound": bound}

@@ -15,12 +15,14 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from elman.config.initialisation import Initialisation
-from elman.config.parts import convert, tag_of
+from elman.config.parts import tag_of
 from elman.network.cells.cell import Cell, LayerState, Weights, unroll
 from elman.network.cores.core import Trace
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import Stack, build_layer
 from elman.network.dropout import Dropout
+from elman.nn.lengths import by_lengths, held_at_ends, turned
+from elman.nn.shared import record_of
 
 State: TypeAlias = Tensor | tuple[Any, ...]
 """What `forward` returns in addition to its outputs.
@@ -100,39 +102,42 @@ class Recurrent(nn.Module):
         widths = (hidden_size,) * num_layers if isinstance(hidden_size, int) else tuple(hidden_size)
         if not isinstance(hidden_size, int) and num_layers not in (1, len(widths)):
             raise ValueError(f"num_layers is {num_layers}, but hidden_size lists {len(widths)} widths")
+        if not widths or min(input_size, *widths) < 1:
+            raise ValueError(
+                f"input_size is {input_size}, hidden_size {hidden_size} and num_layers {num_layers}; each is 1 or more"
+            )
+        if not isinstance(bias, bool):
+            raise ValueError(f"bias is {bias!r}; it is True or False (a nonlinearity is given by keyword)")
         if dropout and between_dropout:
             raise ValueError("dropout and between_dropout are two kinds of masks between layers; give one of them")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, len(widths)
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
         self.cell = self._cell(keys)
+        self._rules = initialisation or Initialisation()
         rates = {"weight_drop": weight_drop, "input_dropout": input_dropout, "recurrent_dropout": recurrent_dropout}
-        record = convert(
-            {"kind": "stack", "sizes": list(widths), "biases": 2 if bias else 0, "gate_masks": gate_masks} | rates,
-            Stack,
-        )
-        record = msgspec.structs.replace(record, cell=self.cell)
+        rates |= {"between_dropout": between_dropout or dropout, "output_dropout": output_dropout}
+        sizes = {"kind": "stack", "sizes": list(widths), "biases": 2 if bias else 0, "gate_masks": gate_masks}
+        record = msgspec.structs.replace(record_of(sizes | rates, Stack, type(self).__name__), cell=self.cell)
         self._between = Dropout(between_dropout or dropout, locked=not dropout)
         self._output = Dropout(output_dropout)
         self._layers: list[Layer] = []
         self._names: list[dict[str, str]] = []
-        below, directions, rules = input_size, 1 + bidirectional, initialisation or Initialisation()
+        below, directions = input_size, 1 + bidirectional
         with torch.device(torch.get_default_device() if device is None else device):
             for width in widths:
                 for _ in range(directions):
-                    self._add(build_layer(record, below, width, locked=True), rules, dtype)
+                    self._add(build_layer(record, below, width, locked=True), dtype)
                 below = directions * width
         self._stacked = isinstance(hidden_size, int) and len({layer.shapes for layer in self._layers}) == 1
+        self.reset_parameters()
 
     def _cell(self, keys: dict[str, Any]) -> Cell:
-        try:
-            return convert({"kind": tag_of(self.kind), **keys}, self.kind)
-        except msgspec.ValidationError as error:
-            allowed = ", ".join(self.kind.__struct_fields__) or "none"
-            raise ValueError(f"{type(self).__name__}: {error}; further arguments are {allowed}") from None
+        allowed = ", ".join(self.kind.__struct_fields__) or "none"
+        more = f"; further arguments are {allowed}"
+        return record_of({"kind": tag_of(self.kind), **keys}, self.kind, type(self).__name__, more)
 
-    def _add(self, layer: Layer, rules: Initialisation, dtype: torch.dtype | None) -> None:
+    def _add(self, layer: Layer, dtype: torch.dtype | None) -> None:
         """Take the weights of a layer under torch's names; it keeps none."""
-        layer.initialise(rules)
         for name, parameter in [*layer.named_parameters()]:
             kept = parameter if dtype is None else nn.Parameter(parameter.detach().to(dtype))
             self.register_parameter(name + self._suffix(len(self._layers)), kept)
@@ -152,6 +157,24 @@ class Recurrent(nn.Module):
             name: own[key] if key in own else getattr(self, key, None) for name, key in self._names[place].items()
         }
         return self._layers[place].dropped(arrays)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Draw all weights as a new module does; those of 16 bits are rounded."""
+        for layer, names in zip(self._layers, self._names, strict=True):
+            found = ((name, self._parameters.get(key)) for name, key in names.items())
+            given = {name: own for name, own in found if own is not None}
+            for name, own in given.items():
+                layer._parameters[name] = nn.Parameter(own.to(torch.promote_types(own.dtype, torch.float32), copy=True))
+            layer.initialise(self._rules)
+            for name, own in given.items():
+                own.copy_(layer.get_parameter(name))
+                layer._parameters[name] = None
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The arrays of each layer and direction, in torch's order, and then the further arrays of the cell."""
+        return [[getattr(self, key) for key in names.values() if hasattr(self, key)] for names in self._names]
 
     def train(self, mode: bool = True) -> "Recurrent":
         """Set the mode of the module and of its layers."""
@@ -178,61 +201,83 @@ class Recurrent(nn.Module):
 
     def extra_repr(self) -> str:
         """The sizes, and the arguments that are not the usual ones."""
-        return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, cell={self.cell}"
+        usual = inspect.signature(Recurrent).parameters
+        names = ("num_layers", "bias", "batch_first", "dropout", "bidirectional")
+        given = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) != usual[name].default]
+        return ", ".join([str(self.input_size), str(self.hidden_size), *given, f"cell={self.cell}"])
 
     @overload
     def forward(
-        self, input: Tensor | PackedSequence, state: State | None = None, levels: Literal[False] = False
+        self, input: Tensor | PackedSequence, hx: State | None = None, levels: Literal[False] = False
     ) -> tuple[Any, State]: ...
 
     @overload
     def forward(
-        self, input: Tensor | PackedSequence, state: State | None = None, *, levels: Literal[True]
+        self, input: Tensor | PackedSequence, hx: State | None = None, *, levels: Literal[True]
     ) -> tuple[Trace, State]: ...
 
     def forward(
-        self, input: Tensor | PackedSequence, state: State | None = None, levels: bool = False
+        self, input: Tensor | PackedSequence, hx: State | None = None, levels: bool = False
     ) -> tuple[Any, State]:
         """Outputs and the last state, as torch's recurrent modules return them.
 
         Args:
             input: [T, B, I], [B, T, I] if `batch_first`, [T, I] for one sequence, or packed sequences
-            state: of a former call; None: sequences begin
+            hx: the state of a former call; None: sequences begin
             levels: in place of the outputs a `Trace` of the input and of every layer's outputs, each in the form of the
                 input: `levels` after dropout, of which the last are the outputs, and `raw` before it; not of packed
                 sequences, which raise ValueError
 
         Returns:
-            Outputs of the last layer in the form of the input, and the state after the last step of each sequence.
+            Outputs of the last layer in the form of the input, and the state after the last step of each sequence, in
+            the type of the weights, to which inputs of another type are converted.
+
+        Raises ValueError where shapes do not fit.
         """
         if isinstance(input, PackedSequence):
             if levels:
                 raise ValueError("packed sequences have no levels; call with a padded tensor")
+            self._check(input.data)
             xs, lengths = pad_packed_sequence(input)
-            trace, after = self._through(xs, self._entered(state, xs.shape[1]), lengths)
+            trace, after = self._through(xs, self._entered(hx, xs.shape[1]), lengths)
             outputs = pack_padded_sequence(trace.top, lengths, enforce_sorted=input.sorted_indices is None)
             return outputs, self._left(after)
         batched = input.dim() > 2
+        xs = input.transpose(0, 1) if batched and self.batch_first else input
+        self._check(xs)
         if not batched:
-            trace, after = self._through(input.unsqueeze(1), self._entered(state, None))
+            trace, after = self._through(xs.unsqueeze(1), self._entered(hx, None))
             trace = _each_of(trace, lambda level: level.squeeze(1))
         else:
-            xs = input.transpose(0, 1) if self.batch_first else input
-            trace, after = self._through(xs, self._entered(state, xs.shape[1]))
+            trace, after = self._through(xs, self._entered(hx, xs.shape[1]))
             if self.batch_first:
                 trace = _each_of(trace, lambda level: level.transpose(0, 1))
         return trace if levels else trace.top, self._left(after, batched=batched)
 
+    def _check(self, xs: Tensor) -> None:
+        """Raise ValueError unless xs is [T, B, I] or [T, I] with T >= 1: some kernels would read beyond it."""
+        if xs.dim() not in (2, 3) or xs.shape[-1] != self.input_size or not len(xs):
+            raise ValueError(
+                f"input has shape {list(xs.shape)}, time first; [T, B, {self.input_size}], or [T, {self.input_size}] of"
+                " one sequence, is read, with one step or more"
+            )
+
     def _entered(self, state: State | None, batch: int | None) -> list[LayerState] | None:
-        """The state of each layer and direction, [B, ...] each."""
+        """The state of each layer and direction, [B, ...] each; ValueError where a shape does not fit."""
         if state is None:
             return None
-        if not self._stacked:
-            return [tuple(part if batch else part.unsqueeze(0) for part in one) for one in state]
-        parts = state if isinstance(state, tuple) else (state,)
-        if batch is None:
-            parts = tuple(part.unsqueeze(1) for part in parts)
-        return [tuple(part[place] for part in parts) for place in range(len(self._layers))]
+        rows = () if batch is None else (batch,)
+        fitting = [tuple((*rows, *shape) for shape in layer.shapes) for layer in self._layers]
+        parts = tuple(state) if isinstance(state, tuple | list) else (state,)
+        if self._stacked:
+            parts, fitting = (parts,), [tuple((len(fitting), *shape) for shape in fitting[0])]
+        found = [tuple(tuple(part.shape) for part in one) for one in parts]
+        if found != fitting:
+            raise ValueError(f"the state has tensors of shapes {found}, and {fitting} fit the input")
+        if self._stacked:
+            parts = tuple(zip(*parts[0], strict=True))
+        dtype = next(self.parameters()).dtype
+        return [tuple((part.unsqueeze(0) if batch is None else part).to(dtype) for part in one) for one in parts]
 
     def _left(self, after: list[LayerState], *, batched: bool = True) -> State:
         """The state as it is returned."""
@@ -271,6 +316,9 @@ class Recurrent(nn.Module):
                 zero if shape == layer.shapes[0] else w.weight_ih.new_zeros(xs.shape[1], *shape)
                 for shape in layer.shapes
             )
+        if not xs.shape[1]:  # kernels refuse no rows: zeros, the sum over no rows, stand for them
+            one = layer.run(w, xs.sum(1, keepdim=True), tuple(part.sum(0, keepdim=True) for part in state))
+            return one[0][:, :0], tuple(part[:0] for part in one[1])
         if lengths is None:
             return layer.run(w, xs, state)
         if layer.masked:
@@ -280,45 +328,6 @@ class Recurrent(nn.Module):
 
 def _each_of(trace: Trace, change: Callable[[Tensor], Tensor]) -> Trace:
     return Trace(tuple(map(change, trace.levels)), tuple(map(change, trace.raw)))
-
-
-def turned(xs: Tensor, lengths: Tensor | None) -> Tensor:
-    """Each sequence of xs [T, B, _] from its end to its beginning; what follows it stays."""
-    if lengths is None:
-        return xs.flip(0)
-    steps, ends = torch.arange(len(xs)).unsqueeze(1), lengths.unsqueeze(0)
-    places = torch.where(steps < ends, ends - 1 - steps, steps).to(xs.device)
-    return xs.take_along_dim(places.unsqueeze(-1), 0)
-
-
-def by_lengths(layer: Layer, w: Weights, xs: Tensor, state: LayerState, lengths: Tensor) -> tuple[Tensor, LayerState]:
-    """A layer over sequences of several lengths: between two ends the sequences that continue are run together."""
-    order = lengths.argsort(descending=True)
-    back = order.argsort()
-    xs, state = xs[:, order], tuple(part[order] for part in state)
-    pieces, done = [], 0
-    for end in lengths.unique().tolist():
-        active = int((lengths >= end).sum())
-        outputs, last = layer.run(w, xs[done:end, :active], tuple(part[:active] for part in state))
-        pieces.append(nn.functional.pad(outputs, (0, 0, 0, xs.shape[1] - active)))
-        state = tuple(torch.cat([new, old[active:]]) for new, old in zip(last, state, strict=True))
-        done = end
-    return torch.cat(pieces)[:, back], tuple(part[back] for part in state)
-
-
-def held_at_ends(layer: Layer, w: Weights, xs: Tensor, state: LayerState, lengths: Tensor) -> tuple[Tensor, LayerState]:
-    """The same step by step, with the masks of the layer's products held over all steps."""
-    step, outputs = layer.one_step(state[0]), []
-    ends = lengths.to(xs.device)
-    for t, x in enumerate(xs):
-        continues = ends > t
-        new = step(w, x, state)
-        state = tuple(
-            torch.where(continues.view(-1, *[1] * (part.dim() - 1)), part, old)
-            for part, old in zip(new, state, strict=True)
-        )
-        outputs.append(state[0] * continues.unsqueeze(-1))
-    return torch.stack(outputs), state
 
 
 def detach(state: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import torch
@@ -58,6 +58,17 @@ class Shared(nn.Module):
 Device: TypeAlias = torch.device | str | None
 
 
+T = TypeVar("T")
+
+
+def record_of(keys: dict[str, Any], kind: type[T], name: str, more: str = "") -> T:
+    """The record with these keys; where one is wrong ValueError with a name, the key, and what else may be given."""
+    try:
+        return convert(keys, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{name}: {error}{more}") from None
+
+
 class Birth(NamedTuple):
     """How the arrays of an output begin: the arguments that all of them have."""
 
@@ -78,10 +89,7 @@ class Birth(NamedTuple):
         """The layer of the records `choice` and `contexts`, over levels of widths `sizes`, initialised."""
         tied = {} if self.weight is None else {"tied": True}
         parts = {"activation": activation, "choice": choice | tied, "contexts": contexts or {"kind": "single"}}
-        try:
-            record = convert(parts, config.Output)
-        except msgspec.ValidationError as error:
-            raise ValueError(f"{choice['kind']}: {error}") from None
+        record = record_of(parts, config.Output, choice["kind"])
         with self._device:
             read = build_contexts(record, sizes)
             encoder = self._tied(num_outputs, choice.get("size", read.size))

@@ -11,7 +11,6 @@ In a loop of one's own:
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import msgspec
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
@@ -26,6 +25,7 @@ from elman.network.cores.layer import Layer
 from elman.network.cores.stack import StackCore, candidate_hidden, linearised
 from elman.network.spectrum import spectral_norm, spectral_radius
 from elman.nn.recurrent import Recurrent
+from elman.nn.shared import record_of
 
 Method = Literal["subspace", "eigh", "svd"]
 Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
@@ -66,10 +66,7 @@ class SpectralBound:
         if bound is None and "elman" in kinds:
             raise ValueError("2 - delta is a bound for gated cells; give an Elman network `bound`, such as 0.95")
         keys = {"kind": "spectral", "delta": delta, "bound": bound, "input": inputs, "method": method}
-        try:
-            record = convert(keys, constraint.Spectral)
-        except msgspec.ValidationError as error:
-            raise ValueError(f"SpectralBound: {error}") from None
+        record = record_of(keys, constraint.Spectral, "SpectralBound")
         self._constrained = constraint.ConstrainedCore(StackCore([*self._layers.values()]), record)
 
     def __call__(self) -> None:

@@ -106,10 +106,9 @@ _LATEX = {
 
 
 def _latex(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [" & ".join(map(_in_latex, cells)) + r" \\" for cells in (header, *rows)]
+    written = [
+        [" ".join("".join(_LATEX.get(mark, mark) for mark in cell).split()) for cell in row] for row in (header, *rows)
+    ]
+    lines = [" & ".join(row) + r" \\" for row in written]
     body = "\n".join([lines[0], r"\hline", *lines[1:]])
     return f"\\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}\n\\hline\n{body}\n\\hline\n\\end{{tabular}}\n"
-
-
-def _in_latex(text: str) -> str:
-    return " ".join("".join(_LATEX.get(mark, mark) for mark in text).split())

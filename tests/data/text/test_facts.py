@@ -80,3 +80,19 @@ def test_half_of_the_lines_of_wrapped_prose_go_on_in_lower_case(continued, wrapp
     """Of 100 lines that follow another one."""
     lines = [("go" if at < continued else "Go") + f" {'word ' * (9 + at % 2)}on" for at in range(100)]
     assert facts("\n".join(["Begin " + "word " * 9 + "on", *lines]) + "\n").wrapped is wrapped
+
+
+@pytest.mark.parametrize("line", ["2026-11-{:02} 12:00 INFO started", "👍🏽 ok 😀 {:02} ok", "{:02} 3 4 5 6 7"])
+def test_lines_that_begin_without_a_letter_are_no_parts_of_sentences(line):
+    assert not facts("\n".join(line.format(number % 28) + "x" * (number % 3) for number in range(60))).wrapped
+    assert facts("\n".join('"' + line for line in textwrap.wrap("she went on, " * 400, 60))).wrapped
+
+
+@pytest.mark.parametrize(("once", "rare"), [(300, False), (301, True)])
+def test_words_that_mostly_occur_once(once, rare):
+    """Names, molecules and proteins: as words they would be unknown, and the perplexity would mean nothing."""
+    words = [f"name{number}" for number in range(once)] + ["ann"] * 300
+    found = facts("\n".join(words))
+    assert (found.words, found.rare) == (True, rare)
+    assert not facts("\n".join(words[:50])).rare  # a few words say nothing
+    assert not facts("\n".join(["<unk>", *words])).rare

@@ -247,3 +247,13 @@ def test_a_table_of_words_and_tags_with_an_empty_cell(tmp_path):
     assert read_columns(path, TagOptions(word_column=1))[0].words == ["D", "A"]
     with pytest.raises(UserError, match=r"4 columns; set data.word_column and data.tag_column to two of them"):
         read_columns(path, TagOptions(tag_column=4))
+
+
+@pytest.mark.parametrize("mark", [",", ""])
+def test_verse_with_as_many_words_in_each_line_has_no_tags(mark):
+    """The last words of lines are no tags: they end with a mark, or are as many as the first ones."""
+    words = ["rose", "heart", "day", "night", "love", "time", "sea", "sky"]
+    lines = [f"{words[n % 8]} of the {words[n * 3 % 8]}{mark}" if n % 5 else "" for n in range(200)]
+    assert recognised(lines) is None
+    tagged_lines = [f"{words[n % 8]} {'NOUN' if n % 2 else 'VERB'}" if n % 5 else "" for n in range(200)]
+    assert recognised(tagged_lines) == "columns"

@@ -162,6 +162,8 @@ def test_tagging_on_the_command_line(trained, tmp_path, capsys, monkeypatch):
 
 def test_given_tags_stand_before_those_that_are_found(trained, tmp_path, capsys):
     (tmp_path / "given").write_text("fish V\np X\n\nduck V\nq X\n")
+    assert main(["tag", str(trained), str(tmp_path / "given")]) == 2
+    assert "words and tags in columns; add --given to read them" in capsys.readouterr().err
     assert main(["tag", str(trained), str(tmp_path / "given"), "--given"]) == 0
     told = capsys.readouterr()
     assert told.out == "fish\tV\tN\np\tX\tX\n\nduck\tV\tV\nq\tX\tX\n\n"

@@ -147,6 +147,8 @@ def test_greedy_search_and_the_chart_may_differ_but_write_trees(trained, capsys)
 
 def test_given_trees_are_labelled(trained, bank, tmp_path, capsys):
     (tmp_path / "given").write_text("(ROOT (X (X (XX the) (XX dog)) (X (XX sees) (X (XX a) (XX cat))) (XX .)))\n")
+    assert main(["parse", str(trained), str(tmp_path / "given")]) == 2
+    assert "trees in brackets; add --given to read them" in capsys.readouterr().err
     assert main(["parse", str(trained), str(tmp_path / "given"), "--given"]) == 0
     wanted = "(ROOT (S (NP (XX the) (XX dog)) (VP (XX sees) (NP (XX a) (XX cat))) (XX .)))\n"
     assert capsys.readouterr().out == wanted

@@ -8,9 +8,19 @@ import torch
 from elman import config
 from elman.config.parts import members
 from elman.data.trees.shape import Shape, side_by_side
-from elman.network.trees.composition import by_height, one_by_one
+from elman.network.trees.composition import by_height
 from reference import trees as reference
 from support.tree_networks import COMPOSITIONS, composition_of, nested, random_trees
+
+
+def one_by_one(composition, leaves, trees):
+    """As `by_height`, composing a single node at a time: its reference."""
+    rows = list(zip(*(leaf.unbind() for leaf in leaves), strict=True))
+    for below in trees.children.tolist():
+        children = zip(*(rows[child] for child in below if child >= 0), strict=True)
+        above = composition.compose(tuple(torch.stack(parts).unsqueeze(0) for parts in children))
+        rows.append(tuple(part.squeeze(0) for part in above))
+    return tuple(torch.stack(parts) for parts in zip(*rows, strict=True))
 
 
 def arrays(tensors):

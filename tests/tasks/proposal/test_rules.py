@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from elman import config
-from elman.data.kinds import Look
-from elman.data.text.facts import TextFacts
+from elman.data.kinds import Look, name_of
+from elman.data.text.facts import TextFacts, facts_of
 from elman.errors import UserError
 from elman.kinds.music import proposal as music_proposal
 from elman.kinds.music.midi import write_midi
@@ -586,3 +586,27 @@ def test_sizes_need_so_many_words(tokens, place):
     for words, wanted in ((tokens, place), (tokens - 1, place - 1)):
         found = text_model.sized(Proposal("text/prose.toml"), Extent(words, 4_000, words=True), 10, lambda _: 1e-9)
         assert found.load().model.core.sizes[0] == text_model.SIZES[wanted].hidden
+
+
+def test_words_that_mostly_occur_once_are_read_as_characters():
+    facts = facts_of("\n".join(f"name{number}" for number in range(200)), 2000)
+    read = text.as_read(facts, [])
+    assert read.words is False
+    proposed = text.reading(read)
+    assert (proposed.recipe, proposed.reasons[0]) == ("text/characters.toml", "most words occur once: characters")
+    assert text.as_read(facts, ["data.tokenisation=raw"]).words  # as the user asks
+
+
+def test_labels_before_their_texts_are_no_sources(tmp_path):
+    (tmp_path / "labels.tsv").write_text("".join(f"{'good' if n % 3 else 'bad'}\ttext {n}\n" for n in range(100)))
+    with pytest.raises(
+        UserError, match="100 pairs have 2 sources, such as 'bad': they are labels; give the text in the"
+    ):
+        pairs_proposal.proposals(Look("pairs", "", frozenset(), form="tsv"), tmp_path / "labels.tsv")
+
+
+def test_data_of_a_pattern_are_called_after_their_folder(tmp_path):
+    (tmp_path / "news").mkdir()
+    assert name_of(tmp_path / "news" / "*.txt.gz") == name_of(tmp_path / "news") == "news"
+    (tmp_path / "a[1].txt").write_text("x")
+    assert name_of(tmp_path / "a[1].txt") == "a[1]"

@@ -3,6 +3,7 @@
 import codecs
 import itertools
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ FEW_ELISIONS, ALONE = 10, 0.15
 
 _ELISION = re.compile("([^\\W\\d_]+)['\u2019]([^\\W\\d_].*)")
 _FINAL = regex.compile(rf"(?:{SENTENCE_ENDS})[\"'\p{{Pe}}\p{{Pf}}\p{{Pi}}]*\s*$")
+_LETTER = regex.compile(r"[\p{P}\s]*\p{L}")
 _ATTACHED = re.compile(r"\w[,;!?\u3001\u3002](?=\s|$)", re.MULTILINE)
 _ALONE = re.compile(r"(?<!\S)[,;!?\u3001\u3002](?=\s|$)", re.MULTILINE)
 _UNKNOWN = re.compile(r"(?<!\S)<unk>(?!\S)")
@@ -50,6 +52,7 @@ class TextFacts(NamedTuple):
         ruby: readings stand in the marks of Aozora Bunko.
         tokens: tokens of the whole file: words and marks, or characters; estimated from the sample.
         types: different tokens of the sample.
+        rare: most words occur once: names, molecules, proteins.
         elisions: words end with an apostrophe before others, as in French and Italian.
     """
 
@@ -64,6 +67,7 @@ class TextFacts(NamedTuple):
     ruby: bool
     tokens: int
     types: int
+    rare: bool = False
     elisions: bool = False
 
 
@@ -106,8 +110,15 @@ def facts_of(text: str, size: int, scale: float = 1.0) -> TextFacts:
         ruby=ruby,
         tokens=round(len(tokens) * scale),
         types=len(set(tokens)),
+        rare=words and not unknown and _are_rare(tokens),
         elisions=elisions,
     )
+
+
+def _are_rare(tokens: list[str]) -> bool:
+    """Whether more than half of a hundred words or more, marks left out, occur once; of English prose about a fifth."""
+    counts = Counter(token for token in tokens if token[-1].isalnum())
+    return sum(count == 1 for count in counts.values()) > max(50, sum(counts.values()) // 2)
 
 
 def _has_elisions(tokens: list[str]) -> bool:
@@ -126,6 +137,8 @@ def _is_wrapped(lines: list[str]) -> bool:
     if len(inner) < 5:
         return False
     lengths, followers = np.array([length for length, _ in inner]), [after for _, after in inner]
+    if 2 * sum(bool(_LETTER.match(line)) for line in followers) < len(followers) or "\t" in followers[0]:
+        return False  # a log, a list, numbers: such lines are not parts of sentences
     cased = [line for line in followers if line[0].lower() != line[0].upper()]
     if cased:
         continued = sum(line[0].islower() for line in cased) >= WRAPPED * len(cased)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from elman.data.kinds import Look
 from elman.data.text.passages import has_words, unseparated
+from elman.errors import UserError
 from elman.kinds.pairs.files import find_files, read_pairs
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.table import RawPair
@@ -38,6 +39,11 @@ def proposals(found: Look, path: Path) -> list[Proposal]:
     options = PairOptions(form=form, languages=found.languages, skip_empty=True)  # type: ignore[arg-type]
     files = find_files(path, options)
     pairs, _ = read_pairs(files.get("all") or files["train"], options)
+    if len(sources := {pair.source for pair in pairs}) <= len(pairs) // 20:
+        raise UserError(
+            f"{path}: {len(pairs):,} pairs have {len(sources)} sources, such as {min(sources)!r}: they are labels; give"
+            " the text in the first column and its label in the second"
+        )
     capitals = all(pair.source.upper() == pair.source for pair in pairs)
     return [of_pairs(pair_facts(pairs), found, cut="all" in files, capitals=capitals)]
 

@@ -28,7 +28,7 @@ def fitted(proposal: Proposal, facts: Mapping[str, Any]) -> Proposal:
     columns = 8 if rows >= 4000 else 4 if rows >= 1000 else 2
     length = max(1, min(50, rows // (4 * columns)))
     values = {"training.batch_size": columns, "training.window.length": length}
-    reason = f"{rows:,} training rows: {columns} columns, windows of {length} steps"
+    reason = f"{rows:,} training rows: read in {columns} parts side by side, in windows of {length} steps"
     proposal = proposal.adding(changed(proposal.recipe, values)).because(reason, *values)
     if rows >= SHORT:
         return proposal

@@ -57,6 +57,7 @@ def tag(
         probabilities: also write how probable each tag is
         out: the file to write (default: standard output)
     """
+    from elman.kinds.tags.looks import recognised
     from elman.kinds.tags.run import TagRun
 
     lines, name = texts.sentence_lines(file, text)
@@ -65,6 +66,8 @@ def tag(
         if raw:
             raise UserError("--given reads words as they are given: leave out --raw")
         found = _compared(loaded, lines, name)
+    elif recognised(lines):
+        raise UserError(f"{name}: words and tags in columns; add --given to read them, or give a sentence in each line")
     else:
         found = [_Found(one, None) for one in _tagged(loaded, texts.sentences(lines, name, raw=raw), name)]
     if common.as_json:

@@ -35,8 +35,8 @@ def reads(seen: Seen, found: Look) -> bool:  # noqa: ARG001 - whatever else it i
 def recognised(lines: Sequence[str]) -> str | None:
     """The form of data that lines look like, with those that are blank: `columns`, `conllu` or None.
 
-    Dependency columns are `columns`. Of others tags are no numbers and by far fewer than words, and blank lines divide
-    the lines into blocks of two on average at least.
+    Dependency columns are `columns`. Of others tags are no numbers and no words with a mark behind, by far fewer than
+    lines and, of a hundred lines or more, than words; blank lines divide them into blocks of two on average at least.
     """
     rows = _rows(lines)
     numbered = re.compile(r"[0-9]+([-.][0-9]+)?\t")
@@ -51,8 +51,9 @@ def recognised(lines: Sequence[str]) -> str | None:
     tags = [cells[-1] for cells in table]
     blocks = sum(here and not before for before, here in itertools.pairwise([False, *there]))
     divided = blocks >= 2 and len(rows) >= 2 * blocks
-    closed = len(set(tags)) <= max(2, len(tags) // 4) and not any(
-        re.search(r"\s|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
+    most = 0.7 * len({cells[0] for cells in table}) if len(table) >= 100 else len(tags)
+    closed = len(set(tags)) <= min(most, max(2, len(tags) // 4)) and not any(
+        re.search(r"\s|\w[,;!?]$|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
     )
     return "columns" if divided and closed else None
 

@@ -56,7 +56,9 @@ def parse(
         page: also write a page with the trees drawn
         out: the file to write (default: standard output)
     """
+    from elman.data.kinds import Seen
     from elman.data.trees.brackets import bracketed
+    from elman.kinds.trees.looks import claim
     from elman.kinds.trees.run import TreeRun
 
     lines, name = texts.sentence_lines(file, text)
@@ -67,6 +69,8 @@ def parse(
         if raw or search is not None:
             raise UserError("--given reads whole trees: leave out --raw and --search")
         found = _labelled(loaded, lines, name)
+    elif claim(Seen(Path(name), "\n".join([*lines, ""]).encode())):
+        raise UserError(f"{name}: trees in brackets; add --given to read them, or give a sentence in each line")
     else:
         found = _parsed(loaded, lines, name, raw=raw, search=search)
     texts.say_unknown(loaded, [one.words for one in found], name)

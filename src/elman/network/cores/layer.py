@@ -89,12 +89,20 @@ class Layer(nn.Module):
         return self.run(self.weights(), xs, state)
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """As `forward`, with the result of `weights`. All is computed in their type, under autocast too."""
-        dtype, device = weights.weight_ih.dtype, "cpu" if xs.is_cpu else xs.device.type
-        if xs.dtype == dtype and not torch.is_autocast_enabled(device):
+        """As `forward`, with the result of `weights`, in their type, under autocast too.
+
+        Of 16 bits all is computed in float32 and rounded at the end, except by the kernels of CUDA's library.
+        """
+        dtype, device = weights.weight_ih.dtype, "cpu" if xs.is_cpu or xs.is_meta else xs.device.type
+        widened = dtype.itemsize == 2 and not (xs.is_cuda and self.cell.name in policy.OPERATORS)
+        if xs.dtype == dtype and not (widened or torch.is_autocast_enabled(device)):
             return self._run(weights, xs, state)
+        within = torch.float32 if widened else dtype
+        if widened:
+            weights = weights.replaced(**{name: array.to(within) for name, array in weights.tensors().items()})
         with torch.autocast(device, enabled=False):
-            return self._run(weights, xs.to(dtype), tuple(part.to(dtype) for part in state))
+            outputs, after = self._run(weights, xs.to(within), tuple(part.to(within) for part in state))
+        return outputs.to(dtype), tuple(part.to(dtype) for part in after)
 
     def _run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         if self.masked:

@@ -59,7 +59,9 @@ def hoisted(w: Arrays, xs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor
 
 
 def library(w: Arrays, xs: Tensor, h: Tensor, c: Tensor, dtype: torch.dtype) -> tuple[Tensor, State]:
-    """As `scan`, by the library in this type."""
+    """As `scan`, by the library in this type, which reads beyond arrays of other shapes without an error."""
+    assert xs.shape[1:] == (len(h), w.weight_ih.shape[1])
+    assert h.shape == c.shape == (len(h), w.weight_hh.shape[1])
     given = xs, h.unsqueeze(0), c.unsqueeze(0)
     x, *begun = given if dtype == xs.dtype else (part.to(dtype) for part in given)
     found = torch.lstm(x, begun, library_parameters(w, dtype), True, 1, 0.0, keeps_workspace(xs), False, False)

@@ -144,7 +144,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, exact: bool
             return linear(x, weight, bias)
     rows = x.reshape(-1, x.shape[-1])
     own = policy.by_onednn(rows, weight) or policy.in_bf16(rows, weight) or int8.applies(weight)
-    if torch.is_autocast_enabled(x.device.type) or _TWICE.get() or not own:
+    if not own or _TWICE.get() or torch.is_autocast_enabled(x.device.type):
         return functional.linear(x, weight, bias)
     return _Linear.apply(rows, weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]
 

@@ -54,11 +54,13 @@ class Named(Protocol):
 
 
 def plain(like: Tensor, cell: Named | None = None) -> bool:
-    """Whether torch.compile, torch.export or torch.func follows what is computed: then it is the plain form.
+    """Whether torch.compile, torch.export or torch.func follows what is computed, or it has 16 bits: the plain form.
 
     A `cell` with an operator is compiled as that. Exported without gradients, windows of any number of steps keep their
     fast form, since a loop over the plain form would fix the number.
     """
+    if cell is None and like.dtype.itemsize == 2:
+        return True
     if torch.compiler.is_exporting():
         return cell is None or torch.is_grad_enabled() or isinstance(like.shape[0], int)
     if torch.compiler.is_compiling():

@@ -91,7 +91,7 @@ class TreeChoice(Choice, of=Tree):
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         """Log-probability of the target, [N, K]; only clusters that contain a target are computed."""
-        if not self.fast:
+        if not self.fast or context.dtype.itemsize == 2:
             return chosen(self.log_probs(context), target)
         num_components = context.shape[1]
         cluster, by_cluster = self.cluster_of(target).sort(stable=True)

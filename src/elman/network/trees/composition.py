@@ -84,13 +84,3 @@ def by_height(composition: Composition, leaves: NodeState, trees: Trees) -> Node
             for leaf, new in zip(states, above, strict=True):
                 leaf[end : end + count] = new
     return states
-
-
-def one_by_one(composition: Composition, leaves: NodeState, trees: Trees) -> NodeState:
-    """As `by_height`, composing a single node at a time: its reference."""
-    rows = list(zip(*(leaf.unbind() for leaf in leaves), strict=True))
-    for below in trees.children.tolist():
-        children = zip(*(rows[child] for child in below if child >= 0), strict=True)
-        above = composition.compose(tuple(torch.stack(parts).unsqueeze(0) for parts in children))
-        rows.append(tuple(part.squeeze(0) for part in above))
-    return tuple(torch.stack(parts) for parts in zip(*rows, strict=True))

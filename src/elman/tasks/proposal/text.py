@@ -20,12 +20,12 @@ VOCABULARY = 30_000  # words at most
 
 
 def as_read(facts: TextFacts, given: Sequence[str]) -> TextFacts:
-    """The facts of a text; where the settings of the user ask for its characters or bytes, as of one without words.
+    """The facts of a text; where the user asks for its characters or bytes, or most words are rare, as without words.
 
     Its tokens are then as many as its bytes.
     """
     tokenisation = dict(flatten(with_settings({}, given))).get("data.tokenisation")
-    if facts.words and tokenisation in ("characters", "bytes"):
+    if facts.words and (tokenisation in ("characters", "bytes") or (facts.rare and tokenisation is None)):
         return facts._replace(words=False, wrapped=False, tokenised=False, unknown=False, tokens=facts.size)
     return facts if tokenisation in (None, "raw") else facts._replace(elisions=False)
 
@@ -39,7 +39,8 @@ def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) ->
     eos, reason = _ends(facts)
     values: dict[str, Any] = {"data.eos": eos}
     if not facts.words:
-        tokens = f"no spaces between words: characters{', marks of ruby removed' if facts.ruby else ''}"
+        why = "most words occur once" if facts.rare else "no spaces between words"
+        tokens = f"{why}: characters{', marks of ruby removed' if facts.ruby else ''}"
         values["data.ruby"] = "remove" if facts.ruby else "keep"
     else:
         how = "marks stand apart: tokenised already" if facts.tokenised else "ordinary text: marks are split off words"
