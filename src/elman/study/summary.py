@@ -25,7 +25,7 @@ WITHIN = (
     " p-value."
 )
 QUICK = (
-    "At the scale quick a p-value is of a test by token of the models trained from one seed; how much trainings"
+    "At the scale quick a p-value belongs to a test by token of the models trained from one seed; how much trainings"
     " differ by seed is not in it."
 )
 BOUNDED = 0.05  # an undecided claim whose ratios differ by less is counted as bounded
