@@ -106,9 +106,8 @@ def _look(source: str) -> tuple[Look, Path]:
         seen = ", ".join(f"{count:,} {ending}" for ending, count in there.most_common(5)) or "no file"
         raise UserError(
             f"{source}: no data are there that can be recognised (seen: {seen}; tried:"
-            f" {', '.join(members(Data))}); give a text file, several by a pattern such as '{source}/*.txt', a"
-            " folder with train.txt, valid.txt and test.txt, MIDI files, a table of numbers, or a RECIPE (a .toml"
-            " file) with --data"
+            f" {', '.join(members(Data))}); give a text file, several by a pattern such as '{source}/*.txt', a folder"
+            " with train.txt, valid.txt and test.txt, MIDI files, a table of numbers, or a RECIPE (a .toml) with --data"
         )
     if found.kind is None:
         raise UserError(f"{source}: this is {found.what}; convert it to plain text, MIDI or a table of numbers first")
