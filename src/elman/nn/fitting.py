@@ -130,8 +130,7 @@ def fit(
     windows = TrainingWindows(tokens, batch_size, bptt, random=random_windows, max_extra=max_extra, seed=seed)
     optimiser = optimiser or torch.optim.Adam(model.parameters(), 1e-3)
     rates, done = [group["lr"] for group in optimiser.param_groups], list[Epoch]()
-    kept: dict[str, Kept] = {} if average is None else {"average": average}
-    kept |= {} if bound is None else {"bound": bound}
+    kept: dict[str, Kept] = {name: one for name, one in (("average", average), ("bound", bound)) if one is not None}
     settings: dict[str, Any] = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}
     settings |= {"optimiser": type(optimiser).__name__} | {name: type(one).__name__ for name, one in kept.items()}
     held = _Checkpoint(checkpoint, settings, model, optimiser, kept)
