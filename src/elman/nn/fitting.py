@@ -133,8 +133,7 @@ def fit(
     if not any(own.intersection(group["params"]) for group in optimiser.param_groups):
         raise ValueError("the optimiser has no parameter of this model; make it after the model")
     rates, done = [group["lr"] for group in optimiser.param_groups], list[Epoch]()
-    kept: dict[str, Kept] = {} if average is None else {"average": average}
-    kept |= {} if bound is None else {"bound": bound}
+    kept: dict[str, Kept] = {name: one for name, one in (("average", average), ("bound", bound)) if one is not None}
     settings: dict[str, Any] = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}
     settings |= {"optimiser": type(optimiser).__name__} | {name: type(one).__name__ for name, one in kept.items()}
     held = _Checkpoint(checkpoint, settings, model, optimiser, kept)
