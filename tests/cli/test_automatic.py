@@ -202,7 +202,7 @@ def test_baselines_stand_beside_the_result_and_what_does_not_exceed_them_says_so
     printed = capsys.readouterr()
     assert "Kneser-Ney 5-gram" in printed.out
     assert "no better than the baseline" in printed.err
-    assert "or mix both: elman evaluate RUN --mix 5-gram" in printed.err
+    assert "or use both: elman evaluate RUN --mix 5-gram" in printed.err
     arguments = ["train", "novel.txt", "--minutes", "0.02", "--no-baselines", "--out", "alone", *SMALL]
     assert main(arguments) == 0
     assert "Kneser-Ney" not in capsys.readouterr().out

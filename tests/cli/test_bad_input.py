@@ -77,7 +77,7 @@ def test_shorter_than_one_window(capsys, recipe, tmp_path):
     line = train(capsys, recipe, data, tmp_path / "out", "--set", "data.vocabulary_from=all")
     assert line == (
         "elman: the training text has 8 tokens, too few for 4 columns of one window of 10 steps (44 tokens); use more"
-        " text, or lower training.batch_size or training.window.length"
+        " text, or lower training.batch_size or training.window.length (of elman.fit: batch_size or bptt)"
     )
     assert not (tmp_path / "out").exists()
 

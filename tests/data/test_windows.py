@@ -121,7 +121,7 @@ def test_text_too_short_for_one_window():
         training_windows(1059, 20, 52)
     assert str(error.value) == (
         "the training text has 1,059 tokens, too few for 20 columns of one window of 52 steps (1,060 tokens);"
-        " use more text, or lower training.batch_size or training.window.length"
+        " use more text, or lower training.batch_size or training.window.length (of elman.fit: batch_size or bptt)"
     )
     assert training_windows(1060, 20, 52).spans(0) == [Span(0, 52)]
 
