@@ -156,8 +156,9 @@ def test_handwriting_reads_its_text_through_the_window(run, tmp_path):
     pytest.importorskip("HersheyFonts", reason="the example writes in fonts of the package Hershey-Fonts")
     out, names = run("handwriting", "--tiny", "--picture", tmp_path / "lines.png")
     chance, blind, seeing = names["results"].values()
-    assert seeing < blind < chance - 0.5
-    assert number(out, "given another text") > seeing
+    assert max(blind, seeing) < chance - 0.5
+    assert number(out, "given another text") > seeing + 0.05, "it reads the text that it is given"
+    assert number(out, "window on the letter") > 0.4
     assert (tmp_path / "lines.png").is_file()
 
 
