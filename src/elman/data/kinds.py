@@ -101,7 +101,7 @@ class Seen:
 
 
 def name_of(source: str | Path) -> str:
-    """What data are called: the name of a file without its ending, of a folder, that of a pattern, or of a corpus."""
+    """What data are called: a file by its name without the ending, a folder, the folder of a pattern, or a corpus."""
     path = Path(source)
     if set("*?[") & set(path.name) and not path.exists():
         return name_of(path.parent)

@@ -32,7 +32,7 @@ class Service(ABC, Generic[RunT]):
         """What the page must know of it."""
 
     def _facts(self, size: int, **own: Any) -> answers.RunFacts:
-        """Those that every kind has, with the vocabulary's size, and those of one kind."""
+        """The facts that every kind has, with the vocabulary's size, and its `own`."""
         usual: dict[str, Any] = {"panels": [*self.answers], "layers": 0, "parameters": self.parameters}
         title = self.run.recipe.title
         return answers.RunFacts(name=self.name, title=title, kind=self.kind, size=size, **usual | own)

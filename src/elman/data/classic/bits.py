@@ -13,7 +13,7 @@ from elman.data.batches import Batch
 from elman.data.classic.task import Sample
 from elman.data.classic.task import task as any_task
 
-BITS = 8  # bits of a vector; those of `associative-recall` have 6
+BITS = 8  # bits of a vector; the vectors of `associative-recall` have 6
 ITEM, ITEM_BITS = 3, 6  # of `associative-recall`: vectors of an item, and their bits
 REPETITIONS = 10  # of `repeat-copy` in the paper, where the number is read with mean 0 and variance 1 over 1, ..., 10
 SORTED = 0.8  # of `priority-sort`: the share of the vectors that is due, 16 of 20 in the paper

@@ -1,7 +1,7 @@
 """A constituency tree as nodes that each have a label, and trees side by side as arrays.
 
-Chains of one child are one node, and a tree is binary if it is asked for. The label of a node is that of its
-constituent, or of several in a chain of single children, the outermost first and a space between (`S VP`). A node that
+Chains of one child are one node, and a tree is binary if it is asked for. A node has the label of its
+constituent, or the labels of a chain of single children, the outermost first and a space between (`S VP`). A node that
 only makes the tree binary, and a word that is no constituent by itself, have the label `NONE`. Parts of speech are not
 kept.
 """

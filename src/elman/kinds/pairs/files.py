@@ -171,7 +171,7 @@ def labelled_splits(
 ) -> tuple[dict[str, list[OneT]], int, dict[str, str]]:
     """Sentences with labels: the splits, how many training ones were too long, and the SHA-256 of each file.
 
-    `options` are those of trees or of tags; messages call the sentences `what`, and ask for what it `needs`. `size` is
+    `options` belong to trees or tags; messages call the sentences `what`, and ask for what it `needs`. `size` is
     the words of one. With `say` a notice reports what training leaves out.
 
     Raises UserError where a file cannot be used, or no training sentence is short enough.

@@ -191,14 +191,14 @@ class TextTask(Task):
         if not name.endswith("-gram") or super().remark(results, baselines) is None:
             return []
         run, rules = TextRun(out, device), msgspec.structs.replace(self.data.evaluation, **COLUMNS)
-        splits = [run.split(self.corpus, one.split) for one in results]
-        members = [member_log_probs([run], split, [model], rules) for split in splits]
-        weights = best_weights(members[0])
-        counted = [split.counted(skip_first=rules.skip_first) for split in splits]
-        return [
-            msgspec.structs.replace(ensemble_result(names, parts, weights, [{}], split), name=f"with {name}")
-            for parts, split, names in zip(members, counted, [["network", name]] * len(splits), strict=True)
-        ]
+        rows, weights = list[Result](), list[float]()
+        for split in (run.split(self.corpus, one.split) for one in results):
+            members = member_log_probs([run], split, [model], rules)
+            weights = weights or best_weights(members)  # the first split is valid
+            counts = split.counted(skip_first=rules.skip_first)
+            row = ensemble_result(["network", name], members, weights, [{}], counts)
+            rows.append(msgspec.structs.replace(row, name=f"with {name}"))
+        return rows
 
     def summary(self) -> list[str]:
         parts = self.corpus.splits.items()
