@@ -20,7 +20,7 @@ CLOCK = "training.minutes"
 TIMING_ERROR = 4
 """The clock allows more epochs than were timed to fit, as on a busy machine, up to this multiple of them."""
 
-MORE = 2  # of the epochs that are needed, what training has at most where validation may end it
+MORE = 4  # of the epochs that are needed, what training has at most where validation may end it
 EVALUATED, LEAST = 0.05, 0.5
 """Shares of the minutes: left for evaluation after training, and kept for training whatever the choice took."""
 
