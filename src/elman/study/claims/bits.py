@@ -131,11 +131,10 @@ NTM_COPY = Claim(
     published={"ntm": "learns fast, and copies beyond its lengths", "lstm": "learns slowly, and does not"},
     notes="100 units, a memory of 128 x 20, Adam, 16 new sequences of one length per step; the LSTM reads ten times"
     " as many sequences, in about the same time. Seconds depend on the machine and decide nothing. Where a"
-    " network has not learnt, its numbers of sequences and seconds are those of the whole training, which are"
-    " too low and so favour it. The paper trains with RMSprop, and an LSTM of three layers of 256. At three"
-    " times the rate, with half as many sequences, one machine in three then copied 5 % of the bits of length 40"
-    " wrong. The quick version reads a quarter of them: in one seed of two the machine copied 5 % of the bits of"
-    " length 40 wrong.",
+    " network has not learnt, its sequences and seconds count the whole training: too few, which favours it. The"
+    " paper trains with RMSprop, and an LSTM of three layers of 256. At three times the rate, with half as many"
+    " sequences, one machine in three then copied 5 % of the bits of length 40 wrong. The quick version reads a quarter"
+    " of them: in one seed of two the machine copied 5 % of the bits of length 40 wrong.",
 )  # fmt: skip
 
 
