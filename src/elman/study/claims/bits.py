@@ -75,7 +75,7 @@ class Copying:
         return Measurement(figures, {"error": errors})
 
     def drawn(self, draw: np.random.Generator, _: float, /) -> Batch:
-        """What a step reads when a share of the steps is done."""
+        """The batch of the step after which a share of all steps is done."""
         return copy(draw, self.columns, some_length(draw, self.trained)).batch
 
     def _sample(self, seed: int, length: int) -> Sample:
@@ -84,7 +84,7 @@ class Copying:
 
 @dataclass(frozen=True)
 class GradedCopying(Copying):
-    """The same, but the longest sequence grows, from 2 vectors on, over the share `grown` of the steps.
+    """Copying whose longest sequence grows, from 2 vectors on, over the share `grown` of the steps.
 
     In the steps after that a share `blank` of the vectors is 0; of random bits one vector in 256 is. Checks read random
     bits of all lengths.

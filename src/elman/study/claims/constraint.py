@@ -39,7 +39,7 @@ DYNAMICS = ClaimMeasure(
 def family(
     label: str, key: str, values: tuple[float, ...], small: str | None, paper: str, *quick: str
 ) -> dict[float, Arm]:
-    """Arms that differ by the value of a key, at paper scale by the same in another recipe."""
+    """Arms that differ by the value of a key, in the recipe `small` and, at paper scale, in `paper`."""
     arms = dict[float, Arm]()
     for value in values:
         settings = (f"{key}={value:g}",)

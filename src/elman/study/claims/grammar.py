@@ -106,7 +106,7 @@ ELMAN_AGREEMENT = Claim(
 )  # fmt: skip
 
 STARTING = {f"SRN, by {way}": f"-by-{way}" for way in ("complexity", "memory")}
-"""By which the network starts small, and the ends of the names of the recipes."""
+"""The arms that start small, and the ends of the names of their recipes."""
 
 RATES = rates(0.25, 0.5, 1.0, 2.0)
 

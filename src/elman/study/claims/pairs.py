@@ -29,7 +29,7 @@ ENCDEC_EQUAL = _HEADLINES.arm(
     "EncDec, as many weights", "model.encoder.size=62", "model.core.size=62",
     paper=Source("headlines/encdec.toml", ("model.core.size=486",)),
 )  # fmt: skip
-"""As many as with DOC; at paper scale with a vocabulary of 5,000."""
+"""A network with as many weights as with DOC; at paper scale with a vocabulary of 5,000."""
 ENCDEC_MOS = _HEADLINES.arm("EncDec + MoS", *_mixed("3 = 2"), paper="headlines/encdec-mos.toml")
 ENCDEC_DOC = _HEADLINES.arm("EncDec + DOC", *_mixed("3 = 2, 2 = 2"), paper="headlines/encdec-doc.toml")
 

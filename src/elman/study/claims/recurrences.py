@@ -96,7 +96,7 @@ ANNEALED = 'training.schedule={kind="cosine"}'
 
 
 def no_better(metric: str) -> tuple[Ratio, ...]:
-    """That by a metric of which less is better no other recurrence is better than the LSTM, within 1 %."""
+    """By a metric of which less is better, no other recurrence is better than the LSTM, within 1 %."""
     return tuple(no_higher(metric, LSTM, label, margin=0.01) for label in RECURRENCES if label != LSTM)
 
 
@@ -127,7 +127,7 @@ class Setting(NamedTuple):
         )  # fmt: skip
 
     def claim(self, data: str, does: str, text: str, **others: Any) -> Claim:
-        """That no other recurrence `does` better than the LSTM."""
+        """The claim on some data, whose sentence ends with what no other recurrence `does`."""
         metric = f"test {self.unit}"
         facts: dict[str, Any] = {"measure": self.measure, "comparisons": no_better(metric)}
         return Claim(
