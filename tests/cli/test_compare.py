@@ -207,7 +207,7 @@ def test_a_run_with_another_split_is_named_also_where_tokens_are_compared(capsys
         other = facts | {"splits": facts["splits"] | {"test": facts["splits"]["test"] | {"sha256": "0" * 64}}}
         (copy / "data.json").write_text(json.dumps(other))
         assert main(command) == 0
-        assert f"{copy} has another test split; here that of {runs[0]} is read" in capsys.readouterr().err
+        assert f"{copy} has another test split; all runs read the one of {runs[0]}" in capsys.readouterr().err
 
 
 def test_figures_of_two_texts_are_said_to_be(capsys, runs):

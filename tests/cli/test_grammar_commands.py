@@ -93,7 +93,7 @@ def test_what_the_figures_are_not_of_is_reported(run, tmp_path, capsys, monkeypa
     assert found.seen > 0
     assert "Sentences have 3 words at most (max_length)" in capsys.readouterr().err
     text = write_findings(tmp_path / "page.html", found).read_text()
-    assert "those of sentences of any length" in text
+    assert "computed for sentences of any length" in text
     assert f"20 fresh sentences, {found.seen} of which are in the training text." in text
     monkeypatch.setattr(TextRun, "source", str(tmp_path / "away"))
     found = examine(whole, options, count=20)

@@ -145,9 +145,9 @@ class Unfinished(TextTask):
     [
         ("nowhere:Task", "the plug-in p: 'data': ModuleNotFoundError: No module named 'nowhere'"),
         (f"{__name__}:nothing", "the plug-in p: 'data': AttributeError"),
-        (f"{__name__}:json", "is no elman.tasks.task.Task whose kind, and that of its run, is 'data'"),
-        (f"{__name__}:Unlike", "is no elman.tasks.task.Task whose kind, and that of its run, is 'data'"),
-        (f"{__name__}:OfAnotherKind", "is no elman.tasks.task.Task whose kind, and that of its run, is 'data'"),
+        (f"{__name__}:json", "is no elman.tasks.task.Task of the kind 'data' with a run of this kind"),
+        (f"{__name__}:Unlike", "is no elman.tasks.task.Task of the kind 'data' with a run of this kind"),
+        (f"{__name__}:OfAnotherKind", "is no elman.tasks.task.Task of the kind 'data' with a run of this kind"),
         (f"{__name__}:Unfinished", "Unfinished or its run lacks adaptation_source, build, corpus, evaluate"),
     ],
 )

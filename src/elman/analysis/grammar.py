@@ -224,7 +224,7 @@ def _of_each_depth(drawn: Sequence[Sentence]) -> list[Sentence]:
 def _about_length(limit: int) -> str:
     return (
         f"Sentences have {limit} words at most (max_length), and the distribution of the grammar has longer ones too:"
-        " its cross-entropy and the KL divergence are those of sentences of any length"
+        " its cross-entropy and the KL divergence are computed for sentences of any length"
     )
 
 

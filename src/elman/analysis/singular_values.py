@@ -96,7 +96,7 @@ def randomised(blocks: Blocks, num_rows: int, num_columns: int, *, count: int, s
 
 
 def regrouped(blocks: Iterator[Tensor], size: int) -> Iterator[Tensor]:
-    """The same rows in float64 and in blocks of `size`, the last one shorter."""
+    """The rows of `blocks` in float64 and in blocks of `size`, the last one shorter."""
     waiting: list[Tensor] = []
     for block in blocks:
         block = block.double()

@@ -97,10 +97,10 @@ def evaluate(
 
     The stream is preceded by one <eos>, so that its first token counts too; the state is carried over the whole
     split, in music over each piece. Of trees the labels of constituents are evaluated, and the brackets that a parser
-    finds, of tags for words and the chunks that they make up, each beside baselines. With --ensemble the
-    probabilities of several runs are averaged, each of which adapts by itself under --method dynamic or cache; with
-    --mix those of each run and of n-gram models; with --method mc-dropout those of several passes of one run, each with
-    masks of dropout as in training.
+    finds, of tags for words and the chunks that they make up, each beside baselines. --ensemble averages the
+    probabilities of several runs, each of which adapts by itself under --method dynamic or cache; --mix averages each
+    run with n-gram models; --method mc-dropout averages several passes of one run, each with masks of dropout as in
+    training.
     """
     from elman.tasks.hub import fetched
     from elman.tasks.open import open_run

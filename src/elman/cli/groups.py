@@ -46,7 +46,7 @@ class Machine:
         return device
 
     def place(self) -> "torch.device":
-        """As `use`, with products in float32, for training, whose recipe has a precision."""
+        """Set the number of threads, use large pages, return the device; for training, whose recipe has a precision."""
         import torch
 
         from elman.network.device import choose_device, usable_threads, use_large_pages

@@ -163,7 +163,7 @@ def chosen_trackers(track: str | None) -> tuple[str, ...]:
 
 
 def trackers_of_runs(track: str | None) -> tuple[str, ...] | None:
-    """As `chosen_trackers`, for a command that trains many runs; None is no tracker, whatever a run remembers."""
+    """The trackers of a command that trains many runs; None: no tracker, even where a run remembers some."""
     names = chosen_trackers(track)
     return None if track is not None and not names else names
 

@@ -153,7 +153,7 @@ def _files(path: Path, options: TextOptions) -> Files:
 
 
 def stream_lines(name: str, text: TextOptions | None = None) -> Iterator[str]:
-    """As `read_lines`, but line by line, standard input as it arrives."""
+    """The lines of a text one by one, standard input as they arrive; raises UserError as `read_lines` does."""
     return Text(name, text).lines()
 
 
@@ -179,12 +179,12 @@ def read_lines(name: str, text: TextOptions | None = None) -> list[str]:
 
 
 def read_output(name: str, text: TextOptions | None = None) -> list[str]:
-    """As `read_lines`, of the output of a system, of which every line may be blank."""
+    """The lines of a text, such as the output of a system, which may all be blank."""
     return with_breaks(read_text(name, text), exact=text is not None and text.eos == "exact")
 
 
 def read_text(name: str, text: TextOptions | None = None) -> str:
-    """As `read_lines`, in one string, which may be empty."""
+    """A text in one string, which may be empty; raises UserError where it cannot be read or decoded."""
     advice = "give a text file, or - for standard input"
     return _decoded(sys.stdin.buffer.read() if name == "-" else read_bytes(Path(name), advice), name, text)
 

@@ -1,4 +1,4 @@
-"""What an export wrote, as a record and as the README of its folder; names of data without places on this machine."""
+"""What an export wrote, as a record and as the README of its folder; recipes and data named without local paths."""
 
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,8 @@ state = dict(zip(state, after))
 ```""".splitlines()
 
 _PROGRAM = """`model.pt2` is a program of torch.export. A step reads one symbol of every sequence and the tensors of the
-state, and returns the log-probabilities (nats) of the next symbol and those of the new state. `config.json` names the
-states, `tokens.txt` the symbols; a sequence begins with the symbol `first`, and its state with zeros or with
+state, and returns the log-probabilities (nats) of the next symbol and the tensors of the new state. `config.json` names
+the states, `tokens.txt` the symbols; a sequence begins with the symbol `first`, and its state with zeros or with
 `beginning.npz`.
 
 ```python

@@ -8,7 +8,7 @@ from elman.network.cores.layer import Layer
 
 
 def turned(xs: Tensor, lengths: Tensor | None) -> Tensor:
-    """Each sequence of xs [T, B, _] from its end to its beginning; what follows it stays."""
+    """Each sequence of xs [T, B, _] from its end to its beginning; the padding after it stays in place."""
     if lengths is None:
         return xs.flip(0)
     steps, ends = torch.arange(len(xs)).unsqueeze(1), lengths.unsqueeze(0)
@@ -32,7 +32,7 @@ def by_lengths(layer: Layer, w: Weights, xs: Tensor, state: LayerState, lengths:
 
 
 def held_at_ends(layer: Layer, w: Weights, xs: Tensor, state: LayerState, lengths: Tensor) -> tuple[Tensor, LayerState]:
-    """The same step by step, with the masks of the layer's products held over all steps."""
+    """A layer over sequences of several lengths, step by step, with the masks of its products held over all steps."""
     step, outputs = layer.one_step(state[0]), []
     ends = lengths.to(xs.device)
     for t, x in enumerate(xs):

@@ -25,7 +25,7 @@ Levels: TypeAlias = Tensor | Sequence[Tensor] | Trace
 
 
 class Output(Shared):
-    """p(target | h), of any output layer of elman.
+    """p(target | h) by any output layer of elman.
 
     Args:
         layer: of a recipe's or a trained model (`model.output`), whose parameters this module then shares
@@ -98,7 +98,7 @@ class Output(Shared):
         return f"{self.width}, {self.num_outputs}, choice={type(self.choice).__name__}"
 
     def forward(self, h: Levels) -> Tensor:
-        """As `log_probs`."""
+        """Log-probabilities [..., V] of all symbols (`log_probs`)."""
         return self.log_probs(h)
 
     def nll(self, h: Levels, target: Tensor, reduction: Reduction = "mean", weight: Tensor | None = None) -> Tensor:
@@ -184,7 +184,7 @@ class Output(Shared):
         return (x.transpose(0, 1) if self.batch_first else x).flatten(1, lead - 1)
 
     def _left(self, x: Tensor, lead: torch.Size) -> Tensor:
-        """The same in the form that it is returned in."""
+        """A tensor [T, B, ...] with the leading axes `lead` of the positions."""
         if self.batch_first and len(lead) > 1:
             return x.reshape((lead[1], lead[0], *lead[2:], *x.shape[2:])).transpose(0, 1)
         return x.reshape((*lead, *x.shape[2:]))

@@ -160,7 +160,7 @@ class Recurrent(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw all weights as a new module does; those of 16 bits are rounded."""
+        """Draw all weights as a new module does; 16-bit weights are rounded."""
         for layer, names in zip(self._layers, self._names, strict=True):
             found = ((name, self._parameters.get(key)) for name, key in names.items())
             given = {name: own for name, own in found if own is not None}

@@ -8,10 +8,11 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: its folder's, made unique.
-        panels: what it can answer, of the names of operations; `letters` where tokens are characters.
+        panels: the names of the operations that it answers; `letters` where tokens are characters.
+        size: of the vocabulary; for music the number of pitches.
         spelt: tokens are written without spaces between them.
-        lowest: the MIDI pitch of the first of `size` pitches, for music; `size` is otherwise that of the vocabulary.
-        step_seconds: of a step, where it is played.
+        lowest: for music the lowest MIDI pitch.
+        step_seconds: how long a step of music is played.
     """
 
     name: str
@@ -90,7 +91,7 @@ class MusicScore(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", ta
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A token, its probability, and that of drawing it with the settings that were asked for."""
+    """A token, its probability, and the probability of drawing it with the requested settings."""
 
     token: str
     id: int
@@ -226,7 +227,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Near(msgspec.Struct, frozen=True, kw_only=True):
-    """A word and the cosine of the angle between its vector and that of the word asked for."""
+    """A word and the cosine similarity of its vector with the vector of the given word."""
 
     word: str
     cosine: float

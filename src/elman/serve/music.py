@@ -54,7 +54,7 @@ class MusicService(Service[MusicRun]):
         return answers.MusicScore(steps=steps, bits=sum(bits), computed=len(steps))
 
     def next(self, question: questions.Next, tab: Tab) -> Work[answers.NextNotes]:  # noqa: ARG002
-        """How often each pitch sounds in the step at a position, among so many that are drawn with one seed."""
+        """How often each pitch sounds in the step at a position, by `DRAWS` draws with a fixed seed."""
         frames, state = yield from self._placed(question)
         shares = self._shares(frames[-1:], state, question.temperature)
         yield
@@ -85,7 +85,7 @@ class MusicService(Service[MusicRun]):
         return frames, state
 
     def _frames(self, roll: Sequence[questions.Chord]) -> Tensor:
-        """A silent frame and those of a roll, [T + 1, 1, P]; raises UserError where a pitch is out of range."""
+        """A silent frame and the frames of a roll, [T + 1, 1, P]; raises UserError where a pitch is out of range."""
         frames = np.zeros((len(roll) + 1, len(self.pitches)), np.float32)
         for step, notes in enumerate(roll, start=1):
             self.pitches.require(notes, f"step {step}")

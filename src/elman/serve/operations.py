@@ -9,7 +9,7 @@ from elman.serve import answers, questions
 
 
 class Operation(NamedTuple):
-    """A question that is sent to /api/NAME by POST, and its answers; those of a stream are its events."""
+    """A question sent to /api/NAME by POST, and its answers, which are events where it `streams`."""
 
     question: type[questions.Question]
     answers: tuple[type[msgspec.Struct], ...]

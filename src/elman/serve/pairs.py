@@ -29,7 +29,7 @@ class PairService(Service[PairRun]):
         return self._facts(size, panels=panels, tokenisation=tokenisation)
 
     def longest(self, length: int) -> int:
-        """Symbols of a target at most, of a source with so many."""
+        """The most symbols of a target for a source of `length` symbols."""
         return min(LONGEST_TARGET, 2 * length + 10, self.run.options.max_target)
 
     def translate(self, question: questions.Translate, tab: Tab) -> Work[answers.Translated]:  # noqa: ARG002

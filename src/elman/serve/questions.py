@@ -16,7 +16,7 @@ Chord = list[Annotated[int, Meta(ge=0, le=127)]]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every question has.
+    """The fields of every question.
 
     Attributes:
         run: the name of a run, as `/api/runs` lists it; empty: the first.
@@ -41,7 +41,7 @@ class Placed(Score, frozen=True, kw_only=True):
 
 
 class Weighed(Placed, frozen=True, kw_only=True):
-    """With the settings of draws: `temperature`, and how many of the most probable, or of which total, are drawn."""
+    """A position and the settings of draws: from the `top_k` likeliest tokens, or those that make up `top_p`."""
 
     temperature: Annotated[Temperature, Meta(le=100)] = Sampling().temperature
     top_k: TopK | None = None
@@ -90,7 +90,7 @@ class Compare(Question, frozen=True, kw_only=True):
 
 
 class Neighbours(Question, frozen=True, kw_only=True):
-    """The words whose vectors are nearest to that of a word."""
+    """The words whose vectors are nearest to a word's."""
 
     word: Annotated[str, Meta(min_length=1, max_length=200)]
     count: Annotated[int, Meta(ge=1, le=100)] = 12
@@ -104,7 +104,7 @@ class Sentences(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Pairs(Question, frozen=True, kw_only=True):
-    """Minimal pairs, of each of which the more probable sentence is asked for."""
+    """Minimal pairs; the answer names the more probable sentence of each."""
 
     pairs: Annotated[list[Sentences], Meta(min_length=1, max_length=100)]
 

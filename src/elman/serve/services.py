@@ -73,7 +73,7 @@ def find(services: Services, name: str) -> Service[Any]:
 
 
 def find_text(services: Services, name: str) -> TextService:
-    """As `find`; raises UserError where it is not a run on text."""
+    """The service of a run on text by name, or the first; raises UserError where there is none."""
     service = find(services, name)
     if not isinstance(service, TextService):
         raise UserError(f"{service.name} is a run on {service.kind}; two runs on text can be compared")

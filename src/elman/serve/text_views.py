@@ -31,7 +31,7 @@ from elman.tasks.text.run import TextRun
 from elman.tasks.text.suites import judge
 
 COLUMNS, DRAWN = 16, 32
-"""Texts side by side that the model draws, and tokens of each, whose states the principal components are those of."""
+"""Texts that the model draws side by side, and tokens of each; their states give the principal components."""
 
 SHOWN = 400  # the last marks of a text whose states are shown
 CHUNK = 64  # symbols read in one unit of work
@@ -124,7 +124,7 @@ class TextViews(TextReader):
         return self._components[layer]
 
     def neighbours(self, question: questions.Neighbours, tab: Tab) -> Work[answers.Nearest]:  # noqa: ARG002
-        """The words whose vectors of the encoder are nearest to that of a word; none of a word without a vector."""
+        """The words whose encoder vectors are nearest to a word's; none where it has no vector."""
         word = question.word.lower() if self.run.options.lowercase else question.word
         if word not in self.run.vocabulary.ids and not self.run.reads_spelling:
             yield
@@ -137,7 +137,7 @@ class TextViews(TextReader):
         return answers.Nearest(word=found.word, known=found.known, neighbours=near)
 
     def pairs(self, question: questions.Pairs, tab: Tab) -> Work[answers.JudgedPairs]:  # noqa: ARG002
-        """The bits of both sentences of each pair, each read by itself with its end."""
+        """The surprisal of both sentences of each pair in bits, each read by itself with its end."""
         found = list[answers.JudgedPair]()
         for pair in question.pairs:
             judged = judge(self.run, [Pair(pair.good, pair.bad, "the pair")])

@@ -27,9 +27,9 @@ class Verdict(msgspec.Struct, frozen=True):
         direction: the answer that the means alone would give; undecided where there are none.
         needs: the number of seeds that would decide it.
         judgement: the paired test on differences of logarithms by seed; None for a bound on every seed.
-        bound: where there is no difference: above which fraction there is none.
-        apart: where it is undecided: the fraction by which the ratios differ at most either way, by two one-sided tests
-            at the 5 % level; None where that is not known.
+        bound: where there is no difference: the fraction above which it is excluded.
+        apart: where it is undecided: the largest fraction by which the ratios may differ either way, by two one-sided
+            tests at the 5 % level; None where that is not known.
         whole: of a whole claim, the p-value of its verdict (`together`).
         by_token: the test by token of the same ratio, where the nats of every token are known.
         indicative: at the scale quick, the answer is only indicated (`indication`).
@@ -55,13 +55,13 @@ class Verdict(msgspec.Struct, frozen=True):
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
             return self.answer
-        most = "" if self.apart is None else f"at most {100 * self.apart:.2g} % either way; "
+        most = "" if self.apart is None else f"at most {float(f'{100 * self.apart:.2g}'):g} % either way; "
         toward = "" if self.direction == "undecided" else f"; so far it points to {self.direction}"
         return f"undecided ({most}needs {self.needs} seeds{toward})"
 
     @property
     def p_value(self) -> float | None:
-        """Of the test by which it was answered; None for a bound on every seed, and where there was no test."""
+        """The p-value of the deciding test; None for a bound on every seed, and where there was no test."""
         found = self.judgement
         if self.bound is not None and found is not None:
             return found.equivalence()
@@ -92,7 +92,7 @@ class Ratio:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Between which logarithms the logarithm of the ratio lies."""
+        """The bounds of the logarithm of the ratio."""
         return _log(self.low), math.log(self.high)
 
     def verdict(self, figures: Figures) -> Verdict:
@@ -183,10 +183,9 @@ def times(metric: str, a: str, b: str, factor: float, b_metric: str | None = Non
 
 
 def bounded(verdict: Verdict) -> Verdict:
-    """The same, but of a ratio that is undecided how much it differs from 1 at most, and that this is no difference.
+    """The verdict; an undecided ratio with the bound of its distance from 1, or as no difference below `MARGIN`.
 
-    By two one-sided tests (`Judgement.equivalence`) at the 5 % level; the bound is the smallest that they give, and
-    less than `MARGIN` is no difference.
+    By two one-sided tests (`Judgement.equivalence`) at the 5 % level; the bound is the smallest that they give.
     """
     found, most = verdict.judgement, _most(verdict.judgement)
     if verdict.answer != "undecided" or found is None or most is None:
@@ -222,7 +221,7 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
         return Verdict(sentence, answer, words, direction, bound=bound, whole=p_value, indicative=indicative)
 
     def smallest(answer: Answer) -> float:
-        """Of the comparisons of this answer, adjusted; 0 where one needs no test, infinite where there is none."""
+        """The least p-value of this answer, adjusted; 0 where one needs no test, infinite where none has the answer."""
         found = [one for one in verdicts if one.answer == answer]
         values = (0.0 if one.p_value is None else one.p_value for one in found)
         return min(1.0, tested * min(values)) if found else math.inf
@@ -247,8 +246,7 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
 def indication(verdict: Verdict) -> Verdict:
     """The verdict at the scale quick, whose networks are trained for a short time.
 
-    Of a ratio that its seeds, usually a single one, do not decide the test by token answers; where there is none, the
-    mean.
+    Where the seeds of a ratio, usually one, do not decide, the test by token answers, or else the mean.
     """
     answer = verdict.answer
     if answer == "undecided" and verdict.judgement is not None:

@@ -116,7 +116,7 @@ class Row:
 
     @property
     def facts(self) -> dict[str, object]:
-        """As plain values."""
+        """The figures, runs and verdict, for JSON."""
         target, ours = self.target, (self.our_valid, self.our_test)
         return {
             "recipe": target.path, "source": target.expected.source, "text": target.text, "method": self.method,

@@ -131,9 +131,9 @@ def method_figures(
 def method_log_probs(
     source: AdaptationSource, method: Method, gradients: Statistics | None = None, advance: Advance = None
 ) -> np.ndarray:
-    """As `method_figures`, the log-probability (nats) of every token or step, float32 [n]; NaN where it is skipped.
+    """The log-probability (nats) of every token or step, float32 [n]; NaN where it is skipped.
 
-    Raises UserError where dynamic evaluation diverged.
+    The arguments are as for `method_figures`. Raises UserError where dynamic evaluation diverged.
     """
     parts, num_windows = _stream(source, method, gradients)
     return in_places(map(_converging, parts), source.size, num_windows, advance)
@@ -175,9 +175,9 @@ def dropout_figures(run: Run, source: AdaptationSource, sampling: DropoutSamplin
 
 
 def record(run: Run, row: Result) -> None:
-    """Write a row of the best model to results.json, replacing that of its split and method; others are kept.
+    """Write a row of the best model to results.json in place of an earlier one of the same split and method.
 
-    Nothing is written where the folder is read-only, and, with a notice, where the rows of the split count other
+    Nothing is written where the folder is read-only, or, with a notice, where the rows of the split count other
     tokens: figures beside each other count the same ones. Raises UserError where the file is damaged.
     """
     if not is_writable(run.path):

@@ -40,7 +40,7 @@ def estimate(
 
     Of equal windows the median counts, of others the time per token, and of several pieces the fastest. Returns
     parameters, peak_mb (of the process, or of the GPU's allocator), tokens_per_s, minutes_per_epoch, epochs, minutes;
-    those of the main phase include the branches of `predict_loss`. On a CPU also `gpu_minutes`, what a GPU would take
+    minutes of the main phase include the branches of `predict_loss`. On a CPU also `gpu_minutes`, what a GPU would take
     by `GPU_STEP` and `GPU_RATE`. Raises UserError where there is no data, or the recipe does not fit it.
     """
     _, task, model, update = build(Plan.trial(recipe, data, device))
@@ -88,7 +88,7 @@ def estimate(
 
 
 def gpu_seconds(steps: float, operations: float) -> float:
-    """What a GPU takes for time steps of layers, and for products of so many floating-point operations.
+    """Seconds of a GPU for `steps` time steps of layers, and for products of `operations` floating-point operations.
 
     Example: a training step of AWD-LSTM, 24.2 million weights and 70 steps of 20 columns.
         >>> round(1e3 * gpu_seconds(3 * 70, 6 * 24.2e6 * 70 * 20), 1)

@@ -25,7 +25,7 @@ class EvaluationOptions(Settings, frozen=True, kw_only=True):
 
     Attributes:
         split: `train`, `valid` or `test`, of a text also `all`.
-        data: other data, encoded as that of the run was; None: the run's own.
+        data: other data, encoded as in training; None: the run's own.
         streams: columns, pieces or pairs read side by side; None: one stream of text, else as many as suit.
         warm_up: tokens that each column of a text reads, uncounted, before its part.
         skip_first: leave out the first token of a text, as published figures do.
@@ -74,8 +74,8 @@ class AdaptationSource:
 
     Attributes:
         data, sha256, size: where it is from, its digest, and its tokens or steps.
-        beginning: the source that its first tokens or steps are, so many (None: all).
-        column: the run's model, which knows the words of the text, and windows of at most so many steps in one column.
+        beginning: the source cut to its first n tokens or steps (None: all).
+        column: the run's model, which knows the words of the text, and windows of at most n steps in one column.
         statistics_windows: the windows over which gradient statistics are computed.
         result: the result of a score.
         discrete: symbols can recur, so that a cache is defined.

@@ -152,7 +152,7 @@ class Experiment:
             notice(f"{self.out}: continued with {described(changes)}")
             self.trainer.record_changes(changes)
         if self.team.leads and not self.trainer.progress.finished:
-            # Those of an earlier end are not those of the model to come.
+            # Results of an earlier end do not belong to the model to come.
             (self.out / RESULTS).unlink(missing_ok=True)
 
     def finish(self, prompts: Sequence[str] = ("", ""), progress: Any = None) -> list[Result]:

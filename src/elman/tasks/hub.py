@@ -14,8 +14,8 @@ def fetched(path: Path | str) -> Path:
     """The folder of a run: the path itself, the model of that name, or of `hf://USER/NAME` the copy in the cache.
 
     `~` is the home folder, and `hf://FOLDER` a model of transformers here. A folder here takes precedence over a model
-    of the same name, which is reported. Raises UserError where a model is damaged, where a name is nearly that of a
-    model, and of the Hub where the package is missing, or there is no such run.
+    of the same name, which is reported. Raises UserError where a model is damaged, where a name resembles a model's,
+    and of the Hub where the package is missing, or there is no such run.
     """
     local = _SCHEME.sub("", str(path))
     if local != str(path):

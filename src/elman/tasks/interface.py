@@ -146,7 +146,7 @@ def evaluate(
 ) -> Result:
     """The result of a split of the run's own data, or of other data; see `Run.evaluate`.
 
-    `split` and `data` take precedence over those of `options`, whose split is by default the test split.
+    `split` and `data` take precedence over `options`, whose split is by default the test split.
     """
     opened = run if isinstance(run, Run) else open_run(named(run))
     split, data = split or options.split, options.data if data is None else data

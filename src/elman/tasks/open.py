@@ -21,7 +21,7 @@ from elman.tasks.task import Task
 
 
 def task_of(recipe: Recipe) -> type[Task]:
-    """The task of a recipe's kind of data; raises UserError where that of a plug-in is none."""
+    """The task of a recipe's kind of data; raises UserError where a plug-in names no task."""
     what, place = plugins.name_of(recipe.data), recipe.data.task
     if what is None:
         own: type[Task] = resolve_name(place)
@@ -29,7 +29,7 @@ def task_of(recipe: Recipe) -> type[Task]:
     found = plugins.calling(what, lambda: resolve_name(place))
     if not (isinstance(found, type) and issubclass(found, Task) and found.kind == found.run.kind == recipe.kind):
         raise UserError(
-            f"{what}: {place} is no elman.tasks.task.Task whose kind, and that of its run, is {recipe.kind!r}"
+            f"{what}: {place} is no elman.tasks.task.Task of the kind {recipe.kind!r} with a run of this kind"
         )
     if missing := sorted({*found.__abstractmethods__, *found.run.__abstractmethods__}):
         raise UserError(f"{what}: {place} or its run lacks {', '.join(missing)}")
@@ -54,8 +54,8 @@ def open_task(recipe: Recipe, source: str, progress: Progress | None = None) -> 
 def entitled(recipe: Recipe, source: str | Path | None, settings: Sequence[str] = ()) -> Recipe:
     """The recipe with a title that names its data, where they are not the corpus for which it was written.
 
-    A title among the settings is kept, and that of a recipe without a corpus, except on a text. Published figures are
-    left out.
+    A title among the settings is kept, and the title of a recipe without a corpus, unless it is for texts. Published
+    figures are left out.
     """
     data = recipe.data
     if source is None or (data.corpus is None and not isinstance(data, TextData)):

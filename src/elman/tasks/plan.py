@@ -36,7 +36,7 @@ class Plan:
     """A training that is settled: a new run, one that is resumed, or a trial of a few steps that leaves nothing.
 
     Attributes:
-        recipe: with its precision; a resumed run's names its data.
+        recipe: with the precision chosen; a resumed run's names its data.
         source: where the data is, from every working folder.
         digest: what the data must have; None: whatever they are.
         out: the run folder; None: nothing is written.
@@ -114,8 +114,8 @@ class Plan:
         """The rest of a run, which may change the keys of `elman.learning.resumption.CHANGEABLE`.
 
         Without a recipe it is the run's under the `settings`, else `settings` are what changed it. The run
-        keeps its description unless they change it; the data may have moved; the extras are joined with those of the
-        run. Raises UserError where there is no run, or it cannot be resumed in this way.
+        keeps its description unless they change it; the data may have moved; the extras are added to the run's. Raises
+        UserError where there is no run, or it cannot be resumed in this way.
         """
         out, place = _writable(out), choose_device(device)
         existing = out / "recipe.toml"

@@ -96,19 +96,19 @@ class Run(ABC):
 
     @classmethod
     def present_source(cls, path: Path, recipe: Recipe) -> str:
-        """As `recorded_source`; raises UserError where the data is not there any more, too."""
+        """Where the data of a run folder is; raises UserError where that is not recorded, or nothing is there now."""
         source = cls.recorded_source(path, recipe)
         return present(source, f"{path / 'data.json'} names the data {source}")
 
     @abstractmethod
     def corpus(self, data: str | Path | None = None) -> Any:
-        """The run's own data, or other data encoded as that was; raises UserError where it cannot be used.
+        """The run's own data, or other data encoded as in training; raises UserError where it cannot be used.
 
         The run's own data must be as it was in training.
         """
 
     def opened(self, data: str | Path | None, opening: Callable[[str | Path], CorpusT]) -> CorpusT:
-        """Other data, or the run's own, which is compared with that of the training."""
+        """Other data, or the run's own; raises UserError where its own has changed since training."""
         if data is not None:
             return opening(data)
         with encodings.remembered(self.facts.get("encoding")):
@@ -165,7 +165,7 @@ class Run(ABC):
         return tensors, facts
 
     def _require_own(self, facts: dict[str, Any]) -> None:
-        """Raise UserError where vocabulary or recipe of the folder are not those of the model with these facts."""
+        """Raise UserError where a model with these facts was trained with another vocabulary or recipe."""
         file, recipe = self.path / MODEL, self.path / "recipe.toml"
         trained = recorded_recipe(file, facts)
         reading = {"kind", *self.recipe.data.options.__struct_fields__}
@@ -178,13 +178,13 @@ class Run(ABC):
                 )
         if facts["vocabulary"] != self.inputs.digest:
             raise UserError(
-                f"{file}: trained with another {self.reads} than that of {self.path} (its digest is"
+                f"{file}: trained with another {self.reads} than {self.path} holds (its digest is"
                 f" {facts['vocabulary'][:12]}, there it is {self.inputs.digest[:12]}); restore the files of the run"
             )
 
 
 def present(source: str, statement: str) -> str:
-    """A source of data that is there, `~` the home folder; raises UserError with the statement where it is not.
+    """A source of data, `~` expanded; raises UserError, which begins with `statement`, where it is not there.
 
     It may be the beginning of the names of parallel files, or a pattern that finds the files of a text.
     """

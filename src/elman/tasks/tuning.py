@@ -33,10 +33,10 @@ RATES = {
     "rms": (tuple(rate * 1e-5 for rate in (3, 4, 5, 6, 7, 10)), (1e-3, 2e-3, 3e-3, 5e-3)),
     "sgd": ((0.03, 0.1, 0.3, 1.0), (0.0, 1e-3, 1e-2)),
 }
-"""Learning rates and decays; those of "rms" are the grid of the thesis, section 4.4.1."""
+"""Learning rates and decays; "rms" has the grid of the thesis, section 4.4.1."""
 
 STRIDE, STRIDES = 1.5, 8
-"""A best point at the border of the grid is followed outwards by this factor, at most so many times."""
+"""A best point at the border of the grid is followed outwards: the factor of a step, and the most steps."""
 
 CACHES = ((0.05, 0.1, 0.15, 0.2, 0.3), (0.05, 0.1, 0.2, 0.4, 0.7, 1.0), (500, 2000))
 """Weights, thetas and windows of the cache."""
@@ -79,7 +79,7 @@ class Tuning:
         self.facts = {"model": digest_of(model_tensors(self.run.model)), **self.split.facts, **products}
 
     def best(self, method: Method) -> Method:
-        """The best settings: first those of the rule, then, with that rule, those of the cache."""
+        """The best settings: first of the rule, then, with that rule, of the cache."""
         method.check(self.split)
         rule = None if method.rule is None else self._best_rule(method.rule)
         return Method(rule=rule, cache=None if method.cache is None else self._best_cache(rule))

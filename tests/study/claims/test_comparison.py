@@ -10,6 +10,7 @@ from elman.study.comparison import (
     Bound,
     ByToken,
     Steadier,
+    Verdict,
     bounded,
     indication,
     lower,
@@ -167,6 +168,12 @@ def test_no_difference_is_a_bound_by_two_one_sided_tests():
     assert (found := bounded(wide)).answer == "undecided"
     assert found.apart == pytest.approx(bound_by_hand(np.log([100 / 105, 120 / 100, 90 / 101])))
     assert found.line.startswith(f"undecided (at most {100 * found.apart:.2g} % either way; needs ")
+
+
+@pytest.mark.parametrize(("apart", "percent"), [(0.0284, "2.8"), (0.994, "99"), (0.996, "100"), (1.204, "120")])
+def test_a_bound_is_printed_with_two_digits_and_no_exponent(apart, percent):
+    verdict = Verdict("", "undecided", "", "undecided", needs=5, apart=apart)
+    assert verdict.line == f"undecided (at most {percent} % either way; needs 5 seeds)"
 
 
 def bound_by_hand(logarithms):

@@ -1,5 +1,5 @@
 // What the page asks of a model. A backend answers `ask` and `events`; the server is one, another may compute in the
-// browser. Questions and answers are those of /openapi.json, whoever answers them.
+// browser. Questions and answers are as in /openapi.json, whoever answers them.
 
 export class Backend {
   /** The runs and limits: {runs, longest_text, most_steps, most_drawn}. */

@@ -79,7 +79,7 @@ export class MusicModel {
     return { kind: "music", steps, bits: steps.reduce((sum, step) => sum + step.bits, 0), computed };
   }
 
-  /** How often each pitch sounds in the step at a position, among so many that are drawn with one seed. */
+  /** How often each pitch sounds in the step at a position, by draws with a fixed seed. */
   async nexts({ roll, position, temperature }) {
     const { found } = await this.path(roll.slice(0, position ?? roll.length));
     const { contexts, logPrior } = await this.look(found.at(-1));

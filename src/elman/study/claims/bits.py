@@ -75,7 +75,7 @@ class Copying:
         return Measurement(figures, {"error": errors})
 
     def drawn(self, draw: np.random.Generator, _: float, /) -> Batch:
-        """What a step reads when a share of the steps is done."""
+        """The batch of the step after which a share of all steps is done."""
         return copy(draw, self.columns, some_length(draw, self.trained)).batch
 
     def _sample(self, seed: int, length: int) -> Sample:
@@ -84,7 +84,7 @@ class Copying:
 
 @dataclass(frozen=True)
 class GradedCopying(Copying):
-    """The same, but the longest sequence grows, from 2 vectors on, over the share `grown` of the steps.
+    """Copying whose longest sequence grows, from 2 vectors on, over the share `grown` of the steps.
 
     In the steps after that a share `blank` of the vectors is 0; of random bits one vector in 256 is. Checks read random
     bits of all lengths.
@@ -131,11 +131,10 @@ NTM_COPY = Claim(
     published={"ntm": "learns fast, and copies beyond its lengths", "lstm": "learns slowly, and does not"},
     notes="100 units, a memory of 128 x 20, Adam, 16 new sequences of one length per step; the LSTM reads ten times"
     " as many sequences, in about the same time. Seconds depend on the machine and decide nothing. Where a"
-    " network has not learnt, its numbers of sequences and seconds are those of the whole training, which are"
-    " too low and so favour it. The paper trains with RMSprop, and an LSTM of three layers of 256. At three"
-    " times the rate, with half as many sequences, one machine in three then copied 5 % of the bits of length 40"
-    " wrong. The quick version reads a quarter of them: in one seed of two the machine copied 5 % of the bits of"
-    " length 40 wrong.",
+    " network has not learnt, its sequences and seconds count the whole training: too few, which favours it. The"
+    " paper trains with RMSprop, and an LSTM of three layers of 256. At three times the rate, with half as many"
+    " sequences, one machine in three then copied 5 % of the bits of length 40 wrong. The quick version reads a quarter"
+    " of them: in one seed of two the machine copied 5 % of the bits of length 40 wrong.",
 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ DYNAMICS = ClaimMeasure(
 def family(
     label: str, key: str, values: tuple[float, ...], small: str | None, paper: str, *quick: str
 ) -> dict[float, Arm]:
-    """Arms that differ by the value of a key, at paper scale by the same in another recipe."""
+    """Arms that differ by the value of a key, in the recipe `small` and, at paper scale, in `paper`."""
     arms = dict[float, Arm]()
     for value in values:
         settings = (f"{key}={value:g}",)
@@ -85,7 +85,7 @@ PERPLEXITY_BY_DELTA = Claim(
     seeds=Power(effect=0.008, deviation=0.0079),
     notes="Small scale: n = 100, five epochs on 80,000 tokens of Shakespeare, in which the rate falls until the loss"
     " hardly does: at the full rate it goes up and down, and the order of the arms changes from epoch to epoch. The"
-    " deviation is that of delta 0.2 against clipping in three seeds, the effect that of those seeds: 0.8 %.",
+    " deviation and the effect, 0.8 %, come from delta 0.2 against clipping in three seeds.",
 )  # fmt: skip
 
 THESIS = (

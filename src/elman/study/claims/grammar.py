@@ -106,7 +106,7 @@ ELMAN_AGREEMENT = Claim(
 )  # fmt: skip
 
 STARTING = {f"SRN, by {way}": f"-by-{way}" for way in ("complexity", "memory")}
-"""By which the network starts small, and the ends of the names of the recipes."""
+"""The arms that start small, and the ends of the names of their recipes."""
 
 RATES = rates(0.25, 0.5, 1.0, 2.0)
 
@@ -123,7 +123,7 @@ STARTING_SMALL = Claim(
     notes="Elman's setting, in which alone the effect is expected: errors go back one step, weights begin within .001,"
     " SGD without momentum, 25 passes, for each arm the best of the rates .25, .5, 1, 2 on"
     " validation text. 4,000 sentences per pass and stage; Elman had 10,000 and updated after every word. Accuracy is"
-    " that of single sentences, which start afresh as the network by memory does in training; the divergence decides.",
+    " on single sentences, which start afresh as the network by memory does in training; the divergence decides.",
 )  # fmt: skip
 
 STARTING_LARGE = Claim(

@@ -224,8 +224,8 @@ HIERARCHICAL_SOFTMAX = Claim(
     ),
     published={FLAT: "123 (Mikolov), 144 (Grave)", TREE: "136 (Mikolov), 166 (Grave)", ADAPTIVE: "147 (Grave)"},
     notes="The margins are the losses that the papers report, rounded up: 136 against 123 (classes by frequency; Grave"
-    " et al. found 166 against 144) and 147 against 144. The cost is that of the output layer, counted for words as"
-    " frequent as in the training text; its time is shown and decides nothing. Small scale: 7,038 words over contexts"
+    " et al. found 166 against 144) and 147 against 144. The cost counts the output layer, for words as frequent"
+    " as in the training text; its time is shown and decides nothing. Small scale: 7,038 words over contexts"
     " of 64, and for each arm the best of three rates by validation text.",
 )  # fmt: skip
 

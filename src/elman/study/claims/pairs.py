@@ -29,7 +29,7 @@ ENCDEC_EQUAL = _HEADLINES.arm(
     "EncDec, as many weights", "model.encoder.size=62", "model.core.size=62",
     paper=Source("headlines/encdec.toml", ("model.core.size=486",)),
 )  # fmt: skip
-"""As many as with DOC; at paper scale with a vocabulary of 5,000."""
+"""A network with as many weights as with DOC; at paper scale with a vocabulary of 5,000."""
 ENCDEC_MOS = _HEADLINES.arm("EncDec + MoS", *_mixed("3 = 2"), paper="headlines/encdec-mos.toml")
 ENCDEC_DOC = _HEADLINES.arm("EncDec + DOC", *_mixed("3 = 2, 2 = 2"), paper="headlines/encdec-doc.toml")
 
@@ -87,7 +87,7 @@ REVERSED_SOURCE_ATTENTION = Claim(
     seeds=Power(effect=0.034, deviation=0.046), data=PARALLEL,
     notes=f"{SMALLER} No paper has figures for both orders with attention, which reads every position directly, so less"
     " should depend on the order. The seeds can detect half the effect that Luong et al. found without attention; the"
-    " deviation is that of the first three.",
+    " deviation comes from the first three.",
 )  # fmt: skip
 
 ATTENTION_TRANSLATION = Claim(
@@ -96,7 +96,7 @@ ATTENTION_TRANSLATION = Claim(
     source="Luong et al. 2015, Table 1", arms=(REVERSED, REVERSED_ATTENTION), measure=TRANSLATION,
     comparisons=(lower(METRIC, REVERSED_ATTENTION.label, REVERSED.label),),
     published={REVERSED.label: "8.1 (WMT en-de, with dropout)", REVERSED_ATTENTION.label: "7.3"}, data=PARALLEL,
-    notes=f"{SMALLER} BLEU in the paper: 14.0 against 16.8. The runs are those of the two claims on reversed sources.",
+    notes=f"{SMALLER} BLEU in the paper: 14.0 against 16.8. The two claims on reversed sources use the same runs.",
 )  # fmt: skip
 
 _PARSING = Source("reproduce/small-parsing.toml", quick=("training.epochs=6", "data.test=150"))
@@ -124,7 +124,7 @@ PARSING_ATTENTION = Claim(
     source="Vinyals et al. 2015, Table 1", arms=(NO_ATTENTION, ATTENTION), measure=TREES,
     comparisons=(times("bracket F1", ATTENTION.label, NO_ATTENTION.label, factor=88.3 / 70),),
     published={NO_ATTENTION.label: "below 70 (WSJ)", ATTENTION.label: "88.3 (WSJ)"}, data=TREEBANK,
-    notes="Small scale: about 2,100 trees of up to 20 words and one layer of 128 units. The factor is that of the"
-    " published figures. Both arms write only trees over the words of the source, so that the one without attention is"
-    " not judged by the form of its lines.",
+    notes="Small scale: about 2,100 trees of up to 20 words and one layer of 128 units. The factor is the ratio of"
+    " the published figures. Both arms write only trees over the words of the source, so that the one without attention"
+    " is not judged by the form of its lines.",
 )  # fmt: skip

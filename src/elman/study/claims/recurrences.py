@@ -96,7 +96,7 @@ ANNEALED = 'training.schedule={kind="cosine"}'
 
 
 def no_better(metric: str) -> tuple[Ratio, ...]:
-    """That by a metric of which less is better no other recurrence is better than the LSTM, within 1 %."""
+    """By a metric of which less is better, no other recurrence is better than the LSTM, within 1 %."""
     return tuple(no_higher(metric, LSTM, label, margin=0.01) for label in RECURRENCES if label != LSTM)
 
 
@@ -127,7 +127,7 @@ class Setting(NamedTuple):
         )  # fmt: skip
 
     def claim(self, data: str, does: str, text: str, **others: Any) -> Claim:
-        """That no other recurrence `does` better than the LSTM."""
+        """The claim on some data, whose sentence ends with what no other recurrence `does`."""
         metric = f"test {self.unit}"
         facts: dict[str, Any] = {"measure": self.measure, "comparisons": no_better(metric)}
         return Claim(
@@ -252,7 +252,7 @@ RECURRENCES_IN_EQUAL_TIME = Claim(
     sentence="in as much processor time no other recurrence of as many weights predicts words better than a"
     " regularised LSTM",
     source=SOURCE, arms=tuple(map(_timed, RECURRENCES)), measure=WORDS.measure, comparisons=no_better(METRIC),
-    notes="Melis et al. compare equal numbers of weights alone. The networks, data and grids are those of"
+    notes="Melis et al. compare equal numbers of weights alone. Networks, data and grids are as in"
     " recurrences-on-words; each network has as many epochs as fit into 45 seconds of training steps on one thread of a"
     " processor of the Zen 3 generation, by times that were measured there, 3 to 8, and its learning rate falls"
     " to 0 at the end of them. Elsewhere the times differ, and with them the epochs that would be fair; each report has"
@@ -263,7 +263,7 @@ SIZES = {
     LSTM: (52, 232), "GRU": (56, 260), "recurrent highway": (60, 276), "sLSTM": (56, 292), "LSTM, blocks": (44, 160),
     "LRU, blocks": (44, 172), "minGRU, blocks": (48, 192),
 }  # fmt: skip
-"""Widths of about 350,000 and 1,400,000 weights; between them is that of recurrences-on-words, of about 700,000."""
+"""Widths of about 350,000 and 1,400,000 weights; the networks of recurrences-on-words have about 700,000."""
 
 RECURRENCES_BY_SIZE = Claim(
     name="recurrences-by-size",
@@ -284,6 +284,6 @@ RECURRENCES_BY_SIZE = Claim(
     ),
     notes="Melis et al. compare networks of 10 and of 24 million weights. Here seven networks of the claim"
     " recurrences-on-words, those that are ahead there and three in residual blocks, have about 350,000, 700,000 and"
-    " 1,400,000 weights; data, word vectors of 96, dropout .3, schedule and grid are those of that claim, and so are"
-    " the runs of the middle size, which its comparisons judge. The margin of 1 % was fixed beforehand.",
+    " 1,400,000 weights; data, word vectors of 96, dropout .3, schedule and grid are as in that claim, which has"
+    " and judges the runs of the middle size. The margin of 1 % was fixed beforehand.",
 )  # fmt: skip

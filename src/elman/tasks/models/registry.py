@@ -1,6 +1,6 @@
 """The registry of trained models: what each is, its files with their digests, and the archive that holds them.
 
-A registry is a TOML file with one table for each model. That of the package lists the models that come with elman;
+A registry is a TOML file with one table for each model. The package's own lists the models that come with elman;
 another file or address is given by an option, or by the variable ELMAN_REGISTRY:
 
     [shakespeare-large]
@@ -84,9 +84,9 @@ def own() -> dict[str, Model]:
 
 
 def known(further: str | None = None) -> dict[str, Model]:
-    """The models that come with elman, and those of a further registry: `further`, or else $ELMAN_REGISTRY.
+    """The models that come with elman, and the ones in a further registry: `further`, or else $ELMAN_REGISTRY.
 
-    Raises UserError where that cannot be read, or gives a name that a model of elman has.
+    Raises UserError where that registry cannot be read, or gives a name that a model of elman has.
     """
     source, found = further or os.environ.get(VARIABLE), own()
     if not source:

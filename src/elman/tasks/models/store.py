@@ -31,7 +31,7 @@ def open_model(name: str) -> Path:
 
     A model that comes with elman is copied into the cache, so that reports and other results can be written beside it;
     it is opened where it is installed if there can be no cache. Raises UserError where the model is not here, or a file
-    is not that of the registry.
+    has another digest than the registry.
     """
     models = registry.own()
     if name in models:

@@ -38,9 +38,9 @@ def propose(
     settings: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Proposal:
-    """A recipe and its settings for some data and so many minutes on this machine, the time of the choice included.
+    """A recipe and its settings for some data and the `minutes` on this machine, the time of the choice included.
 
-    `settings` are the user's own: they apply to what is timed, and take the place of those of the proposal.
+    `settings` are the user's own: they apply to what is timed, and replace proposed ones of the same key.
 
     Raises UserError where the data are missing, or cannot be read as any kind.
     """

@@ -62,7 +62,7 @@ class Proposal(NamedTuple):
 
     @property
     def _all(self) -> list[str]:
-        """The settings, each key once, those of the user's own last."""
+        """The settings, each key once, the user's own last."""
         every = (*self.settings, *self.given)
         last = {key_of(one): place for place, one in enumerate(every)}
         return [every[place] for place in sorted(last.values())]
@@ -106,7 +106,7 @@ def _value(record: Any, path: str) -> Any:
 
 
 def epochs_that_fit(minutes: float, per_epoch: float, most: int) -> int:
-    """How many epochs fit into the share of the minutes that is for training, at least 1 and at most so many."""
+    """How many epochs fit into the share of the minutes that is for training, at least 1 and at most `most`."""
     return max(1, min(most, int(SHARE * minutes / per_epoch)))
 
 

@@ -14,7 +14,7 @@ FEW_LINES = 40
 LONG_LINE = 0.04  # share of a text that its longest line has at most; a longer one could swallow a split
 HELD_OUT = 50_000  # tokens of the validation split, and of the test split, at most; they are 5 % of smaller texts
 MIN_COUNT = ((500_000, 2), (5_000_000, 3), (math.inf, 5))
-"""Below so many tokens: how often a word has to occur in order not to be unknown."""
+"""Tokens, and for shorter texts how often a word has to occur in order not to be unknown."""
 
 VOCABULARY = 30_000  # words at most
 

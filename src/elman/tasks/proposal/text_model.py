@@ -9,9 +9,9 @@ CHARACTERS_PER_WORD = 3  # characters that count as one word where the size of a
 
 
 class Size(NamedTuple):
-    """A size of the model: of the word vectors and the two layers; for texts from so many tokens on.
+    """Units of the word vectors and of the wider layer, and the `tokens` from which on a text has a model of this size.
 
-    `rate` is the learning rate of batches of up to 20 columns, `brief_rate` that of at most `BRIEF` epochs.
+    `rate` is the learning rate of batches of up to 20 columns, `brief_rate` the rate for at most `BRIEF` epochs.
     """
 
     embedding: int
@@ -21,7 +21,7 @@ class Size(NamedTuple):
     tokens: int
 
     def cost(self, scored: float) -> float:
-        """Multiply-adds per token in the two layers and the output, which scores so many symbols."""
+        """Multiply-adds per token in the two layers and the output, which scores `scored` symbols."""
         return (4 * (self.hidden + self.embedding) ** 2) + self.embedding * scored
 
 
@@ -49,7 +49,7 @@ LONG = 500_000
 AVERAGE_POWER = 3  # power of the average of a mixture's weights, of which the last 16 % of the steps have half
 MIDDLE = 3  # the size that is measured first, where the text allows it
 DROPOUT = ((50_000, 0.6, 0.6), (500_000, 0.5, 0.45), (2_000_000, 0.25, 0.2), (10_000_000, 0.1, 0.1))
-"""Below so many tokens: dropout of the output, and that of the recurrent weights; elsewhere shares of the latter.
+"""Tokens, and for shorter texts the dropout of the output and of the recurrent weights; elsewhere shares of the latter.
 
 With few epochs each is lower in proportion: such a model learns too little rather than too much. Short texts have all
 of it from half of the needed epochs on, characters at most three quarters of it. By trials with texts of 25,000,
@@ -58,7 +58,7 @@ of it from half of the needed epochs on, characters at most three quarters of it
 
 
 def needed_epochs(tokens: float) -> int:
-    """Epochs after which a text of so many tokens gains little more: 6 at a million, fewer where it is longer."""
+    """Epochs after which a text of this length gains little more: 6 at a million, fewer where it is longer."""
     return max(1, min(40, round(6 * math.sqrt(1e6 / tokens))))
 
 
@@ -128,8 +128,8 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
 
     The epochs are as many as fit, at most those that are needed. Where only few epochs fit, the time is measured once
     more without dropout, which is faster. Long texts of words are read by a mixture of softmaxes if two epochs of it
-    fit in any size, or as many as of one softmax. Where the user has set the layers, the rates are those of the size
-    that is nearest; epochs that are set are neither raised nor lowered.
+    fit in any size, or as many as of one softmax. Where the user has set the layers, the rates of the nearest size
+    apply; epochs that are set are neither raised nor lowered.
     """
     proposal = proposal.adding(changed(proposal.recipe, {_PREDICTS: True}))
     plan = _plan(proposal, extent, minutes, speed)
@@ -150,7 +150,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
 
 
 def _plan(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> Plan:
-    """The plan of a mixture where the text, the user's settings and the time allow one; else that of one softmax."""
+    """The plan with a mixture where the text, the user's settings and the time allow one; else with one softmax."""
     if not extent.mixes or proposal.is_given(_LAYERS, "model.encoder.size", _CONTEXTS):
         return _largest(proposal, extent, minutes, speed, mixes=False)
     mixed = _largest(proposal, extent, minutes, speed, mixes=True)
@@ -232,7 +232,7 @@ def most_epochs(extent: Extent, planned: int) -> int:
 
 
 def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None = None, *, mixes: bool) -> Proposal:
-    """The proposal with a size, for so many epochs, by default as many as are needed, and perhaps a mixture (DOC)."""
+    """The proposal with a size for `epochs` (None: as many as are needed), and perhaps with a mixture (DOC)."""
     tokens, needed = extent.in_words, needed_epochs(extent.in_words)
     epochs = needed if epochs is None else epochs
     brief = _brief(extent, epochs)

@@ -48,10 +48,10 @@ class Words(NamedTuple):
 
     Attributes:
         words: as the run reads them.
-        log_probs: of each (nats), [n].
-        unknown: how many of its tokens are unknown, [n].
-        types: the different unknown tokens of the text.
-        line_ends: how many of its tokens are `<eos>`, those of blank lines among them, [n].
+        log_probs: of each word (nats), [n].
+        unknown: how many tokens of each word are unknown, [n].
+        types: how many different tokens of the text are unknown.
+        line_ends: how many tokens of each word are `<eos>`, at the ends of blank lines too, [n].
     """
 
     words: list[Word]
@@ -103,15 +103,15 @@ def _spaced(tokens: Sequence[str], written: Iterator[str]) -> Iterator[Word]:
 
 
 def say_other_splits(runs: Sequence[TextRun], split: str) -> None:
-    """A notice for each run whose own split of this name is not that of the first run, which all of them read.
+    """A notice for each run whose own split of this name differs from the first run's, which all of them read.
 
-    It may have been trained on what they read. The splits are the same bytes by the digests in data.json.
+    Such a run may have been trained on it. The splits are the same bytes by the digests in data.json.
     """
     first, *others = runs
     for run in others:
         (theirs, ours), options = (_digests(one, split) for one in (run, first)), (run.options, first.options)
         if theirs != ours or len({tuple(sections_of(first.source, split, one)) for one in options}) > 1:
-            notice(f"{run.path} has another {split} split; here that of {first.path} is read")
+            notice(f"{run.path} has another {split} split; all runs read the one of {first.path}")
 
 
 def _digests(run: TextRun, split: str) -> list[str | None]:
@@ -197,7 +197,7 @@ def without_open_end(a: Words, b: Words) -> tuple[Words, Words]:
 
 
 class Shared(NamedTuple):
-    """Log-probabilities (nats) of what is compared, [n] by run, and what was: `kept` [N], n of which are true."""
+    """Log-probabilities (nats) of the words or sentences that are compared, [n] for each run; `kept` [N] marks them."""
 
     log_probs: list[Floats]
     kept: npt.NDArray[np.bool_]
@@ -208,7 +208,7 @@ class Shared(NamedTuple):
 
 
 def shared(runs: Sequence[Words], treatment: Treatment, types: int | None = None) -> Shared:
-    """The log-probabilities to compare; `types` is the number of unknown types (None: those of the text, by run)."""
+    """The log-probabilities to compare; `types` is the number of unknown types (None: each run's own in the text)."""
     if treatment == "exclude":
         kept = np.sum([one.unknown for one in runs], axis=0) == 0
         return Shared([one.log_probs[kept] for one in runs], kept)

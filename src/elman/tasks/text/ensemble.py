@@ -68,11 +68,11 @@ def ensemble_result(
     networks: Sequence[Mapping[str, Any]],
     split: Split,
 ) -> Result:
-    """The result of the weighted mean of the members' probabilities, and in `members` that of each alone.
+    """The result of the weighted mean of the members' probabilities; `members` holds the result of each alone.
 
     The first members are the networks, for each of which `networks` holds further fields of its result; where there
-    are several of them, and models of counts too, the networks together are a member as well. `split` is what is
-    counted of a split; NaN tokens are not.
+    are several of them, and models of counts too, the networks together are a member as well. `split` has the counted
+    part of a split; NaN tokens are not counted.
     """
 
     def result(names: Sequence[str], log_probs: np.ndarray, **fields: Any) -> Result:

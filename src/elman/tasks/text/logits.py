@@ -43,7 +43,7 @@ def trees_of(rows: Sequence[np.ndarray], size: int) -> list[Tree]:
 
 
 def _counted(lengths: np.ndarray) -> np.ndarray:
-    """From 0 to each of the lengths [n], one after the other."""
+    """The ranges 0 to l - 1 of the lengths l [n], one after the other: of 2 and 3 they are 0 1 0 1 2."""
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
@@ -120,7 +120,7 @@ class Network:
 
     @functools.cached_property
     def _branches(self) -> bool:
-        """Whether the model reads trees: whether their figures are those of each row alone."""
+        """Whether the model reads trees: whether they give the same figures as rows read alone."""
         size = min(TREE, self.limit)
         chain = np.random.default_rng(0).integers(self.vocabulary, size=size + 1)
         rows = [chain, *(np.append(chain[:at], chain[-at:]) for at in range(1, size // 4, 2))]

@@ -233,7 +233,7 @@ class NGramText(Foreign):
             yield sentence, unranked(log_prob.astype(np.float32))
 
     def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:  # noqa: ARG002
-        """As `Foreign.read_whole`, each line by itself, with its end."""
+        """The log-probabilities, text and unknown words of all lines, each read by itself with its end."""
         reader, found = self.reader(), [np.empty(0, np.float32)]
         scored = self.score_text(self.as_read(reader.sentences(lines)))
         found += [log_probs for _, log_probs in advancing(scored, len(lines), advance)]

@@ -158,7 +158,7 @@ def log_probs_fresh(run: TextRun, read: Sentences, treatment: Unknown, batch_siz
 def log_probs_carried(
     run: TextRun, hypotheses: Sequence[Hypothesis], read: Sentences, treatment: Unknown, mix: Mix
 ) -> list[float]:
-    """As `log_probs_fresh`, but each utterance is read after the hypotheses chosen for those before it."""
+    """The log-probability (nats) of each hypothesis, read after the ones chosen for earlier utterances."""
     state, before = read.model.begin(1), run.first
     items = list(read.items)
     totals = [0.0] * len(items)

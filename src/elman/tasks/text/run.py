@@ -119,7 +119,7 @@ class TextRun(Run):
         return self.source_of(found, corpus.source, skip_first=options.skip_first)
 
     def source_of(self, split: Split, data: str, *, skip_first: bool = False) -> AdaptationSource:
-        """As `adaptation_source`, of a split that is read already."""
+        """A split as a source for models that adapt; `data` names where it is from."""
         from elman.evaluation.dynamic import statistics_windows
 
         counted, place = split.counted(skip_first=skip_first), {"context": "carried", "streams": 1, "warm_up": 0}
@@ -188,7 +188,7 @@ class TextRun(Run):
     def read(
         self, text: str, reader: TextReader | None = None, *, known_only: bool = False
     ) -> tuple[LanguageModel, list[int]]:
-        """As `encode`, but where the model reads spelling unknown words have ids of their own, which it knows."""
+        """The model that reads a text, and its ids; where it reads spelling, unknown words have ids of their own."""
         found = self.reading(text, reader, known_only=known_only)
         ids = [int(symbol) for _, part in found.items for symbol in part]
         ends = bool(ids) and ids[-1] == self.vocabulary.eos and self.options.eos != "exact"
@@ -207,7 +207,7 @@ class TextRun(Run):
         return self.as_read(read.sentences(text), known_only=known_only)
 
     def as_read(self, sentences: Iterable[Sentence], *, known_only: bool = False) -> Sentences:
-        """As `reading`, of sentences that are read."""
+        """Sentences with the ids of their tokens and the model that reads them; see `reading`."""
         if known_only or not self.reads_spelling:
             return Sentences(self.model, ((sentence, sentence.ids) for sentence in sentences))
         from elman.data.text.sentences import spelled_sentences

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BatchT = TypeVar("BatchT")
 
 COLUMNS = ("log_prob", "tokens", "unknown")
-PER_TOKEN = ("token_texts", "token_log_probs")  # the columns that are added, and those that `per_token` adds besides
+PER_TOKEN = ("token_texts", "token_log_probs")  # the columns that are always added, and the further ones of `per_token`
 
 
 class Scorer:
@@ -35,9 +35,8 @@ class Scorer:
     - with `per_token` also `token_texts` and `token_log_probs`: lists, one item for each token.
 
     Each text is one sentence, independent of all others, whatever line breaks it holds; an empty one is `<eos>` alone
-    where the run has it. Texts of a batch are computed
-    side by side in groups of similar length, so that figures are those of `elman score` up to the rounding of single
-    precision (relative differences of about 1e-6).
+    where the run has it. Texts of similar length are computed side by side; figures equal the output of `elman score`
+    up to the rounding of single precision (relative differences of about 1e-6).
 
     Args:
         run: a run folder, the name of a trained model, or `hf://USER/NAME`.
@@ -96,7 +95,7 @@ class Scorer:
         )
 
     def batches(self, batches: Iterable[BatchT]) -> Iterator[Any]:
-        """As a call, for each of many batches: the function that Spark's `mapInPandas` takes."""
+        """Each of many batches with the new columns: the function that Spark's `mapInPandas` takes."""
         return map(self, batches)
 
     def _columns(self, batch: Any, names: list[Any], arrays: bool) -> dict[str, Any]:

@@ -98,7 +98,7 @@ class TextTask(Task):
         return msgspec.structs.replace(recipe, data=other)
 
     def recorded_recipe(self) -> Recipe:
-        """As for all tasks, except that a text which the recipe's grammar generates is named by the grammar alone."""
+        """The recipe as the run folder holds it; a text that the recipe's grammar generates is named by the grammar."""
         if self.data.grammar is None:
             return super().recorded_recipe()
         from elman.data.grammar.sample import grammar_folder

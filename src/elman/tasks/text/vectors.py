@@ -6,8 +6,8 @@ c_i = sum_j c_ij, s_j = c_j^0.75 and S = sum_j s_j the positive pointwise mutual
     M_ij = max(0, log (c_ij S / (c_i s_j))),
 
 and with M ~ U diag(sigma) W^T of rank E the vectors are the rows of U diag(sqrt(sigma)) (Levy & Goldberg 2014; the
-power 0.75 and the root are those of Levy, Goldberg & Dagan 2015). They spare the
-network the first part of its training: in a race of some minutes nothing else gains as much (docs/training.md).
+power 0.75 and the root follow Levy, Goldberg & Dagan 2015). They spare the network the first part of its training: in
+a race of some minutes nothing else gains as much (docs/training.md).
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ def _matrix(at: Tensor, values: Tensor, num_words: int) -> Tensor:
 
 
 def vectors(tokens: np.ndarray, num_words: int, size: int, record: Cooccurrence) -> Tensor:
-    """Vectors [V, min(E, V)] for a text [N] of words below V; those of words without pairs are zeros.
+    """Vectors [V, min(E, V)] for a text [N] of words below V; words without pairs have zeros.
 
     The factorisation is randomised, from torch's global random state.
     """

@@ -1,4 +1,4 @@
-// The words whose vectors are nearest to that of a word.
+// The words whose vectors are nearest to a word's.
 
 import { el, labelled, newest, number, section, shownToken } from "../tools.js";
 

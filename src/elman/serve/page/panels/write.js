@@ -41,7 +41,7 @@ export function write(desk) {
     });
   });
 
-  /** The text is now that of the area; its marks follow. */
+  /** Take the text of the area; its marks follow. */
   function changed() {
     desk.text = area.value;
     desk.position = null;
