@@ -214,6 +214,6 @@ def parts_of(name: str) -> set[str]:
 
 
 def begins_names(source: Path) -> bool:
-    """Whether names of files begin with this name and a point, hyphen or underscore, as those of parallel files do."""
+    """Whether names of files begin with this name and a point, hyphen or underscore, as names of parallel files do."""
     folder, beginnings = source.parent, tuple(f"{source.name}{mark}" for mark in "._-")
     return folder.is_dir() and any(path.name.startswith(beginnings) for path in folder.iterdir())

@@ -1,6 +1,6 @@
 """Known corpora of music as piano rolls: published pickles, read without running their code, and Bach's chorales.
 
-The chorales are those of the Python package `music21` (MusicXML in zip archives).
+The chorales come with the Python package `music21` (MusicXML in zip archives).
 """
 
 import io
