@@ -71,6 +71,11 @@ def test_tracks_and_channels_are_one_roll_without_drums(tmp_path):
     assert [np.flatnonzero(frame + 0).tolist() for frame in roll] == [[39], [39], [43], [], [], []]
 
 
+def test_drums_alone_are_named(tmp_path):
+    path = save(tmp_path / "a.mid", [("note_on", 9, 36, 90, 0), ("note_off", 9, 36, 0, 480)])
+    assert complaint(path) == f"{path}: drums alone (1 note), which are left out; give another"
+
+
 def test_a_note_that_is_struck_again_or_never_ended(tmp_path):
     path = save(
         tmp_path / "a.mid", [("note_on", 0, 60, 90, 0), ("note_on", 0, 60, 90, 240), ("note_on", 0, 62, 90, 240)]

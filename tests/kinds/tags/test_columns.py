@@ -249,6 +249,31 @@ def test_a_table_of_words_and_tags_with_an_empty_cell(tmp_path):
         read_columns(path, TagOptions(tag_column=4))
 
 
+@pytest.mark.parametrize(("header", "between"), [("", "\t"), ("", " "), ("", " X "), ("word,tag\n", ",")])
+def test_words_and_tags_without_blank_lines_are_refused(tmp_path, between, header):
+    """They would be one sentence; a blank line at the end states that they are."""
+    path, lines = tmp_path / "tags.csv", PENN.replace("\t", between) * 5
+    path.write_text(header + lines)
+    assert (look(path).kind, look(path).form) == ("tags", "columns")
+    with pytest.raises(UserError, match=r"tags.csv: 25 words with tags and no blank line; put one after each sentence"):
+        read_columns(path, TagOptions())
+    if not header:
+        path.write_text(lines + "\n")
+        assert len(read_columns(path, TagOptions())) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"word{at}\t{'NN' if at % 2 else 'VB'}\n" for at in range(40)) + ".\t.\n",  # a dictionary
+        PENN * 3,  # fewer than twenty words
+        "the\t3\ncat\t1\nsees\t1\n.\t3\n" * 9,  # numbers
+    ],
+)
+def test_other_columns_without_blank_lines_are_no_sentences(text):
+    assert recognised(text.split("\n")) is None
+
+
 @pytest.mark.parametrize("mark", [",", ""])
 def test_verse_with_as_many_words_in_each_line_has_no_tags(mark):
     """The last words of lines are no tags: they end with a mark, or are as many as the first ones."""

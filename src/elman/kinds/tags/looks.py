@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
 from elman.data.lines import fields
-from elman.kinds.tags.columns import CONLLU_COLUMNS, joined_tag, table_of_tags
+from elman.kinds.tags.columns import CONLLU_COLUMNS, joined_tag, runs_on, table_of_tags
 from elman.kinds.tags.dependencies import DOCUMENT, cells_of, dependencies, other_form
 
 ORDER = 0
@@ -36,7 +36,8 @@ def recognised(lines: Sequence[str]) -> str | None:
     """The form of data that lines look like, with those that are blank: `columns`, `conllu` or None.
 
     Dependency columns are `columns`. Of others tags are no numbers and no words with a mark behind, by far fewer than
-    lines and, of a hundred lines or more, than words; blank lines divide them into blocks of two on average at least.
+    lines and, of a hundred lines or more, than words. Blank lines divide them into blocks of two words on average at
+    least; without any, which the reader reports, words are several sentences (`runs_on`).
     """
     rows = _rows(lines)
     numbered = re.compile(r"[0-9]+([-.][0-9]+)?\t")
@@ -55,7 +56,7 @@ def recognised(lines: Sequence[str]) -> str | None:
     closed = len(set(tags)) <= min(most, max(2, len(tags) // 4)) and not any(
         re.search(r"\s|\w[,;!?]$|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
     )
-    return "columns" if divided and closed else None
+    return "columns" if closed and (divided or (blocks == 1 and runs_on([cells[0] for cells in table]))) else None
 
 
 def in_columns(lines: Sequence[str]) -> bool:

@@ -110,7 +110,7 @@ def _look(source: str) -> tuple[Look, Path]:
             " with train.txt, valid.txt and test.txt, MIDI files, a table of numbers, or a RECIPE (a .toml) with --data"
         )
     if found.kind is None:
-        raise UserError(f"{source}: this is {found.what}; convert it to plain text, MIDI or a table of numbers first")
+        raise UserError(f"{source}: this is {found.what}; {found.advice}")
     return found, path
 
 
