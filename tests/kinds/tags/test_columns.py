@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from elman.data.kinds import look
 from elman.errors import UserError
 from elman.kinds.tags.columns import TaggedSentence, read_columns, read_lines
-from elman.kinds.tags.looks import in_columns, recognised
+from elman.kinds.tags.looks import recognised
 from elman.kinds.tags.record import TagOptions
 from support import tagged
 from support.pairwise import every_value
@@ -141,10 +141,17 @@ def test_what_files_look_like(text, form):
     assert recognised(text.split("\n")) == form
 
 
-def test_files_that_can_be_read_as_columns():
-    assert in_columns(["a X", "b Y"])
-    assert not in_columns(["a X", "b"])
-    assert not in_columns([])
+@pytest.mark.parametrize(("text", "can"), [("a X\nb Y\n", True), ("a X\nb\n", False), ("a\n", False)])
+def test_files_that_can_be_read_as_columns(tmp_path, text, can):
+    (tmp_path / "file").write_text(text)
+    assert ("tags" in look(tmp_path / "file").possible) == can
+
+
+def test_one_empty_tag_of_a_hundred_words_is_for_the_reader_to_name(tmp_path):
+    (tmp_path / "file").write_text(f"{PENN}\n" * 20 + "it\t\n")
+    assert look(tmp_path / "file").kind == "tags"
+    with pytest.raises(UserError, match="file:121: the tag is empty; every word has a tag"):
+        read_columns(tmp_path / "file", TagOptions())
 
 
 PARSED = [

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from elman.data.lines import fields, lines_of
-from elman.data.tables import Row, in_one_form, rows_of
+from elman.data.tables import Row, in_one_form, in_runs, rows_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
 from elman.kinds.tags.dependencies import DOCUMENT, RANGE_OR_EMPTY, cells_of, dependencies
@@ -94,16 +94,10 @@ def table_of_tags(lines: Sequence[str], name: str = "", *, cut: bool = False) ->
         return None
     if sentence is None and not divided:
         others = [index for index in range(len(names)) if index not in (word, tag)]
-        sentence = next((index for index in others if _in_runs([cells[index : index + 1] for _, cells in rows])), None)
+        sentence = next((index for index in others if in_runs([cells[index : index + 1] for _, cells in rows])), None)
         if sentence is None and not runs_on([cells[word] for _, cells in rows if len(cells) > word]):
             return None
     return TagTable([cell.strip() for cell in columns], word, tag, sentence), rows
-
-
-def _in_runs(column: Sequence[list[str]]) -> bool:
-    """Whether cells stay alike for two rows or more on average, and none returns."""
-    runs = [cell for cell, _ in itertools.groupby(map(tuple, column))]
-    return 1 < len(set(runs)) == len(runs) <= len(column) // 2
 
 
 def runs_on(words: Sequence[str]) -> bool:

@@ -7,7 +7,6 @@ from elman.data.lines import lines_of
 
 ORDER = 1
 
-
 _LABEL = r"\([^\s()]{0,24}\s"
 
 

@@ -57,6 +57,8 @@ def propose(
     facts = task.corpus.describe()["splits"]["train"]
     size = int(facts["tokens"])
     if found.kind == "text":
+        if found.what.startswith("text:"):
+            proposal = proposal.adding((), found.what)
         extent = text_model.Extent(size, len(task.inputs), words)
         sized = text_model.sized(proposal, extent, minutes, speed)
         most = text_model.most_epochs(extent, sized.load().training.epochs)
