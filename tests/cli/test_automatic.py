@@ -94,6 +94,13 @@ def test_one_line_is_read_without_ends(capsys, novel):
     assert command[-2:] == ["--max-minutes", "2"]
 
 
+def test_lines_of_json_are_named(capsys, novel):
+    lines = "".join(f'{{"text": "{line}"}}\n' for line in novel.read_text().splitlines())
+    (novel.parent / "novel.jsonl").write_text(lines)
+    reasons, _ = chosen(capsys, "train", "novel.jsonl", "--dry-run", *SMALL)
+    assert "  text: lines of JSON, read as it stands" in reasons
+
+
 def test_a_script_without_spaces_is_read_in_characters(capsys, novel):
     novel.write_text("吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n" * 60, encoding="utf-8")
     _, command = chosen(capsys, "train", novel, "--dry-run", *SMALL)

@@ -1,5 +1,6 @@
 """What kind of data files and folders look like."""
 
+import gzip
 import zipfile
 
 import numpy as np
@@ -65,6 +66,23 @@ def test_files_that_have_to_be_converted(tmp_path, start, what):
     assert what in found.what
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "what"),
+    [
+        ("a.tsv.gz", "a dog\tein Hund\n" * 30, "lines of two columns with a tab between"),
+        ("a.csv.gz", "a,b\n" + "1,2\n" * 30, "a table of numbers"),
+        ("a.mid.gz", "MThd", "a MIDI file"),
+        ("a.npz.gz", "PK\3\4", "an archive"),
+    ],
+)
+def test_compressed_files_that_are_no_texts_have_to_be_unpacked(tmp_path, name, data, what):
+    found = look(written(tmp_path / name, gzip.compress(data.encode())))
+    assert (found.kind, found.possible, found.advice) == (None, {"text"}, "unpack it first")
+    assert found.what.startswith(f"a compressed file which looks like {what}")
+    assert look(written(tmp_path / name, gzip.compress(PROSE.encode()))).kind == "text"
+    assert look(written(tmp_path / name, gzip.compress(PROSE.encode())[:-9])).kind == "text"  # damage is for the reader
+
+
 def test_arrays(tmp_path):
     np.save(tmp_path / "one.npy", np.zeros(5))
     np.savez(tmp_path / "many.npz", x=np.zeros(5))
@@ -128,6 +146,8 @@ ENTRIES = "".join(f"{word}  {' '.join(word)}\n" for word in WORDS)
     [
         (TREE.lower().replace(" (", "\n   (") * 30, "trees", "trees"),
         ("  ( (s\n" + "    (np (dt the) (nn cat))\n    (vp (vbz sits))))\n" * 1, "trees", "trees"),
+        (f"# by hand\n{TREE * 30}", "trees", "trees"),
+        ("".join(f"{at} {TREE.replace('(VP', '(VP (RB now)')}" for at in range(30)), "trees", "trees"),
         (TAGGED * 9, "tags", "joined"),
         (TAGGED.replace("_", "/").lower() * 9, "tags", "joined"),
         (ENTRIES, "pairs", "pronunciations"),
@@ -155,6 +175,19 @@ def test_what_stands_behind_the_beginning_is_not_looked_at(tmp_path):
     trees = TREE * (65_536 // len(TREE) + 1)
     assert look(written(tmp_path / "data.txt", trees + "a rose is a rose\n" * 4000)).kind == "trees"
     assert look(written(tmp_path / "less.txt", trees[: -len(TREE) * 400] + "a rose is a rose\n" * 4000)).kind == "text"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "\n(S " + TREE.strip() * 2000 + ")",
+        "(ROOT\n(S " + TREE.strip() * 2000 + "))",
+        f"{'(X ' * 30_000}(NN cat){')' * 30_000}",
+    ],
+)
+def test_a_first_tree_longer_than_the_beginning_is_a_tree(tmp_path, first):
+    assert len(first) > 65_536
+    assert look(written(tmp_path / "data.txt", f"{first}\n{TREE * 9}")).kind == "trees"
 
 
 def test_many_files_are_read_as_one_and_a_third_split_is_held_out(tmp_path, capsys):

@@ -55,7 +55,7 @@ def test_two_files_of_one_utterance_are_refused(tmp_path):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("-1 -1 1 a\n")
     (tmp_path / "list").write_text(f"{tmp_path}/dev/u.nbest\n{tmp_path}/test/u.nbest\n")
-    with pytest.raises(UserError, match=r"test/u\.nbest: the utterance u is that of .*dev/u.nbest too; give each one"):
+    with pytest.raises(UserError, match=r"test/u\.nbest: the utterance u is also in .*dev/u\.nbest; give each"):
         read_srilm(tmp_path / "list")
 
 

@@ -19,7 +19,7 @@ from elman.errors import UserError
 
 BLOCK = 1 << 20
 LEAST_ALLOWED, RATIO = 1 << 30, 100
-"""An archive may unpack to the first number of bytes, or to so many times its own size if that is more."""
+"""An archive may unpack to `LEAST_ALLOWED` bytes, or to `RATIO` times its own size if that is more."""
 
 LIMIT = "ELMAN_MAX_UNPACKED_GB"  # the environment variable that sets another limit
 

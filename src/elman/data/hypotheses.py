@@ -165,7 +165,7 @@ def read_srilm(source: Path) -> list[Hypothesis]:
     for path in listed:
         name = re.sub(r"(\.(gz|nbest|score|txt))+$", "", path.name)
         if name in files:
-            raise UserError(f"{path}: the utterance {name} is that of {files[name]} too; give each one file")
+            raise UserError(f"{path}: the utterance {name} is also in {files[name]}; give each utterance one file")
         files[name] = path
     found = [hypothesis for name, path in files.items() for hypothesis in _hypotheses(name, path)]
     if not found:

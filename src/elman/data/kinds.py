@@ -17,8 +17,9 @@ from elman.config.data import Data
 from elman.config.parts import members
 from elman.data.lines import lines_of
 from elman.data.text.encodings import of_head
-from elman.data.text.files import is_compressed, plain_name
+from elman.data.text.files import Files, is_compressed, plain_name
 from elman.data.text.sources import one_text, training_files
+from elman.errors import UserError
 
 HEAD = 1 << 16  # bytes that are looked at
 SPLITS = {"train", "valid", "validation", "dev", "test"}  # what the files and folders of splits are called
@@ -53,6 +54,7 @@ class Look(NamedTuple):
         languages: of parallel files, their endings.
         form: of pairs, `tsv` or `parallel`; `trees` of trees, which can be read as pairs too; of tags, `columns` or
             `conllu`.
+        advice: what to do first where nothing reads them.
     """
 
     kind: str | None
@@ -60,6 +62,7 @@ class Look(NamedTuple):
     possible: frozenset[str]
     languages: tuple[str, str] | None = None
     form: str | None = None
+    advice: str = "convert it to plain text, MIDI or a table of numbers first"
 
 
 def looks(kind: str, what: str, *others: str, **facts: Any) -> Look:
@@ -84,11 +87,15 @@ class Seen:
         return arrays if len(arrays) == len(names) else []
 
     @functools.cached_property
+    def text(self) -> str:
+        """The beginning as a text; empty of a file in a known format of bytes."""
+        known = self.head.startswith(_WITHOUT_LINES)
+        return "" if known else self.head.decode(of_head(self.head), errors="replace")
+
+    @functools.cached_property
     def lines(self) -> list[str]:
-        """The lines of a text without the last one, which may be cut; none of a file in a known format of bytes."""
-        if self.head.startswith(_WITHOUT_LINES):
-            return []
-        lines = lines_of(self.head.decode(of_head(self.head), errors="replace"))
+        """The lines of the beginning without the last one, which may be cut."""
+        lines = lines_of(self.text)
         return lines if len(self.head) < HEAD or len(lines) == 1 else lines[:-1]
 
     @functools.cached_property
@@ -131,7 +138,7 @@ def look(source: Path) -> Look | None:
         return found._replace(what=f"{len(files)} files, which look like {found.what}")
     if found is not None and found.kind != "text" and (found.kind is not None or not source.is_dir()):
         what = f"{len(files)} files that each look like {found.what}, which are not read together"
-        return Look(None, what, found.possible)
+        return Look(None, what, found.possible, advice="give one of them, or join them")
     return looks("text", f"a text in {len(text)} files") if text else None
 
 
@@ -156,11 +163,14 @@ def _modules() -> list[tuple[str, Any]]:
 def look_at_file(path: Path) -> Look:
     """What a file looks like; where its name promises another kind, that kind too is possible.
 
-    A file whose name says that it is compressed is text: only texts are read so.
+    Of compressed files, by their name, only texts are read.
     """
-    if is_compressed(path):
-        return looks("text", "a compressed text")
     found, suffix = _look_inside(path), path.suffix.lower()
+    if is_compressed(path):
+        if found.kind == "text":
+            return looks("text", "a compressed text")
+        what = f"a compressed file which looks like {found.what}, and only texts are read so"
+        return Look(None, what, frozenset(("text",)), advice="unpack it first")
     promised = {kind for kind, one in members(Data).items() if suffix in one.suffixes}
     if found.kind == "text" and suffix in _OF_BYTES:
         what = f"a file called {suffix} whose bytes are nothing such (if it is a text, call it .txt)"
@@ -170,13 +180,13 @@ def look_at_file(path: Path) -> Look:
 
 def _look_inside(path: Path) -> Look:
     try:
-        with path.open("rb") as file:
+        with Files.of(path, exact=True).reading() as file:
             head = file.read(HEAD)
-    except OSError:
+    except UserError:
         return looks("text", "a file that cannot be read", *members(Data))
     if not head.strip():
         return looks("text", "an empty file", *members(Data))
-    seen, modules = Seen(path, head), _modules()
+    seen, modules = Seen(path.with_name(plain_name(path)), head), _modules()
     found: Look | None = next(filter(None, (module.claim(seen) for _, module in modules)), None)
     if found is None:
         if what := next((what for start, what in _FORMATS.items() if head.startswith(start)), None):
@@ -214,6 +224,6 @@ def parts_of(name: str) -> set[str]:
 
 
 def begins_names(source: Path) -> bool:
-    """Whether names of files begin with this name and a point, hyphen or underscore, as those of parallel files do."""
+    """Whether names of files begin with this name and a point, hyphen or underscore, as names of parallel files do."""
     folder, beginnings = source.parent, tuple(f"{source.name}{mark}" for mark in "._-")
     return folder.is_dir() and any(path.name.startswith(beginnings) for path in folder.iterdir())

@@ -19,7 +19,7 @@ from elman.files import canonical_json, sha256_lines
 Ids = npt.NDArray[np.integer]
 
 PARENTHESES = {"(": "-LRB-", ")": "-RRB-"}
-"""How the Penn Treebank writes parentheses among words, since those of a tree are its brackets."""
+"""How the Penn Treebank writes parentheses among words, since plain ones are the brackets of trees."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ class LabelledSymbols:
         return [word.lower() for word in words] if self.options.lowercase else list(words)
 
     def encode(self, words: Sequence[str], more: dict[str, int] | None = None) -> npt.NDArray[np.int32]:
-        """The ids of the words of a sentence; `more` are those of words that the vocabulary lacks."""
+        """The ids of the words of a sentence; `more` has the ids of words that the vocabulary lacks."""
         folded, known = self.folded(words), self.words.ids
         ids = self.words.encode(folded)
         if more:
@@ -106,7 +106,7 @@ class LabelledSplit:
 
     @functools.cached_property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Of the sentences, in words, [n]."""
+        """The number of words of each sentence, [n]."""
         return np.array([len(words) for words in self.sentences], np.int64)
 
 

@@ -65,7 +65,7 @@ def stage_of(epochs: Sequence[int], epoch: int) -> int:
 
 
 def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, max_extra: int | None) -> Windows:
-    """The columns of a training text [N], or those of each epoch where text or memory comes in stages.
+    """The columns of a training text [N], or one set per epoch where text or memory comes in stages.
 
     The sentences of the stages of `data.grammar.stages` follow each other in the text; in the folder `source` of the
     text the grammar's `grammar.json` holds their lengths. `max_extra` caps random windows.

@@ -5,6 +5,7 @@ A quoted cell may hold line breaks, delimiters and doubled quotation marks, as i
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -129,6 +130,12 @@ def splits_of(cells: Sequence[str]) -> list[str] | None:
     """
     found = [_SPLITS.get(cell.strip().lower(), "") for cell in cells]
     return found if "train" in found and len(set(found)) > 1 and "" not in found else None
+
+
+def in_runs(column: Sequence[Sequence[str]]) -> bool:
+    """Whether cells stay alike for two rows or more on average, and none returns."""
+    runs = [cell for cell, _ in itertools.groupby(map(tuple, column))]
+    return 1 < len(set(runs)) == len(runs) <= len(column) // 2
 
 
 def in_one_form(heading: str) -> str:

@@ -25,7 +25,7 @@ class Span(NamedTuple):
 
 
 class Spans(Sequence[Span]):
-    """Windows of so many `steps` each that follow one another from step 0: eight bytes each, for there may be millions.
+    """Consecutive windows from step 0, each of its number of `steps`; eight bytes each, for there may be millions.
 
     Equal to any sequence of the same windows.
     """
@@ -48,7 +48,7 @@ class Spans(Sequence[Span]):
 
 
 class Windows(Protocol):
-    """The windows of training."""
+    """What training reads: the windows of every epoch, and their batches."""
 
     def spans(self, epoch: int) -> Sequence[Span]:
         """The windows of an epoch, in order."""
@@ -200,11 +200,11 @@ class Part:
     count: int = 1
 
     def columns(self, total: int) -> slice:
-        """Its share of `total` columns, which are neighbours; may be empty."""
+        """The adjacent columns of this part, of `total` in all; may be empty."""
         return slice(self.index * total // self.count, (self.index + 1) * total // self.count)
 
     def of(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Every `count`-th of the items."""
+        """Every `count`-th of the items, from item `index` on."""
         return items[self.index :: self.count]
 
 

@@ -104,7 +104,7 @@ def _doubt(recipe: Recipe, source: str) -> tuple[str, str] | None:
         return None
     start = f"{source}: the recipe is for {recipe.kind} ({data.needs}), but this looks like {found.what}"
     if found.kind is None:
-        raise UserError(f"{start}; convert it first")
+        raise UserError(f"{start}; {found.advice}")
     if isinstance(data, TextData):  # every text can be read as one: these are bytes
         raise UserError(f"{start}; use a recipe for {found.kind}, or let one be chosen: {command('train', source)}")
     return start, f"use a recipe for {found.kind}, or let one be chosen: {command('train', source)}"

@@ -8,7 +8,7 @@ import pytest
 from elman.data.catalog import prepare
 from elman.errors import UserError
 from elman.kinds.music.corpus import open_music
-from elman.kinds.music.pianoroll import read_musicxml
+from elman.kinds.music.pianoroll import read_score
 from elman.kinds.music.record import MusicOptions
 from support.music_xml import CONTAINER, note, save
 
@@ -36,7 +36,8 @@ def pitches(roll):
 
 
 def test_parts_voices_chords_rests_and_divisions(tmp_path):
-    roll = read_musicxml(save(tmp_path / "a.mxl", "".join(MEASURES), f"<measure>{note('C', 2, 1)}</measure>"))
+    tune = read_score(save(tmp_path / "a.mxl", "".join(MEASURES), f"<measure>{note('C', 2, 1)}</measure>"))
+    roll = tune.frames(MusicOptions(), "")
     assert pitches(roll) == [[36, 60, 64], [36, 60, 64], [55, 66], [55], [], [70]]
 
 

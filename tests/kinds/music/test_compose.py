@@ -12,7 +12,7 @@ import pytest
 from elman import config
 from elman.cli import main
 from elman.errors import UserError
-from elman.kinds.music.midi import read_midi, read_tune, write_tune
+from elman.kinds.music.midi import read_tune, write_tune
 from elman.kinds.music.pitches import Note
 from elman.kinds.music.record import MusicOptions
 from elman.kinds.music.run import MusicRun
@@ -31,14 +31,14 @@ def test_generate_writes_the_tune_of_its_seed(trained, tmp_path, capsys):
             main(["compose", str(trained), "--out", str(out), "--steps", "40", "--seed", str(seed), "--tempo", "90"])
             == 0
         )
-    np.testing.assert_array_equal(read_midi(out, OPTIONS), MusicRun(trained).compose(steps=40, seed=0))
+    np.testing.assert_array_equal(read_tune(out).frames(OPTIONS, ""), MusicRun(trained).compose(steps=40, seed=0))
     assert next(m.tempo for m in mido.MidiFile(out) if m.type == "set_tempo") == mido.bpm2tempo(90)
     longer = tmp_path / "longer.mid"
     assert (
         main(["compose", str(trained), "--out", str(longer), "--steps", "8", "--prompt-midi", str(out), "--json"]) == 0
     )
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["steps"] == 48
-    np.testing.assert_array_equal(read_midi(longer, OPTIONS)[:40], read_midi(out, OPTIONS))
+    np.testing.assert_array_equal(read_tune(longer).frames(OPTIONS, "")[:40], read_tune(out).frames(OPTIONS, ""))
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_compose_writes_what_the_name_says(trained, tmp_path, capsys):
     with wave.open(str(tmp_path / "tune.WAV")) as file:
         assert file.getnframes() / file.getframerate() == pytest.approx(6 * 60 / 90 + 0.15, abs=0.01)
     assert main([*call, str(tmp_path / "tune.midi")]) == 0
-    assert len(read_midi(tmp_path / "tune.midi", OPTIONS)) == 12
+    assert len(read_tune(tmp_path / "tune.midi").frames(OPTIONS, "")) == 12
     capsys.readouterr()
     for name in ("tune.png", "tune", "tune.mp3"):
         assert "MIDI (.mid, .midi) or sound (.wav)" in refusal(capsys, *call, tmp_path / name)
@@ -90,7 +90,7 @@ def test_tunes_are_numbered_and_a_fresh_seed_is_printed(trained, tmp_path, capsy
     for number, row in enumerate(rows, start=1):
         assert row["file"] == str(tmp_path / f"tune-{number}.mid")
         expected = MusicRun(trained).compose(steps=10, seed=row["seed"])
-        np.testing.assert_array_equal(read_midi(tmp_path / f"tune-{number}.mid", OPTIONS), expected)
+        np.testing.assert_array_equal(read_tune(tmp_path / f"tune-{number}.mid").frames(OPTIONS, ""), expected)
         assert row["notes"] == len(read_tune(tmp_path / f"tune-{number}.mid").notes)
         assert row["notes_at_once"] == expected.sum() / 10
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from elman.errors import UserError
-from elman.kinds.music.midi import MOST_TICKS, read_midi, read_tune, write_midi, write_tune
+from elman.kinds.music.midi import MOST_TICKS, read_tune, write_midi, write_tune
 from elman.kinds.music.pitches import Note, Pitches, quantise
 from elman.kinds.music.record import MusicOptions
 from elman.kinds.music.tune import Tune
@@ -20,7 +20,7 @@ OPTIONS = MusicOptions(pitches=88, steps_per_quarter=4)
 
 def complaint(path, options=OPTIONS):
     with pytest.raises(UserError) as error:
-        read_midi(path, options)
+        read_tune(path).frames(options, str(path))
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -52,7 +52,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, roll, steps):
     roll[0, 40] = 1
     path = tmp_path_factory.mktemp("midi") / "tune.mid"
     write_midi(path, roll, options)
-    np.testing.assert_array_equal(read_midi(path, options), roll)
+    np.testing.assert_array_equal(read_tune(path).frames(options, ""), roll)
 
 
 def test_tracks_and_channels_are_one_roll_without_drums(tmp_path):
@@ -66,16 +66,21 @@ def test_tracks_and_channels_are_one_roll_without_drums(tmp_path):
         ],
         [("note_on", 1, 64, 90, 240), ("note_on", 1, 64, 0, 120)],
     )
-    roll = read_midi(path, OPTIONS)
+    roll = read_tune(path).frames(OPTIONS, "")
     assert roll.shape == (6, 88)
     assert [np.flatnonzero(frame + 0).tolist() for frame in roll] == [[39], [39], [43], [], [], []]
+
+
+def test_drums_alone_are_named(tmp_path):
+    path = save(tmp_path / "a.mid", [("note_on", 9, 36, 90, 0), ("note_off", 9, 36, 0, 480)])
+    assert complaint(path) == f"{path}: drums alone (1 note), which are left out; give another"
 
 
 def test_a_note_that_is_struck_again_or_never_ended(tmp_path):
     path = save(
         tmp_path / "a.mid", [("note_on", 0, 60, 90, 0), ("note_on", 0, 60, 90, 240), ("note_on", 0, 62, 90, 240)]
     )
-    roll = read_midi(path, MusicOptions(steps_per_quarter=2))
+    roll = read_tune(path).frames(MusicOptions(steps_per_quarter=2), "")
     assert [np.flatnonzero(frame).tolist() for frame in roll] == [[39], [39], [41]]
 
 
@@ -162,7 +167,7 @@ def test_every_mutation_is_read_or_complained_about(tmp_path):
             data[place] = change[draw.choice(4, p=[0.7, 0.1, 0.1, 0.1])]
         bad.write_bytes(data)
         try:
-            roll = read_midi(bad, OPTIONS)
+            roll = read_tune(bad).frames(OPTIONS, "")
             assert (roll.dtype, roll.shape[1], roll.max()) == (np.uint8, 88, 1)
             read += 1
         except UserError as error:
@@ -259,7 +264,7 @@ def test_the_shortest_note_that_is_written_has_a_tick(tmp_path):
 def test_without_mido(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "mido", None)
     need = "MIDI files need the package mido: pip install 'elman[music]'"
-    assert len(read_midi(write_track(tmp_path / "a.mid", b"\x00\x90\x3c\x50\x60\x80\x3c\x00"), OPTIONS)) == 4
+    assert len(read_tune(write_track(tmp_path / "a.mid", b"\x00\x90\x3c\x50\x60\x80\x3c\x00")).frames(OPTIONS, "")) == 4
     with pytest.raises(UserError) as error:
         write_tune(tmp_path / "a.mid", Tune((), 1.0, 2), 120)
     assert str(error.value) == need

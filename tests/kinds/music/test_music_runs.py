@@ -11,7 +11,7 @@ import torch
 from elman import config
 from elman.cli import main
 from elman.drawing import player
-from elman.kinds.music.midi import read_midi, write_midi
+from elman.kinds.music.midi import read_tune, write_midi
 from elman.kinds.music.pitches import Pitches
 from elman.kinds.music.record import MusicData, MusicOptions
 from elman.kinds.music.run import MusicRun
@@ -63,7 +63,7 @@ def test_results_count_every_step_of_whole_pieces_and_it_has_learnt(trained):
         assert row["nll"] < 3
         assert 0.5 < row["accuracy"] <= 1
     for sample in json.loads((trained / "samples.json").read_text()):
-        roll = read_midi(trained / sample["text"], OPTIONS)
+        roll = read_tune(trained / sample["text"]).frames(OPTIONS, "")
         assert [(np.flatnonzero(frame) + 1).tolist() for frame in roll] == sample["figure"]["roll"]
 
 
@@ -164,7 +164,7 @@ def test_trains_on_midi_files_and_on_chorales(kind, tmp_path, monkeypatch, capsy
     assert checkpoint.load(out / "checkpoint.safetensors")[1]["progress"]["step"] >= 20
     assert (out / "report.html").read_text().count('class="roll"') == 2
     assert main(["compose", str(out), "--out", str(tmp_path / "tune.mid"), "--steps", "30"]) == 0
-    assert len(read_midi(tmp_path / "tune.mid", OPTIONS)) == 30
+    assert len(read_tune(tmp_path / "tune.mid").frames(OPTIONS, "")) == 30
     capsys.readouterr()
 
 

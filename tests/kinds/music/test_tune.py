@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from elman.kinds.music.midi import read_midi, read_tune, write_midi, write_tune
+from elman.kinds.music.midi import read_tune, write_midi, write_tune
 from elman.kinds.music.pitches import Note
 from elman.kinds.music.record import MusicOptions
 from elman.kinds.music.tune import Tune, separated
@@ -41,7 +41,9 @@ def test_a_prompt_is_written_as_it_was(tmp_path):
     found = sorted(read_tune(tmp_path / "whole.mid").notes)
     held = (Note(1.5, 3.0, 60, 100), Note(2.0, 2.5, 67, 80))
     np.testing.assert_allclose(found, sorted([*strikes[:3], Note(0.03, 2.0, 72, 33), *held]))
-    np.testing.assert_array_equal(read_midi(tmp_path / "whole.mid", OPTIONS)[:4], prompt.frames(OPTIONS, "prompt"))
+    np.testing.assert_array_equal(
+        read_tune(tmp_path / "whole.mid").frames(OPTIONS, "")[:4], prompt.frames(OPTIONS, "prompt")
+    )
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,14 @@ def test_columns_that_are_left_out_are_named(tmp_path, capsys):
     assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("ids", "said"), [("aaabbbccc", True), ("abcabcabc", False), ("aaaaaaaaa", False)])
+def test_series_below_each_other_are_named(tmp_path, capsys, ids, said):
+    (tmp_path / "long.csv").write_text("id,x\n" + "".join(f"{one},{at}.5\n" for at, one in enumerate(ids)))
+    assert read_table(tmp_path / "long.csv").names == ("x",)
+    what = "column id has 3 values, each in rows that follow one another: all rows are read as one series; if it names"
+    assert (what in capsys.readouterr().err) == said
+
+
 @pytest.mark.parametrize("cell", ["3.5%", "3.5 %", "$1.20", "1,20 \u20ac", "\u00a35"])
 def test_cells_with_signs_are_named_with_the_cure(tmp_path, capsys, cell):
     read_table(write(tmp_path / "a.csv", "note;price;volume\n" + f"n 1;{cell};7\n" * 3))

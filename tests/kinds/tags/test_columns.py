@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from elman.data.kinds import look
 from elman.errors import UserError
 from elman.kinds.tags.columns import TaggedSentence, read_columns, read_lines
-from elman.kinds.tags.looks import in_columns, recognised
+from elman.kinds.tags.looks import recognised
 from elman.kinds.tags.record import TagOptions
 from support import tagged
 from support.pairwise import every_value
@@ -141,10 +141,18 @@ def test_what_files_look_like(text, form):
     assert recognised(text.split("\n")) == form
 
 
-def test_files_that_can_be_read_as_columns():
-    assert in_columns(["a X", "b Y"])
-    assert not in_columns(["a X", "b"])
-    assert not in_columns([])
+@pytest.mark.parametrize(("text", "can"), [("a X\nb Y\n", True), ("a X\nb\n", False), ("a\n", False)])
+def test_files_that_can_be_read_as_columns(tmp_path, text, can):
+    (tmp_path / "file").write_text(text)
+    assert ("tags" in look(tmp_path / "file").possible) == can
+
+
+def test_one_empty_tag_of_a_hundred_words_is_for_the_reader_to_name(tmp_path):
+    sentences = (PENN.replace("cat", f"cat{number}") for number in range(20))
+    (tmp_path / "file").write_text("\n".join(sentences) + "it\t\n")
+    assert look(tmp_path / "file").kind == "tags"
+    with pytest.raises(UserError, match="file:120: the tag is empty; every word has a tag"):
+        read_columns(tmp_path / "file", TagOptions())
 
 
 PARSED = [
@@ -247,6 +255,31 @@ def test_a_table_of_words_and_tags_with_an_empty_cell(tmp_path):
     assert read_columns(path, TagOptions(word_column=1))[0].words == ["D", "A"]
     with pytest.raises(UserError, match=r"4 columns; set data.word_column and data.tag_column to two of them"):
         read_columns(path, TagOptions(tag_column=4))
+
+
+@pytest.mark.parametrize(("header", "between"), [("", "\t"), ("", " "), ("", " X "), ("word,tag\n", ",")])
+def test_words_and_tags_without_blank_lines_are_refused(tmp_path, between, header):
+    """They would be one sentence; a blank line at the end states that they are."""
+    path, lines = tmp_path / "tags.csv", PENN.replace("\t", between) * 5
+    path.write_text(header + lines)
+    assert (look(path).kind, look(path).form) == ("tags", "columns")
+    with pytest.raises(UserError, match=r"tags.csv: 25 words with tags and no blank line; put one after each sentence"):
+        read_columns(path, TagOptions())
+    if not header:
+        path.write_text(lines + "\n")
+        assert len(read_columns(path, TagOptions())) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"word{at}\t{'NN' if at % 2 else 'VB'}\n" for at in range(40)) + ".\t.\n",  # a dictionary
+        PENN * 3,  # fewer than twenty words
+        "the\t3\ncat\t1\nsees\t1\n.\t3\n" * 9,  # numbers
+    ],
+)
+def test_other_columns_without_blank_lines_are_no_sentences(text):
+    assert recognised(text.split("\n")) is None
 
 
 @pytest.mark.parametrize("mark", [",", ""])

@@ -92,7 +92,7 @@ task(
 def associative_recall(rng: np.random.Generator, columns: int, items: int) -> Sample:
     """`items` items of three vectors, each after a mark; then one again, between two marks, and its successor is due.
 
-    The item that is asked for is any but the last. Channels: the bits, the mark before an item, that of the question.
+    The item that is asked for is any but the last. Channels: the bits, the mark of an item, the mark of the question.
     """
     shown = bits(rng, items, ITEM, columns, ITEM_BITS)
     asked, rows = rng.integers(0, items - 1, columns), np.arange(columns)

@@ -121,7 +121,7 @@ def sentences(grammar: Grammar, wish: Wish, seed: str) -> Iterator[Sentence]:
     """An endless sequence of sentences; equal seeds give equal sentences.
 
     With `wish.complex` it is drawn first whether a sentence has an embedded clause, then sentences of the grammar until
-    one agrees: within simple and within complex sentences the shares are those of the grammar.
+    one agrees, so that simple and complex sentences each keep their relative probabilities.
 
     Raises UserError where these rules give no such sentence.
     """
@@ -181,7 +181,7 @@ def _derive(grammar: Grammar, wish: Wish, draw: random.Random) -> list[Leaf] | N
 
 
 def wish_of(options: GrammarOptions) -> Wish:
-    """The constraints on validation and test sentences; with stages, those of the last stage."""
+    """The constraints on validation and test sentences; with stages, as in the last stage."""
     share = options.stages[-1].complex if options.stages and options.complex is None else options.complex
     return Wish(share, options.max_depth, options.max_length)
 

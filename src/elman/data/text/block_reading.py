@@ -160,7 +160,7 @@ class BlockReader:
 
 
 def num_jobs() -> int:
-    """The number of processes that read a large text: that of ELMAN_JOBS, or one.
+    """The number of processes that read a large text, as ELMAN_JOBS sets it; one by default.
 
     The command line sets the variable to `auto`, all cores. A program that imports elman would be run again from its
     beginning by each process unless it is written for that (`if __name__ == "__main__"`), so there it is one.
@@ -178,7 +178,7 @@ def num_jobs() -> int:
 
 
 def read_blocks(reader: BlockReader, method: str, what: str, progress: Progress | None) -> Iterator[Any]:
-    """What a method of the reader finds in each block, in order."""
+    """What the method of this name of the reader returns for each block, in order."""
     section = reader.section
     size, label = section.end - section.start, f"{what}: {section.files.short_name}"
     jobs = num_jobs() if size >= LEAST else 1
@@ -203,7 +203,7 @@ def _work(method: str, block: Block) -> Any:
 
 
 def _by_all(cut: Iterator[Block], method: str, reader: BlockReader, jobs: int) -> Iterator[tuple[int, Any]]:
-    """The same in several processes, each two blocks ahead at most."""
+    """As `read_blocks` with `jobs` processes, each at most two blocks ahead: the end and result of each block."""
     pieces = None if reader.subwords is None else reader.subwords.model
     with processes(jobs, _begin, reader.section, reader.options, pieces, option=JOBS) as executor:
         waiting = deque[tuple[int, Any]]()

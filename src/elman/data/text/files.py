@@ -122,7 +122,7 @@ class Files:
 
     @functools.cached_property
     def measure(self) -> Measure:
-        """Size and SHA-256, by reading the text once; those of the same text in one plain file are the same."""
+        """Size and SHA-256, by reading the text once; the same as for the text in one plain file."""
         size, digest = 0, hashlib.sha256()
         for block in self.blocks():
             size += len(block)
@@ -146,7 +146,7 @@ class Files:
         return cast("BinaryIO", io.BufferedReader(Stream(self.blocks(start)), 1 << 16))
 
     def blocks(self, start: int = 0) -> Iterator[bytes]:
-        """The text in blocks of bytes, from one on."""
+        """The text in blocks of bytes, from byte `start`."""
         left, ended = start, True
         if self.is_plain and start:
             yield from self._of_file(0, start + self.lead)
@@ -159,7 +159,7 @@ class Files:
                 left = max(0, left - len(block))
 
     def _of_file(self, number: int, start: int = 0) -> Iterator[bytes]:
-        """The blocks of a file, from a stored byte on."""
+        """The blocks of file `number`, from byte `start` as stored."""
         found = unpacked(self.paths[number], start)
         if not start and (number or not self.exact):
             found = _without_mark(found)
@@ -172,7 +172,7 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class Stream(io.RawIOBase):
-    """Blocks of bytes as a file."""
+    """A file that reads from an iterator of blocks."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks, self._held = blocks, memoryview(b"")

@@ -40,7 +40,7 @@ def is_ended(text: str, options: TextOptions) -> bool:
 
 
 def portable_rules(options: TextOptions) -> dict[str, Any]:
-    """What reads and writes text as `options` do; `<eos>`, words and subwords are those of the vocabulary.
+    """The rules by which a program in another language reads and writes text as `options` do.
 
     A line is cleaned (`removed`: patterns, and whether until none is left; `normalisation`), passed on or dropped
     (`blank`), and ends a sentence (`closed`) with `<eos>`. `token` finds the tokens of a part of a line that `part`

@@ -87,7 +87,7 @@ def vocabulary_of(
 ) -> tuple[Vocabulary, Subwords | None]:
     """The vocabulary of a text, and the model of its subwords if there are any: read from `folder`, or made and kept.
 
-    The vocabulary of bytes has all 256 of them and that of subwords has every piece, whether they occur or not. Raises
+    A vocabulary of bytes has all 256, and one of subwords has every piece, whether they occur or not. Raises
     UserError where the text or the sizes cannot be used.
     """
     by_subwords = options.tokenisation == "subwords"
@@ -123,7 +123,7 @@ def vocabulary_of(
 
 
 def _cleaned(section: Section, options: TextOptions) -> Iterator[str]:
-    """The lines of a section as subwords are found in them."""
+    """The lines of a section, cleaned, from which subwords are learnt."""
     for line in read_lines(section.files, section.start, section.stop, options):
         text = clean(line.text, options).removesuffix("\n")
         yield text.lower() if options.lowercase else text

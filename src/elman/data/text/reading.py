@@ -83,7 +83,7 @@ class Sentence(NamedTuple):
         return [token for token, flag in zip(self.read, self.unknown_tokens, strict=True) if flag]
 
     def spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """The values of tokens [n] as those of pieces, NaN where one is left out."""
+        """The values of tokens [n], each at its piece, NaN at pieces that are left out."""
         if not self.left_out:
             return values
         found = np.full(len(self.pieces), np.nan, dtype=values.dtype)

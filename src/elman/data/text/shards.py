@@ -38,7 +38,7 @@ WHOLE_TEXT = Shard()
 
 
 def shard_of(files: Files, options: TextOptions, number: int, parts: int, batch: int, count: Count) -> Shard:
-    """Part `number` of so many, from 1; what precedes its end is read once, to be counted."""
+    """Part `number`, from 1, of `parts`; the text up to its end is read once, to count its tokens."""
     begin, end = (_edge(files, options, files.size * one // parts) for one in (number - 1, number))
     before, lines = counted(files, options, 0, begin, count)
     inside, _ = counted(files, options, begin, end, count)
@@ -47,7 +47,7 @@ def shard_of(files: Files, options: TextOptions, number: int, parts: int, batch:
 
 
 def counted(files: Files, options: TextOptions, start: int, stop: int, count: Count) -> tuple[int, int]:
-    """The sentences between two bytes, where lines begin, and the lines."""
+    """The numbers of sentences and lines between two bytes at which lines begin."""
     if start >= stop:
         return 0, 0
     if options.eos == "line" and options.tokenisation != "raw":  # every line is a sentence

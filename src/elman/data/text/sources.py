@@ -145,7 +145,7 @@ def one_text(source: Path) -> list[Path]:
 
 
 def training_files(source: Path) -> list[Path]:
-    """The files of the training text of a folder, or those of `one_text`; none where it is not clear which they are."""
+    """The files of the training text in a folder, else as `one_text` finds them; none where that is not clear."""
     with contextlib.suppress(UserError):
         return (_find(source, "train") if source.is_dir() else []) or one_text(source)
     return []

@@ -48,7 +48,7 @@ class Subwords:
 
     @functools.cached_property
     def scores(self) -> dict[str, float]:
-        """The pieces that a text is searched for, without those of bytes, and their scores."""
+        """The pieces that a text is divided into, without bytes and special symbols, and their scores."""
         library = self._processor
         special = (library.is_byte, library.is_unknown, library.is_control, library.is_unused)
         ids = (one for one in range(library.get_piece_size()) if not any(test(one) for test in special))

@@ -125,10 +125,9 @@ class Detokeniser:
     For `raw` text: no space before , . ; : ! ? ) ] } and after ( [ {, nor at such marks of other scripts, none around
     dashes beside Latin letters, quotation marks open and close in pairs, also „so“, »so« and ”so”, a sign of currency
     belongs to a number before it or the one after it, and where leaving out a space would change the tokens there is
-    one. With
-    `lowercase`, sentences and lines begin with a capital, and so does the English word I. `<eos>` is a line
-    break, with `eos = "paragraph"` a blank line. Words of pre-tokenised text are joined by spaces, characters
-    by nothing.
+    one. With `lowercase`, sentences and lines begin with a capital, and so does the English word I. `<eos>` is a line
+    break, with `eos = "paragraph"` a blank line. Words of pre-tokenised text are joined by spaces, characters by
+    nothing.
 
     In raw text, tokenising the result gives the same tokens again (folded to lower case under `lowercase`), except
     that three or more `<eos>` in a row are two and those at the very beginning are none.
@@ -248,11 +247,11 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     """Whether each token of a sentence begins a word, [n]; the first always does.
 
     Where tokens are words, `<eos>` among them, each does. Characters and bytes: a word extends to the next one, so the
-    white space or the `<eos>` that ends it belongs to it, and its surprisal includes that of its end; white space at
-    the beginning of a sentence belongs to the first word. (The boundary has to be counted for the probabilities of
-    words to sum to one: Pimentel & Meister 2024; Oh & Schuler 2024.) Subwords carry their white space in front: there a
-    piece that begins with white space and holds more than that begins a word, and the end of the word before it has to
-    be divided from it (`elman.evaluation.word_ends`).
+    white space or the `<eos>` that ends it belongs to it, and counts in its surprisal; white space at the beginning of
+    a sentence belongs to the first word. (The boundary has to be counted for the probabilities of words to sum to one:
+    Pimentel & Meister 2024; Oh & Schuler 2024.) Subwords carry their white space in front: there a piece that begins
+    with white space and holds more than that begins a word, and the end of the word before it has to be divided from it
+    (`elman.evaluation.word_ends`).
 
     Example:
         >>> word_starts([*"to be", "<eos>"], TextOptions(tokenisation="characters"))

@@ -23,8 +23,6 @@ ROOT = "ROOT"
 
 _TOKEN = re.compile(r"\(|\)|[^\s()]+|\n", re.ASCII)
 _IDENTIFIER = re.compile(r"^[^\t\n()]*\t(?=\s*\()", re.MULTILINE)
-
-
 _WRITTEN = str.maketrans(PARENTHESES)
 
 

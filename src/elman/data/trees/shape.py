@@ -27,7 +27,7 @@ class Shape:
 
     Attributes:
         children: of each node that is no leaf, the numbers of its children in order.
-        heights: of each node that is no leaf; one more than that of its highest child, 0 of leaves.
+        heights: of each node that is no leaf; one more than its highest child, where leaves have 0.
         labels: of every node, leaves first.
         spans: of every node, leaves first: the first word, and the word after the last.
     """
@@ -104,7 +104,7 @@ def shape_of(tree: Node, binary: Binary = "right", *, functions: bool = True) ->
 def tree_of(shape: Shape, words: Sequence[str], labels: Sequence[str] | None = None) -> Node:
     """The tree over these words, rooted in `ROOT`, each with the part of speech `XX`; nodes labelled `NONE` left out.
 
-    `labels`: others than those of the shape.
+    `labels`: replace the labels of the shape.
     """
     labels = shape.labels if labels is None else labels
     open_: list[tuple[str, list[Node | Leaf]]] = [(ROOT, [])]

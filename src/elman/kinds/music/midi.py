@@ -35,14 +35,6 @@ class _Sounding(NamedTuple):
     again: bool
 
 
-def read_midi(path: Path, options: MusicOptions) -> Roll:
-    """The piano roll of a MIDI file, uint8 [steps, P], on the grid of `elman.kinds.music.pitches.quantise`.
-
-    Raises UserError where the file is not MIDI or holds no notes, or a note is out of range.
-    """
-    return read_tune(path).frames(options, str(path))
-
-
 def read_tune(path: Path) -> Tune:
     """The notes of a MIDI file: all tracks and channels except drums (channel 10), its tempos and its metre.
 
@@ -129,7 +121,7 @@ def _notes(track: list[Event]) -> Iterator[tuple[int, int | None, int, int]]:
 
 
 def write_midi(path: Path, roll: Roll, options: MusicOptions, tempo: float = TEMPO) -> None:
-    """Write a piano roll [steps, P] as a MIDI file of one track; `read_midi` restores the same roll.
+    """Write a piano roll [steps, P] as a MIDI file of one track; `read_tune` restores the same notes.
 
     Adjoining steps of one pitch are one held note; `tempo` is in quarter notes per minute.
 

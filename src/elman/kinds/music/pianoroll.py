@@ -1,6 +1,6 @@
 """Known corpora of music as piano rolls: published pickles, read without running their code, and Bach's chorales.
 
-The chorales are those of the Python package `music21` (MusicXML in zip archives).
+The chorales come with the Python package `music21` (MusicXML in zip archives).
 """
 
 import io
@@ -114,17 +114,9 @@ def write_chorales(target: Path) -> None:
     files = installed_files("bach-chorales", "music21", "music21", "corpus/bach/*.mxl")
     rolls: dict[str, list[Roll]] = {split: [] for split in SPLITS}
     for number, file in enumerate(files):
-        rolls[_OF_TEN[number % 10]].append(read_musicxml(file))
+        tune = read_score(file, "install music21 again")
+        rolls[_OF_TEN[number % 10]].append(quantise(tune.notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(file)))
     write_rolls(target, rolls)
-
-
-def read_musicxml(path: Path) -> Roll:
-    """The piano roll of a zipped MusicXML score of music21, uint8 [steps, 88]; all parts and voices together.
-
-    Raises UserError where it cannot be read, has no notes, or a note outside the keys of a piano.
-    """
-    tune = read_score(path, "install music21 again")
-    return quantise(tune.notes, 0.0, Pitches(88), STEPS_PER_QUARTER, str(path))
 
 
 def read_score(path: Path, advice: str = "give another") -> Tune:

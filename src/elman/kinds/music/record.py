@@ -37,8 +37,8 @@ class MusicEvaluation(Record, frozen=True, kw_only=True):
 class MusicData(MusicReading, Data, frozen=True, kw_only=True, tag_field="kind", tag="music"):
     """Pieces of music as frames of notes; `corpus`: a known corpus, a file or a folder, unless --data names another.
 
-    `digest` is that of the data which a run was trained on. `transpose`: in every epoch each training piece is moved by
-    a random interval of at most so many semitones up or down, within the pitches; held-out pieces never are.
+    `transpose`: in every epoch each training piece is moved up or down by a random interval of at most this number of
+    semitones, within the pitches; held-out pieces never are.
     """
 
     encoders = ("frames",)

@@ -80,7 +80,7 @@ class MusicRun(SplitRun):
     ) -> Result:
         """NLL (nats per step, every step counted once) and accuracy of a split.
 
-        The accuracy is that of Bay et al. (2009), as Boulanger-Lewandowski et al. (2012) report it for prediction:
+        Accuracy as Bay et al. (2009) define it and Boulanger-Lewandowski et al. (2012) report it for prediction:
         TP / (TP + FP + FN) over all notes of all steps, where at each step a frame is drawn from the model given the
         true frames before it. The draws have a seed of their own. `advance` is called with (windows done, windows in
         all).

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Self, TypeAlias
 
 from elman.drawing.piano_roll import bars
+from elman.errors import UserError, counted
 from elman.kinds.music.pitches import Note, Pitches, Roll, quantise
 from elman.kinds.music.record import MusicOptions
 
@@ -71,6 +72,8 @@ class Tune:
 
     def frames(self, options: MusicOptions, name: str) -> Roll:
         """The piano roll, by the rule of `quantise`; raises UserError, beginning with `name`, where there is none."""
+        if self.drums and not self.notes:
+            raise UserError(f"{name}: drums alone ({counted(self.drums, 'note')}), which are left out; give another")
         return quantise(self.notes, self.end, Pitches(options.pitches), options.steps_per_quarter, name)
 
     def followed_by(self, continuation: "Tune", at: float) -> "Tune":

@@ -127,8 +127,8 @@ class PairCorpus(Corpus[PairOptions, Pairs]):
 def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols | None = None) -> PairCorpus:
     """Read a corpus of pairs: a known one, a file, a folder, or the beginning that the names of parallel files share.
 
-    The names are those of `elman.kinds.pairs.files.find_files`. `symbols` are those of a run; None: they are counted in
-    the training split.
+    `elman.kinds.pairs.files.find_files` defines the names. `symbols`: of a run; None: they are counted in the training
+    split.
 
     Where symbols are counted, training pairs that are left out are reported on standard error. Raises UserError where a
     file or its pairs cannot be used, or a known corpus is not prepared.

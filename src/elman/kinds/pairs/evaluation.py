@@ -121,9 +121,9 @@ def write_targets(
 ) -> list[str]:
     """The best target of every source of a split, in the form that measures take (`PairTokenisers.measured`).
 
-    Sources above the limit of training are cut, and targets are no longer than those of training. `<unk>` is written as
-    the source symbol of the largest weight, or not at all, by `rules`; `batch_size` changes nothing but the speed. The
-    model is in evaluation mode, and `advance` is called with (sources done, sources in all).
+    Sources above the limit of training are cut, and targets are no longer than the longest in training. By `rules`,
+    `<unk>` is written as the source symbol of the largest weight, or not at all; `batch_size` changes nothing but the
+    speed. The model is in evaluation mode, and `advance` is called with (sources done, sources in all).
     """
     vocabulary = corpus.symbols.target
     assert vocabulary.eos is not None

@@ -101,7 +101,7 @@ class HasSource(Protocol):
 
     @property
     def source(self) -> str:
-        """By which it is held out."""
+        """The text whose SHA-256 decides whether it is held out."""
 
 
 OneT = TypeVar("OneT", bound=HasSource)
@@ -134,7 +134,7 @@ def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs")
 def divided(
     raw: dict[str, list[OneT]], options: PairOptions, name: str, what: str = "pairs"
 ) -> tuple[dict[str, list[OneT]], int]:
-    """Splits as they are, or of one file (`all`) those of `cut`, and how many training pairs that leaves out.
+    """Splits as they are, or one file (`all`) divided by `cut`, and how many training pairs are left out.
 
     Where one held-out split is missing it is held out of training by the same rule, at most a tenth of it, which a
     notice says. Raises UserError as `cut` does.
@@ -192,7 +192,7 @@ def labelled_splits(
 
 
 def _order(pairs: list[OneT], options: PairOptions) -> list[int]:
-    """The places of pairs in the order in which they are held out."""
+    """The indices of all pairs, the first to hold out first."""
     if options.split == "last":
         return list(reversed(range(len(pairs))))
     return sorted(range(len(pairs)), key=lambda index: (hashlib.sha256(pairs[index].source.encode()).digest(), index))

@@ -21,7 +21,7 @@ class PairOptions(Record, frozen=True, kw_only=True):
         split: which pairs of a single file are held out: those whose source has the smallest SHA-256 (`hash`), or the
             `last`. Folders that bring their own splits are taken as they are.
         valid, test: how many pairs of a single file are held out for each split.
-        train_pairs: the training split is its first so many pairs; shorter files are used whole.
+        train_pairs: how many pairs of the training split are used, the first ones; all where it has fewer.
         skip_empty: leave out pairs with an empty side, and count them, instead of refusing the file.
         tokenisation: as for a text (`elman.config.text.TextOptions`); always `words` for trees.
         subwords: how subwords are found in the training pairs: of each side by itself, or of both where they share one
@@ -76,7 +76,7 @@ class PairOptions(Record, frozen=True, kw_only=True):
 
     @property
     def source_text(self) -> TextOptions:
-        """The same rules for the text of a source."""
+        """The rules of this record for the source text."""
         tokenisation = "characters" if self.form == "pronunciations" else self.tokenisation
         return TextOptions(tokenisation=tokenisation, lowercase=self.lowercase, eos="none")
 
@@ -99,10 +99,7 @@ class PairEvaluation(Record, frozen=True, kw_only=True):
 
 
 class PairData(PairOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="pairs"):
-    """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another.
-
-    `digest` is that of the data which a run was trained on.
-    """
+    """Pairs of a source and a target; `corpus` is a known corpus, a file or a folder, unless --data names another."""
 
     encoders = ("lookup", "characters")
     command = "translate --source FILE"

@@ -154,7 +154,7 @@ class PairRun(SymbolRun):
         """The best targets of every line, in the order of the lines; an empty list for a line that is not read.
 
         Those are blank lines, and where the `reader` leaves them out, sources that are longer than the limit or have
-        unknown symbols only (`SourceReader`); without a reader these are refused, and `name` is that of the lines.
+        unknown symbols only (`SourceReader`); without a reader these are refused; `name` names the lines in messages.
 
         Where the beam sets no length, constrained trees are as long as in training at most (`max_target`). `copy`
         replaces `<unk>` by the symbol of the source with the greatest attention, `unknown` keeps it; without both none

@@ -117,7 +117,7 @@ class PairSymbols:
         return cls(source, _choose(theirs, options, f"{name}: the targets"), options, tokenisers)
 
     def __len__(self) -> int:
-        """The number of symbols that the model chooses from: those of the target."""
+        """The number of target symbols, which the model chooses from."""
         return len(self.target)
 
     def encode_source(self, text: str, name: str) -> npt.NDArray[np.int32]:

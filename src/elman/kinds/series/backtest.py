@@ -17,8 +17,8 @@ def backtested(
 ) -> list[dict[str, Any]]:
     """The errors of forecasts of `steps` from evenly spaced origins of a split, a row per model.
 
-    NRMSE is as of one step; MASE the mean absolute error over that of persistence, or the season before, one step ahead
-    in the training split, in the split itself where there is no linear part. Steps without a value do not count.
+    NRMSE is as of one step; MASE divides the mean absolute error by the one-step error of persistence, or of the season
+    before, in the training split (in the split itself where there is no linear part). Missing values do not count.
 
     Raises UserError where the split is shorter than a forecast.
     """

@@ -50,7 +50,7 @@ def forecast(
         steps: steps to draw
         samples: continuations to draw
         seed: seed of the draws
-        temperature: multiplies the variances; 0 takes the mean, of a mixture that of its heaviest component
+        temperature: multiplies the variances; 0 takes the mean, or the mean of a mixture's heaviest component
         quantiles: over the samples, each between 0 and 1
         every_sample: write the samples instead of means and quantiles
         history: a series to continue, read as the data of the run was (default: the run's own data, to its end)

@@ -166,7 +166,7 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
         for split, table in tables.items():
             if table.names != tables["train"].names:
                 raise UserError(
-                    f"{path}: the columns of {split} are {', '.join(table.names)}, those of train"
+                    f"{path}: the columns of {split} are {', '.join(table.names)}, and train has"
                     f" {', '.join(tables['train'].names)}; make them agree, or name them in data.columns"
                 )
         names, parts = tables["train"].names, tables
@@ -197,7 +197,7 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
 
 
 def series_of(name: str, table: Table, covariates: Sequence[str] = (), before: Array | None = None) -> Series:
-    """A table as a series, its columns that are known ahead by themselves."""
+    """A table as a series, with the `covariates`, which are known ahead, apart from the values."""
     chosen = [index for index, one in enumerate(table.names) if one not in covariates]
     others = [index for one in covariates for index, other in enumerate(table.names) if one == other]
     values, known = (np.ascontiguousarray(table.values[:, one]) for one in (chosen, others))
@@ -301,7 +301,7 @@ class SeriesTrainingWindows(TrainingWindows):
 class SeriesWindows(EvaluationWindows):
     """A series, float64 [n, P], read so that every step is a target exactly once; `first` [P] is read before.
 
-    `rules` are those of `EvaluationWindows`; `rest` is as for `SeriesTrainingWindows`.
+    `rules` are as for `EvaluationWindows`, `rest` as for `SeriesTrainingWindows`.
     """
 
     def __init__(self, values: Array, first: Array, rest: Residuals | None = None, **rules: Any) -> None:

@@ -61,7 +61,7 @@ def _date(cell: str, day_first: bool) -> str | None:
 
 
 def frequency(dates: Dates) -> tuple[str, int]:
-    """How dates follow each other: so many "months", "business days" or "seconds"; the most frequent step.
+    """The most frequent step between dates: "months", "business days" or "seconds", and how many of them.
 
     >>> frequency(np.array(["2020-01-31", "2020-02-29", "2020-03-31"], "datetime64[s]"))
     ('months', 1)

@@ -39,7 +39,7 @@ class Prediction(msgspec.Struct, frozen=True):
 def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = None, draws: int = 0) -> Prediction:
     """The mean and the log-density of every step of a series that counts, given all steps before it.
 
-    With so many draws of every step also its .1 and .9 quantiles.
+    With `draws`, how many samples of every step are drawn, also its .1 and .9 quantiles.
     """
     choice, parts, drawn = model.output.choice, [], list[torch.Tensor]()
     generator = torch.Generator(model.device).manual_seed(0)
@@ -105,17 +105,17 @@ Baseline: TypeAlias = Callable[[Array, Array], Array]
 
 
 def persistence(values: Array, before: Array) -> Array:
-    """Every step is predicted to be as the one before it, [n, P]."""
+    """Predict that every step repeats the one before it, [n, P]."""
     return np.concatenate([before[-1:], values[:-1]])
 
 
 def seasonal(season: int) -> Baseline:
-    """Every step is predicted to be as the one a season before it, [n, P]."""
+    """Predict that every step repeats the one a season before it, [n, P]."""
     return lambda values, before: np.concatenate([before[-season:], values])[: len(values)]
 
 
 def mean_of(train: Array) -> Baseline:
-    """The mean of the training split at every step."""
+    """Predict the mean of the training split at every step."""
     return lambda values, _: np.tile(train.mean(axis=0), (len(values), 1))
 
 

@@ -16,21 +16,18 @@ MOST = 0.9  # the share of rows and of cells by which a table is recognised
 
 
 def claim(seen: Seen) -> Look | None:
+    """Arrays, and tables of numbers: all columns, in .csv and .tsv one of them, apart from one row in ten.
+
+    A row that does not fit is for the reader of series to name: a damaged table is no prose.
+    """
     if seen.head.startswith(b"\x93NUMPY"):
         return looks("series", "an array of numbers (.npy)")
     if seen.arrays and not any(name.endswith("_roll") for name in seen.arrays):
         return looks("series", "arrays of numbers (.npz)")
-    if _is_table(seen.suffix, seen.rows) and not is_table_of_pairs(seen):
+    marks = map(delimiter, (*seen.rows[:2], *seen.rows[len(seen.rows) // 2 :][:1]))
+    if any(_are_numbers(seen.suffix, seen.rows, mark) for mark in marks) and not is_table_of_pairs(seen):
         return looks("series", "a table of numbers", "text", *(["pairs"] if seen.in_two_columns else []))
     return None
-
-
-def _is_table(suffix: str, lines: Sequence[str]) -> bool:
-    """Whether lines are a table of numbers: all columns, in .csv and .tsv one of them, apart from one row in ten.
-
-    A row that does not fit is for the reader of series to name: a damaged table is no prose.
-    """
-    return any(_are_numbers(suffix, lines, delimiter(line)) for line in (*lines[:2], *lines[len(lines) // 2 :][:1]))
 
 
 def _are_numbers(suffix: str, lines: Sequence[str], mark: str | None) -> bool:

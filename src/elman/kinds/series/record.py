@@ -45,7 +45,7 @@ class SeriesOptions(Record, frozen=True, kw_only=True):
 
     @property
     def all_columns(self) -> tuple[str | int, ...] | None:
-        """Those that are read from a file, where they are named."""
+        """The columns to read from a file, covariates last; None: all."""
         return None if self.columns is None else (*self.columns, *self.covariates)
 
 
@@ -62,10 +62,7 @@ class SeriesEvaluation(Record, frozen=True, kw_only=True):
 
 
 class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="series"):
-    """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set.
-
-    `digest` is that of the data which a run was trained on.
-    """
+    """A series of one or more real values per step; `corpus`: known, a file or a folder, unless --data is set."""
 
     encoders = ("values",)
     command = "forecast"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from elman.data.archives import read_npy, read_npz
 from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_missing, is_numbering, number
-from elman.data.tables import first_row, rows_of, splits_of
+from elman.data.tables import first_row, in_runs, rows_of, splits_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
 from elman.kinds.series.dates import Dates, dates_of
@@ -185,6 +185,10 @@ def _without_numbering(
         signed = next((cell.strip() for cell in left if _has_sign(cell)), None)
         cure = f" ({signed!r} is no number with its sign: write numbers without signs)" if signed else ""
         notes.append(f"{counted(len(others), 'column')} without numbers left out: {', '.join(others)}{cure}")
+    for name, column in ((name, [row[shown.index(name)] for row in rows]) for name in others):
+        if in_runs(column):
+            values = f"column {name} has {len(set(column)):,} values, each in rows that follow one another"
+            notes.append(f"{values}: all rows are read as one series; if it names series, give each a file")
     return chosen
 
 

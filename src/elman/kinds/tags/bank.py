@@ -7,8 +7,6 @@ from elman.data.trees.brackets import ROOT, Leaf, Node, bare, leaves, read_trees
 from elman.kinds.tags.columns import TaggedSentence
 
 OUTSIDE = "O"  # the tag of words in no chunk
-
-
 _CHUNK = re.compile(r"O|[BI]-.+", re.DOTALL)
 
 

@@ -7,12 +7,13 @@ known by their numbers (`dependencies`).
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from elman.data.lines import fields, lines_of
-from elman.data.tables import Row, in_one_form, rows_of
+from elman.data.tables import Row, in_one_form, in_runs, rows_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
 from elman.kinds.tags.dependencies import DOCUMENT, RANGE_OR_EMPTY, cells_of, dependencies
@@ -73,9 +74,9 @@ class TagTable(NamedTuple):
 def table_of_tags(lines: Sequence[str], name: str = "", *, cut: bool = False) -> tuple[TagTable, list[Row]] | None:
     """A table with a header that names columns of words and tags, and its rows; None where there is none.
 
-    Sentences are divided by blank lines, or named in a column, which may be empty but at the first word of each; its
-    heading tells it, or its cells, which stay alike for words on end. The last column of tags is read. `cut`: as in
-    `rows_of`.
+    Sentences are divided by blank lines, or named in a column, which may be empty but at the first word of each: its
+    heading names it, or its cells are alike for several words in a row. Where nothing divides them, words have to be
+    several sentences (`runs_on`), which the reader refuses. The last column of tags is read. `cut`: as in `rows_of`.
     """
     header = next((line for line in lines if line.strip()), "")
     names = [in_one_form(cell.strip('\ufeff "')) for cell in re.split("[\t,;]", header)]
@@ -93,18 +94,19 @@ def table_of_tags(lines: Sequence[str], name: str = "", *, cut: bool = False) ->
         return None
     if sentence is None and not divided:
         others = [index for index in range(len(names)) if index not in (word, tag)]
-        sentence = next((index for index in others if _in_runs([cells[index : index + 1] for _, cells in rows])), None)
-        if sentence is None:
+        sentence = next((index for index in others if in_runs([cells[index : index + 1] for _, cells in rows])), None)
+        if sentence is None and not runs_on([cells[word] for _, cells in rows if len(cells) > word]):
             return None
     return TagTable([cell.strip() for cell in columns], word, tag, sentence), rows
 
 
-def _in_runs(column: Sequence[list[str]]) -> bool:
-    """Whether cells stay alike for two rows or more on average, and none returns."""
-    runs = [cell for cell, _ in itertools.groupby(map(tuple, column))]
-    return 1 < len(set(runs)) == len(runs) <= len(column) // 2
+def runs_on(words: Sequence[str]) -> bool:
+    """Whether words are several sentences: twenty or more, of which three and one per cent are the same full stop."""
+    stops = Counter(word for word in words if word in _STOPS)
+    return len(words) >= 20 and max(stops.values(), default=0) >= max(3, len(words) // 100)
 
 
+_STOPS = frozenset(".!?\u3002\uff01\uff1f\u061f\u0964")
 _WORD = re.compile("words?|tokens?|form")
 _TAG = re.compile("(?:(?:pos|ner|chunk|xpos|upos|word)_)?(?:tags?|labels?)|[xu]?pos|ner|chunk|part_of_speech")
 _SENTENCE = re.compile("sent(?:ence)?(?:_?(?:ids?|no|nr|num|number|index|idx|#))?")
@@ -116,8 +118,6 @@ def _of_table(table: TagTable, rows: Sequence[Row], name: str, options: TagOptio
     tag = tag if options.tag_column is None else options.tag_column
     if max(word, tag) >= len(names) or word == tag:
         raise UserError(f"{name}: {len(names)} columns; set data.word_column and data.tag_column to two of them")
-    how = "blank lines divide sentences" if sentence is None else f"sentences are named in {names[sentence]}"
-    notice(one_line(f"{name}: a table; words are in column {names[word]}, tags in {names[tag]}; {how}"))
     sentences, before, here = list[TaggedSentence](), 0, ""
     for number, cells in rows:
         if len(cells) != len(names):
@@ -131,6 +131,10 @@ def _of_table(table: TagTable, rows: Sequence[Row], name: str, options: TagOptio
         sentences[-1].words.append(one)
         sentences[-1].tags.append(label)
         before, here = number, which
+    if sentence is None and len(sentences) == 1:
+        raise _undivided(name, sentences[0])
+    how = "blank lines divide sentences" if sentence is None else f"sentences are named in {names[sentence]}"
+    notice(one_line(f"{name}: a table; words are in column {names[word]}, tags in {names[tag]}; {how}"))
     return sentences
 
 
@@ -172,7 +176,13 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
         )
     if not sentences:
         raise UserError(_no_sentence(name))
+    if len(sentences) == 1 and all(line.strip() for line in lines) and runs_on(sentences[0].words):
+        raise _undivided(name, sentences[0])
     return sentences
+
+
+def _undivided(name: str, one: TaggedSentence) -> UserError:
+    return UserError(f"{name}: {len(one.words):,} words with tags and no blank line; put one after each sentence")
 
 
 MARKS = "_/|"  # what stands between a word and its tag, where both are one token: the last of these in it

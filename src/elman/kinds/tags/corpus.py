@@ -37,7 +37,7 @@ class TagSymbols(LabelledSymbols):
 
     @property
     def in_chunks(self) -> bool:
-        """Whether the tags are those of chunks: `B-TYPE`, `I-TYPE` and `O`."""
+        """Whether all tags mark chunks: `B-TYPE`, `I-TYPE` and `O`."""
         return all(is_chunk_tag(tag) for tag in self.labels.words if tag != UNK)
 
     @property
@@ -82,8 +82,8 @@ def gather(ids: Sequence[Ids], labels: Sequence[Ids]) -> Batch:
 def open_tags(source: str | Path, options: TagOptions, *, symbols: TagSymbols | None = None) -> TagCorpus:
     """Read sentences with tags: a file, which is cut, or a folder with train, valid and test.
 
-    `symbols` are those of a run; None: they are counted in the training split. What was left out or is unknown is said
-    in notices. Raises UserError where a file cannot be used, or there are too few sentences, words or tags.
+    `symbols`: of a run; None: they are counted in the training split. Notices report what is left out or unknown.
+    Raises UserError where a file cannot be used, or there are too few sentences, words or tags.
     """
     raw, too_long, digests = labelled_splits(
         source,

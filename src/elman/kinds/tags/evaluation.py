@@ -120,7 +120,7 @@ def measures(found: Labelling, split: TaggedSplit, symbols: TagSymbols) -> list[
     Of chunks F1, precision and recall come first.
     """
     known = np.concatenate([symbols.lexicon.knows(symbols.folded(words)) for words in split.sentences])
-    signature = "accuracy: words tagged right; known words: those of the training split"
+    signature = "accuracy: words tagged right; known words: in the training split"
     groups = {"accuracy": known | True, "accuracy, known words": known, "accuracy, unknown words": ~known}
     rows = [found.accuracy(len(split), name, signature, among) for name, among in groups.items() if among.any()]
     if not symbols.in_chunks:
@@ -141,7 +141,7 @@ def confusions(found: Labelling, symbols: TagSymbols) -> list[Confusion]:
 
 
 def most_frequent(symbols: TagSymbols, split: TaggedSplit) -> Labelling:
-    """Every word with its most frequent tag in training (`Lexicon`), unknown words with that of words seen once."""
+    """Every word with its most frequent tag in training (`Lexicon`); unknown words are tagged as words seen once."""
     words = [word for sentence in split.sentences for word in symbols.folded(sentence)]
     log_probs = symbols.lexicon.log_probs(words, symbols.labels)
     right = np.concatenate(split.labels).astype(np.int64)

@@ -21,9 +21,9 @@ FILE = "lexicon.tsv"  # the lexicon of a run folder
 class Lexicon:
     """The counts of words with their tags in training, by the words as the model reads them.
 
-    The probability of a tag is (c(word, tag) + p_0(tag)) / (c(word) + 1), p_0 being that of unknown words: the relative
-    frequency of the tag among words seen once, to whose count 1 is added; where no word was, among all. So the most
-    probable tag of a word is its most frequent one.
+    The probability of a tag is (c(word, tag) + p_0(tag)) / (c(word) + 1). p_0, the distribution for unknown words,
+    is the relative frequency of the tag among words seen once, with add-one smoothing; among all words where none was
+    seen once. So the most probable tag of a word is its most frequent one.
     """
 
     counts: dict[str, Counter[str]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from elman.data.kinds import Look, Seen, looks
 from elman.data.lines import fields
-from elman.kinds.tags.columns import CONLLU_COLUMNS, joined_tag, table_of_tags
+from elman.kinds.tags.columns import CONLLU_COLUMNS, joined_tag, runs_on, table_of_tags
 from elman.kinds.tags.dependencies import DOCUMENT, cells_of, dependencies, other_form
 
 ORDER = 0
@@ -29,14 +29,16 @@ def claim(seen: Seen) -> Look | None:
 
 
 def reads(seen: Seen, found: Look) -> bool:  # noqa: ARG001 - whatever else it is
-    return in_columns(seen.lines)
+    """Whether there are lines, blank ones and comments left out, in columns."""
+    return bool(_in_columns(_rows(seen.lines)))
 
 
 def recognised(lines: Sequence[str]) -> str | None:
     """The form of data that lines look like, with those that are blank: `columns`, `conllu` or None.
 
-    Dependency columns are `columns`. Of others tags are no numbers and no words with a mark behind, by far fewer than
-    lines and, of a hundred lines or more, than words; blank lines divide them into blocks of two on average at least.
+    Dependency columns are `columns`. Of others tags are no numbers and no words with a mark behind, one in a hundred
+    apart, and by far fewer than lines and, of a hundred lines or more, than words. Blank lines divide them into blocks
+    of two words on average at least; without any, which the reader reports, words are several sentences (`runs_on`).
     """
     rows = _rows(lines)
     numbered = re.compile(r"[0-9]+([-.][0-9]+)?\t")
@@ -52,22 +54,16 @@ def recognised(lines: Sequence[str]) -> str | None:
     blocks = sum(here and not before for before, here in itertools.pairwise([False, *there]))
     divided = blocks >= 2 and len(rows) >= 2 * blocks
     most = 0.7 * len({cells[0] for cells in table}) if len(table) >= 100 else len(tags)
-    closed = len(set(tags)) <= min(most, max(2, len(tags) // 4)) and not any(
-        re.search(r"\s|\w[,;!?]$|^[-+.]*\d[-+.\d]*$|^$", tag) for tag in tags
-    )
-    return "columns" if divided and closed else None
-
-
-def in_columns(lines: Sequence[str]) -> bool:
-    """Whether there are lines, blank ones and comments left out, and each has two columns or more, all as many.
-
-    Of twenty lines or more one in twenty may have another number, so that a damaged file is read as what it is.
-    """
-    return bool(_in_columns(_rows(lines)))
+    wrong = sum(re.search(r"\s|\w[,;!?]$|^[-+.]*\d[-+.\d]*$|^$", tag) is not None for tag in tags)
+    closed = len(set(tags)) <= min(most, max(2, len(tags) // 4)) and wrong <= len(tags) // 100
+    return "columns" if closed and (divided or (blocks == 1 and runs_on([cells[0] for cells in table]))) else None
 
 
 def _in_columns(rows: Sequence[str]) -> list[list[str]]:
-    """The cells of the rows that have the usual number of columns; empty where rows are not in columns."""
+    """The cells of the rows that have the usual number of columns, two or more; empty where rows are not in columns.
+
+    Of twenty rows or more one in twenty may have another number, so that a damaged file is read as what it is.
+    """
     table = [cells_of(row, tabs=bool(rows) and "\t" in rows[0]) for row in rows]
     ((columns, usual),) = Counter(map(len, table)).most_common(1) or [(0, 0)]
     ragged = len(table) - usual

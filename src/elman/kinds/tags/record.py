@@ -49,7 +49,7 @@ class TagOptions(Record, frozen=True, kw_only=True):
 
     @property
     def files(self) -> PairOptions:
-        """How the files are found and divided: as those of trees, whose held-out sentences are the same."""
+        """How the files are found and divided: as files of trees, so that both hold out the same sentences."""
         return PairOptions(form="trees", split=self.split, valid=self.valid, test=self.test)
 
 
@@ -60,10 +60,7 @@ class TagEvaluation(Record, frozen=True, kw_only=True):
 
 
 class TagData(TagOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="tags"):
-    """Sentences whose words have tags; `corpus` is a file or a folder, unless --data names another.
-
-    `digest` is that of the data which a run was trained on.
-    """
+    """Sentences whose words have tags; `corpus` is a file or a folder, unless --data names another."""
 
     encoders = ("lookup", "characters")
     command = "tag --text SENTENCE"

@@ -51,7 +51,7 @@ class Treebank(LabelledSplit):
 
 class TreeCorpus(LabelledCorpus[TreeOptions, Treebank]):
     def gather(self, trees: Treebank, indices: Sequence[int], *, all_nodes: bool = True) -> Batch:
-        """The trees at these places side by side; the labels of constituents count, or those of `all_nodes`."""
+        """The trees at these places side by side; the labels of constituents count, with `all_nodes` of every node."""
         return gather(self.symbols, [trees.ids[i] for i in indices], [trees.shapes[i] for i in indices], all_nodes)
 
 
@@ -72,7 +72,7 @@ def gather(
 def open_trees(source: str | Path, options: TreeOptions, *, symbols: TreeSymbols | None = None) -> TreeCorpus:
     """Read a treebank in brackets: a file, which is cut, or a folder with train, valid and test.
 
-    `symbols` are those of a run; None: they are counted in the training split. Notices report the training trees that
+    `symbols`: of a run; None: they are counted in the training split. Notices report the training trees that
     are left out, and the labels that training lacks. Raises UserError where a file cannot be used, or there are too few
     trees, words or labels.
     """

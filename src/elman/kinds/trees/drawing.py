@@ -31,7 +31,7 @@ def constituents(tree: Node) -> Spans:
 
 
 def drawing_of(found: Node, right: Node, words: Sequence[str], *, given: bool = False) -> TreeDrawing:
-    """A tree that was found, each of its nodes compared with those of the right tree; `given`: only labels were found.
+    """A predicted tree, its nodes compared with the right tree; `given`: the tree was given, only labels are predicted.
 
     A node is right where the right tree has one with its label over the same words; of several in a chain with one
     label as many as that tree has.

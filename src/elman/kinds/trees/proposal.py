@@ -18,6 +18,6 @@ def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - tree
 
 
 def of_trees(trees: int, *, cut: bool) -> Proposal:
-    """A recipe for so many trees; `cut`: of one file, of which some are held out."""
+    """A recipe for this number of trees; `cut`: of one file, of which some are held out."""
     recipe = "treebank/small-parser.toml"
     return Proposal(recipe, changed(recipe, held_out(trees) if cut else {}), ("trees: a parser that labels nodes",))

@@ -58,10 +58,7 @@ class TreeEvaluation(Record, frozen=True, kw_only=True):
 
 
 class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="trees"):
-    """A treebank in brackets; `corpus` is a file or a folder, unless --data names another.
-
-    `digest` is that of the data which a run was trained on.
-    """
+    """A treebank in brackets; `corpus` is a file or a folder, unless --data names another."""
 
     encoders = ("lookup", "characters")
     command = "parse --text SENTENCE"
@@ -75,8 +72,8 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
         "nll",
         "node",
         "NLL is the mean negative log-likelihood of the label of a constituent, given its tree, in nats; accuracy is"
-        " the share of constituents whose most probable label is right. While a parser is trained, its loss is that of"
-        " the labels of all nodes and of the structured margin.",
+        " the share of constituents whose most probable label is right. The training loss"
+        " of a parser adds the NLL of the labels of all nodes and the structured margin.",
         ("accuracy", "accuracy"),
         (("lines", "sentences"), ("unknown", "unknown words")),
         (

@@ -57,6 +57,8 @@ def propose(
     facts = task.corpus.describe()["splits"]["train"]
     size = int(facts["tokens"])
     if found.kind == "text":
+        if found.what.startswith("text:"):
+            proposal = proposal.adding((), found.what)
         extent = text_model.Extent(size, len(task.inputs), words)
         sized = text_model.sized(proposal, extent, minutes, speed)
         most = text_model.most_epochs(extent, sized.load().training.epochs)
@@ -110,7 +112,7 @@ def _look(source: str) -> tuple[Look, Path]:
             " with train.txt, valid.txt and test.txt, MIDI files, a table of numbers, or a RECIPE (a .toml) with --data"
         )
     if found.kind is None:
-        raise UserError(f"{source}: this is {found.what}; convert it to plain text, MIDI or a table of numbers first")
+        raise UserError(f"{source}: this is {found.what}; {found.advice}")
     return found, path
 
 
