@@ -18,6 +18,7 @@ from elman.kinds.series.linear import Linear
 from elman.kinds.series.record import SeriesOptions
 from elman.kinds.series.run import SeriesRun
 from elman.network.output.density import Rescaled
+from elman.tasks.evaluating import EvaluationOptions
 from support.commands import refusal
 
 
@@ -187,6 +188,19 @@ def test_a_model_is_never_worse_than_its_linear_part(run, table):
         assert row["nrmse"] < 0.4
         assert 0.5 < row["coverage_80"] <= 1
         assert row["tokens"] == there.sum()
+
+
+def test_the_share_within_80_percent_is_exact(run):
+    """It is the share of values between the .1 and .9 quantiles, whatever is read side by side."""
+    made = SeriesRun(run)
+    split = made.corpus().split("test")
+    found = made.evaluate(EvaluationOptions(streams=3, warm_up=len(split.values)))
+    assert found.coverage_80 == made.evaluate().coverage_80
+    ((batch, _),) = made.windows(split)
+    trace, _ = made.model.trace(batch.inputs, made.model.begin(1))
+    drawn = torch.stack([made.model.output.sample(trace)[batch.mask] for _ in range(4000)])
+    below = (drawn < batch.targets[batch.mask]).double().mean(0)
+    np.testing.assert_allclose(made.predict(split).below, below, atol=0.04)
 
 
 def test_masked_values_do_not_change_the_training_loss(table):

@@ -279,6 +279,15 @@ def test_a_column_that_is_constant_in_a_split_has_no_nrmse():
     assert np.isnan(nrmse(values + 0.1, values)).tolist() == [True, False]
 
 
+def test_a_constant_column_that_nrmse_leaves_out_is_named(trained, tmp_path, capsys):
+    file = tmp_path / "flat.csv"
+    file.write_text("sine,cosine\n" + "".join(f"{a!r},1e6\n" for a in wave()[:, 0].tolist()))
+    assert main(["evaluate", str(trained), "--data", str(file), "--json"]) == 0
+    found = capsys.readouterr()
+    assert set(json.loads(found.out)["nrmse_by_column"]) == {"sine"}
+    assert "constant in the test split, so that NRMSE leaves out: cosine" in found.err
+
+
 def test_nrmse_of_the_mean_is_one():
     values = wave()
     np.testing.assert_allclose(nrmse(np.tile(values.mean(axis=0), (len(values), 1)), values), 1)

@@ -31,7 +31,7 @@ def backtested(
     for begin in begins:
         past, to_come = split.part(0, int(begin)), split.part(int(begin), int(begin) + steps)
         drawn = run.forecast(steps=steps, samples=samples, seed=seed, history=past, known=to_come.known)
-        low, high = np.quantile(drawn, (0.1, 0.9), axis=0)
+        low, high = np.quantile(drawn, (0.1, 0.9), axis=0, method="weibull")  # .1 and .9 on average, not .108 and .892
         inside.append((low <= to_come.values) & (to_come.values <= high))
         truth.append(to_come.values)
         before = carried(np.concatenate([past.before[:, : values.shape[1]], past.values]))
