@@ -52,8 +52,9 @@ class DataFacts(msgspec.Struct, frozen=True):
 
 
 class TrainingFacts(msgspec.Struct, frozen=True):
-    """The keys of [training] that are drawn."""
+    """The keys of [training] that are drawn; with a margin losses while training are not those of results."""
 
+    margin: Any = None
     clip: float | None = None
     clip_by: str = "global"
 
@@ -216,6 +217,7 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
         count = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
         facts = (file.metadata() or {}).get("facts", "")
     try:
-        return count, msgspec.convert(parse_json(facts), SavedModel)
+        saved = msgspec.convert(parse_json(facts), SavedModel)
+        return saved.parameters or count, saved
     except ValueError:
         return count, None

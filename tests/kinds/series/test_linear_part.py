@@ -10,9 +10,10 @@ import torch
 import elman
 from elman.cli import main
 from elman.config.toml import find, load_recipe
+from elman.kinds.series.backtest import backtested
 from elman.kinds.series.corpus import open_series
 from elman.kinds.series.dates import dates_of, following, frequency, usual_seasons, written
-from elman.kinds.series.evaluation import seasonal, share_of
+from elman.kinds.series.evaluation import mase, seasonal, share_of
 from elman.kinds.series.fitting import fit, seasons_of
 from elman.kinds.series.linear import Linear
 from elman.kinds.series.record import SeriesOptions
@@ -240,6 +241,30 @@ def test_forecast_with_dates_a_drawing_and_a_backtest(run, tmp_path, capsys):
     assert 0 <= rows["this model"]["coverage_80"] <= 1
     assert "too few for --steps 4" in refusal(capsys, *command[:3], "4", *command[4:])
     assert "ends in .svg or .png" in refusal(capsys, *command, "--plot", "forecast.gif")
+
+
+def test_a_backtest_without_what_is_not_defined(run, table, tmp_path, capsys):
+    """NRMSE of a column that is constant in the test split, in a table whose origins are fewer than asked for."""
+    lines = table.read_text().splitlines()
+    made = SeriesRun(run)
+    at = lines[0].split(",").index("visits")
+    size = len(made.corpus().split("test").values)
+    kept = [line.split(",") for line in lines]
+    for cells in kept[-size:]:
+        cells[at] = "7"
+    (tmp_path / "flat.csv").write_text("\n".join(map(",".join, kept)))
+    corpus = made.corpus(tmp_path / "flat.csv")
+    origins, rows = backtested(made, corpus, 10_000, size - 2, 5, 1)
+    assert origins == 3
+    assert all("nrmse" not in row for row in rows)
+    assert all(np.isfinite(row["mase"]) for row in rows)
+
+
+def test_columns_that_repeat_exactly_have_no_scaled_error():
+    error = np.array([[1.0, 2.0], [3.0, np.nan]])
+    assert mase(error, np.array([2.0, 1e-300])) == 1.0
+    assert mase(error, np.array([2.0, 4.0])) == pytest.approx((0.5 + 1.5 + 0.5) / 3)
+    assert mase(error, np.full(2, 1e-300)) is None
 
 
 def test_a_forecast_in_pieces_continues_its_own_steps(run):

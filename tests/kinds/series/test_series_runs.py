@@ -19,6 +19,7 @@ from elman.kinds.series.evaluation import autoregression, baseline_prediction, l
 from elman.kinds.series.run import SeriesRun
 from elman.learning import checkpoint
 from elman.objective.loss import Objective
+from elman.report.folder import read_folder
 from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
@@ -130,6 +131,11 @@ def test_nll_is_in_the_units_of_the_data(trained, data, tmp_path):
     rows = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     losses = [row["loss"] for row in rows if row["kind"] == "train"]
     assert losses[-1] == pytest.approx(run.saved["valid_nll"], abs=1.0)
+
+
+def test_the_report_counts_parameters_without_buffers(trained):
+    """The mean and the deviation of each column are in the file of the model, and are not trained."""
+    assert read_folder(trained).parameters == sum(one.numel() for one in SeriesRun(trained).model.parameters())
 
 
 def test_nll_shifts_by_the_logarithm_of_the_scale(tmp_path):

@@ -57,6 +57,12 @@ def nrmse(mean: Array, values: Array) -> Array:
     return np.divide(error, deviation, out=np.full(len(error), np.nan), where=np.ptp(values, axis=0) > 0)
 
 
+def mase(error: Array, scale: Array) -> float | None:
+    """The mean absolute scaled error of errors [n, P] (NaN: missing), over the columns whose scale [P] is not 0."""
+    known = scale > 1e-200  # `fit` gives 1e-300 for 0
+    return float(np.nanmean(np.abs(error[:, known]) / scale[known])) if known.any() else None
+
+
 def prediction_result(
     prediction: Prediction, split: Series, names: tuple[str, ...], linear: Linear | None = None
 ) -> Result:
@@ -67,10 +73,9 @@ def prediction_result(
     """
     score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
     each = nrmse(prediction.mean, split.counted)
-    known, more = each[~np.isnan(each)], dict[str, float]()
+    known, more = each[~np.isnan(each)], dict[str, float | None]()
     if linear is not None:
-        values = split.counted
-        more["mase"] = float(np.mean(np.abs(prediction.mean - values).mean(axis=0) / linear.scale))
+        more["mase"] = mase(prediction.mean - split.counted, np.array(linear.scale))
         more["coverage_80"] = float((np.abs(prediction.below - 0.5) <= 0.4).mean())
     return score.result(
         split.name,
