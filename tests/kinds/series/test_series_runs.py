@@ -15,6 +15,7 @@ from elman.cli import main
 from elman.config.inference import RULES
 from elman.config.toml import find
 from elman.errors import UserError
+from elman.kinds.series.backtest import backtested
 from elman.kinds.series.evaluation import autoregression, baseline_prediction, lagged, nrmse, persistence
 from elman.kinds.series.run import SeriesRun
 from elman.learning import checkpoint
@@ -283,6 +284,20 @@ def test_a_column_that_is_constant_in_a_split_has_no_nrmse():
     values = np.stack([np.full(100, 0.1), np.arange(100.0)], 1)  # the rounded deviation of the first is not 0
     assert values.std(axis=0)[0] > 0
     assert np.isnan(nrmse(values + 0.1, values)).tolist() == [True, False]
+
+
+def test_a_backtest_reads_what_precedes_the_split(trained):
+    """Without a linear part too, as persistence does; its only origin is the beginning of the test split."""
+    run = SeriesRun(trained)
+    corpus = run.corpus()
+    before = np.concatenate([corpus.split(name).values for name in ("train", "valid")])
+    test = corpus.split("test").values
+    origins, (row, _) = backtested(run, corpus, 1, 5, 20, 3)
+    error = run.forecast(steps=5, samples=20, seed=3, history=before).mean(axis=0) - test[:5]
+    scale = np.abs(np.diff(corpus.split("train").values, axis=0)).mean(axis=0)
+    assert origins == 1
+    assert row["nrmse"] == pytest.approx(np.sqrt(np.square(error / test.std(axis=0)).mean()))
+    assert row["mase"] == pytest.approx((np.abs(error) / scale).mean())
 
 
 def test_a_constant_column_that_nrmse_leaves_out_is_named(trained, tmp_path, capsys):

@@ -160,6 +160,8 @@ def test_the_training_loss_leaves_the_model_as_it_was(corpus, model):
     first = training_loss(model, corpus, corpus.split("valid"), None, batch_size=2).nll
     assert model.training
     assert first == pytest.approx(training_loss(model.eval(), corpus, corpus.split("valid"), None).nll, rel=1e-5)
+    found = label_constituents(model, corpus, corpus.split("valid"))
+    assert first == pytest.approx(found.score.nll, rel=1e-5), "validated as evaluated"
 
 
 def test_sentences_that_are_too_long_for_a_search_are_refused():

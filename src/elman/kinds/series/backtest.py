@@ -32,11 +32,12 @@ def backtested(
     inside, truth = [], []
     for begin in begins:
         past, to_come = split.part(0, int(begin)), split.part(int(begin), int(begin) + steps)
-        drawn = run.forecast(steps=steps, samples=samples, seed=seed, history=past, known=to_come.known)
+        before = carried(np.concatenate([past.before[:, : values.shape[1]], past.values]))
+        history = past if linear else before
+        drawn = run.forecast(steps=steps, samples=samples, seed=seed, history=history, known=to_come.known)
         low, high = np.quantile(drawn, (0.1, 0.9), axis=0, method="weibull")  # .1 and .9 on average, not .108 and .892
         inside.append((low <= to_come.values) & (to_come.values <= high))
         truth.append(to_come.values)
-        before = carried(np.concatenate([past.before[:, : values.shape[1]], past.values]))
         each = {"persistence": np.repeat(before[-1:], steps, axis=0)}
         if linear is not None:
             if linear.season is not None:

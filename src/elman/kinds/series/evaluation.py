@@ -57,9 +57,12 @@ def nrmse(mean: Array, values: Array) -> Array:
     return np.divide(error, deviation, out=np.full(len(error), np.nan), where=np.ptp(values, axis=0) > 0)
 
 
+NO_ERROR = 1e-200  # above the scale that `fit` gives a column whose value a season before is always right
+
+
 def mase(error: Array, scale: Array) -> float | None:
     """The mean absolute scaled error of errors [n, P] (NaN: missing), over the columns whose scale [P] is not 0."""
-    known = scale > 1e-200  # `fit` gives 1e-300 for 0
+    known = scale > NO_ERROR
     return float(np.nanmean(np.abs(error[:, known]) / scale[known])) if known.any() else None
 
 

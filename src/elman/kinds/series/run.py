@@ -21,7 +21,7 @@ from elman.kinds.series.corpus import (
     open_series,
     series_of,
 )
-from elman.kinds.series.evaluation import Prediction, predict, prediction_result
+from elman.kinds.series.evaluation import NO_ERROR, Prediction, predict, prediction_result
 from elman.kinds.series.record import Missing
 from elman.kinds.series.table import Array, carried, read_table
 from elman.network.build import build_model
@@ -130,8 +130,11 @@ class SeriesRun(SplitRun):
         found = self.predict(split, advance, streams=streams, warm_up=warm_up)
         streams = self.windows(split, streams=streams).streams
         result = prediction_result(found, split, self.inputs.names, self.inputs.linear)
-        if flat := [one for one in self.inputs.names if one not in result.nrmse_by_column]:
+        names, linear = self.inputs.names, self.inputs.linear
+        if flat := [one for one in names if one not in result.nrmse_by_column]:
             notice(f"constant in the {split.name} split, so that NRMSE leaves out: {', '.join(flat)}")
+        if linear and (same := [one for one, scale in zip(names, linear.scale, strict=True) if scale <= NO_ERROR]):
+            notice(f"repeating in the training split exactly, so that MASE leaves out: {', '.join(same)}")
         return msgspec.structs.replace(result, streams=streams, warm_up=warm_up, method="static")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
