@@ -34,6 +34,7 @@ class SplitFacts(msgspec.Struct, frozen=True):
     unknown: int | None = None
     characters: int | None = None
     lines: int | None = None
+    words: int | None = None
     sha256: str | None = None
     pieces: int | None = None
 
@@ -108,10 +109,15 @@ class RunFolder:
         Else the unit of its losses.
         """
         data = self.recipe_table.get("data")
-        if isinstance(data, dict) and (symbol := _FORMS.get(str(data.get("form")))):
+        if isinstance(data, dict) and data.get("kind") == "pairs" and (symbol := _FORMS.get(str(data.get("form")))):
             return symbol
         tokenisation = None if self.data is None else self.data.tokenisation
         return _SYMBOLS.get(tokenisation or "", self.scale.unit)
+
+    @property
+    def read(self) -> str:
+        """What the vocabulary has and may lack, in the singular: of trees words, else what is predicted."""
+        return "word" if self.scale.unit == "constituent" else self.symbol
 
     @property
     def fine_tuned(self) -> bool:

@@ -101,7 +101,7 @@ def linear_trees(found: Sequence[Bracketing], sentences: Sequence[Sequence[str]]
 def training_loss(
     model: TreeModel, corpus: TreeCorpus, trees: Treebank, margin: Margin | None, *, batch_size: int = BATCH
 ) -> Score:
-    """Nats over the labels of a split, as in results, or over all nodes and with the margin by which a parser trains."""
+    """Nats over the labels of a split, as in results; of a parser over those of all nodes, with its margin."""
     total, count = 0.0, 0
     with evaluating(model):
         if margin is None:
