@@ -32,7 +32,6 @@ def piece_result(score: Score, pieces: Pieces, **others: Any) -> Result:
 
 COLUMNS_READ = 20
 """Pieces read side by side to evaluate; it affects only the speed."""
-BLOCK = 1024  # steps whose frames are drawn at once
 
 
 class MusicRun(SplitRun):
@@ -92,7 +91,7 @@ class MusicRun(SplitRun):
             total -= model.output.log_prob(trace, batch.targets)[batch.mask].cpu().double().sum().item()
             parts.append((positions[positions >= 0], *(one[batch.mask] for one in model.output.contexts(trace))))
         order, *contexts = (torch.cat(part) for part in zip(*parts, strict=True))
-        places = order.argsort().to(model.device).split(BLOCK)
+        places = order.argsort().to(model.device).split(1024)
         drawn = torch.cat([model.output.drawn(*(one[some] for one in contexts), 1.0, generator) for some in places])
         found, true = drawn.bool().cpu(), torch.from_numpy(split.frames).bool()
         hits, union = int((found & true).sum()), int((found | true).sum())
