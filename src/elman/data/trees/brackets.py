@@ -76,8 +76,8 @@ def read_trees(text: str, name: str) -> list[Node]:
             if open_:
                 open_[-1][1].append(closed)
             elif whole := _pruned(closed, "-NONE-"):
-                is_root = isinstance(whole, Node) and whole.label in ("", "TOP", ROOT)
-                trees.append(Node(ROOT, whole.children if is_root else (whole,)))
+                kept = whole.children if isinstance(whole, Node) and whole.label in ("", "TOP", ROOT) else (whole,)
+                trees.append(Node(ROOT, kept))
         else:
             open_[-1][1].append(Leaf("", token))
     if open_:
