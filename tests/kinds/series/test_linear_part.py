@@ -260,6 +260,20 @@ def test_a_backtest_without_what_is_not_defined(run, table, tmp_path, capsys):
     assert all(np.isfinite(row["mase"]) for row in rows)
 
 
+def test_the_range_of_samples_has_80_percent_of_such_values(run, monkeypatch):
+    """Of 99 samples the tenth and the ninetieth, since a value is below the k-th of n with probability k / (n + 1)."""
+    made = SeriesRun(run)
+    corpus = made.corpus()
+    values = np.nan_to_num(corpus.split("test").values)
+
+    def forecast(_, *, steps, samples, history, **others):
+        begin = len(history.values)
+        return values[begin : begin + steps] + np.arange(samples)[:, None, None] - 9.05
+
+    monkeypatch.setattr(SeriesRun, "forecast", forecast)
+    assert backtested(made, corpus, 3, 4, 99, 1)[1][0]["coverage_80"] == 1
+
+
 def test_columns_that_repeat_exactly_have_no_scaled_error():
     error = np.array([[1.0, 2.0], [3.0, np.nan]])
     assert mase(error, np.array([2.0, 1e-300])) == 1.0
