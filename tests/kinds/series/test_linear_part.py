@@ -257,6 +257,7 @@ def test_a_backtest_without_what_is_not_defined(run, table, tmp_path, capsys):
     origins, rows = backtested(made, corpus, 10_000, size - 2, 5, 1)
     assert origins == 3
     assert all("nrmse" not in row for row in rows)
+    assert "constant in the test split, so that NRMSE leaves out: visits" in capsys.readouterr().err
     assert all(np.isfinite(row["mase"]) for row in rows)
 
 

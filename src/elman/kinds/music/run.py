@@ -30,8 +30,7 @@ def piece_result(score: Score, pieces: Pieces, **others: Any) -> Result:
     return score.result(pieces.name, pieces=len(pieces.lengths), context="whole pieces", **others)
 
 
-COLUMNS_READ = 20
-"""Pieces read side by side to evaluate; it affects only the speed."""
+COLUMNS_READ = 20  # pieces read side by side to evaluate; it affects only the speed
 
 
 class MusicRun(SplitRun):

@@ -25,6 +25,7 @@ def backtested(
     """
     split, linear = corpus.split("test"), run.inputs.linear
     values = split.values
+    run.say_left_out(split)
     if len(values) <= steps:
         raise UserError(f"--steps {steps}: the test split has {len(values)} steps; give fewer")
     begins = np.unique(np.linspace(0, len(values) - steps, origins).astype(int))

@@ -18,7 +18,7 @@ from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.jobs import Advance, advancing
 from elman.kinds.series.corpus import Series, SeriesWindows
-from elman.kinds.series.linear import Linear
+from elman.kinds.series.linear import NO_ERROR, Linear
 from elman.kinds.series.table import Array, carried
 from elman.network.model import LanguageModel
 from elman.network.output.density import Density
@@ -55,9 +55,6 @@ def nrmse(mean: Array, values: Array) -> Array:
     deviation = values.std(axis=0)
     error = np.sqrt(np.square(mean - values).mean(axis=0))
     return np.divide(error, deviation, out=np.full(len(error), np.nan), where=np.ptp(values, axis=0) > 0)
-
-
-NO_ERROR = 1e-200  # above the scale that `fit` gives a column whose value a season before is always right
 
 
 def mase(error: Array, scale: Array) -> float | None:

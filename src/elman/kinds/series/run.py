@@ -21,7 +21,8 @@ from elman.kinds.series.corpus import (
     open_series,
     series_of,
 )
-from elman.kinds.series.evaluation import NO_ERROR, Prediction, predict, prediction_result
+from elman.kinds.series.evaluation import Prediction, predict, prediction_result
+from elman.kinds.series.linear import NO_ERROR
 from elman.kinds.series.record import Missing
 from elman.kinds.series.table import Array, carried, read_table
 from elman.network.build import build_model
@@ -130,12 +131,16 @@ class SeriesRun(SplitRun):
         found = self.predict(split, advance, streams=streams, warm_up=warm_up)
         streams = self.windows(split, streams=streams).streams
         result = prediction_result(found, split, self.inputs.names, self.inputs.linear)
-        names, linear = self.inputs.names, self.inputs.linear
-        if flat := [one for one in names if one not in result.nrmse_by_column]:
-            notice(f"constant in the {split.name} split, so that NRMSE leaves out: {', '.join(flat)}")
-        if linear and (same := [one for one, scale in zip(names, linear.scale, strict=True) if scale <= NO_ERROR]):
-            notice(f"repeating in the training split exactly, so that MASE leaves out: {', '.join(same)}")
+        self.say_left_out(split)
         return msgspec.structs.replace(result, streams=streams, warm_up=warm_up, method="static")
+
+    def say_left_out(self, split: Series) -> None:
+        """Notices of the columns of which NRMSE or MASE is not defined."""
+        names, linear = self.inputs.names, self.inputs.linear
+        if flat := [name for name, one in zip(names, np.ptp(split.counted, axis=0), strict=True) if not one]:
+            notice(f"constant in the {split.name} split, so that NRMSE leaves out: {', '.join(flat)}")
+        if linear and (same := [name for name, one in zip(names, linear.scale, strict=True) if one <= NO_ERROR]):
+            notice(f"repeating in the training split exactly, so that MASE leaves out: {', '.join(same)}")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         options.require(self.kind)
