@@ -98,14 +98,12 @@ def _within_limits(parse: Callable[[str], Any], text: str) -> Any:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     except ValueError as error:
-        raise _in_plain_words(error) from None
+        found = str(error)  # Python's limit on the digits of integers names one of its own functions
+        raise (
+            ValueError("an integer of thousands of digits") if "set_int_max_str_digits" in found else error
+        ) from None
     require_modest(value)
     return value
-
-
-def _in_plain_words(error: ValueError) -> ValueError:
-    """The error of a parser; Python's limit on the digits of integers names one of its own functions."""
-    return ValueError("an integer of thousands of digits") if "set_int_max_str_digits" in str(error) else error
 
 
 def require_modest(value: Any) -> None:

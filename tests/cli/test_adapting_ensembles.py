@@ -127,6 +127,13 @@ def test_a_network_that_diverges_has_no_perplexity(runs):
     assert np.isnan(method_figures(source, Method(rule=msgspec.structs.replace(SGD_RULE, lr=1e38))).nll)
 
 
+def test_a_network_that_diverges_is_refused_and_not_kept(capsys, runs):
+    before = [path.read_text() for path in runs[0].glob("results.json")]
+    line = refusal(capsys, "evaluate", runs[0], "--method", "dynamic", "--rule", "sgd", "--lr", "1e38")
+    assert "dynamic evaluation diverged; give a lower --lr" in line
+    assert [path.read_text() for path in runs[0].glob("results.json")] == before
+
+
 def test_log_probs_are_those_of_the_figures(runs):
     source = TextRun(runs[0]).adaptation_source()
     method = Method(rule=SGD_RULE, cache=CacheRule())

@@ -30,6 +30,8 @@ def test_the_targets_of_one_source_are_alternatives():
     assert exact_match(found).value == 50
     assert error_rate(found, "words").value == pytest.approx(100 * 3 / 6)
     assert error_rate(items(["1204"], ["1234"]), "characters").value == 25
+    units = [error_rate(found, unit).signature for unit in ("words", "characters")]
+    assert ["per 100 symbols between spaces" in units[0], "per 100 characters" in units[1]] == [True, True]
 
 
 def test_references_without_symbols_have_no_error_rate():

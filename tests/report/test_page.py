@@ -134,6 +134,28 @@ def test_baselines_lie_on_the_scale_of_the_curves(make_run):
     (run / "recipe.toml").write_text(tomli_w.dumps(table))
     plot, _ = curves.loss_plots([read_folder(run)], [0])
     assert [mark.at for mark in plot.levels] == pytest.approx([math.log(148.3), math.log(664.2)])
+    table["training"]["margin"] = {"kappa": 0.5}  # of a parser the curves are of another loss than the baselines
+    (run / "recipe.toml").write_text(tomli_w.dumps(table))
+    assert curves.loss_plots([read_folder(run)], [0])[0].levels == []
+
+
+def test_what_is_predicted_by_a_tagger_of_a_treebank_are_words(make_run):
+    run = make_run()
+    for kind, symbol in {"tags": "word", "pairs": "symbol"}.items():
+        table = tomllib.loads((run / "recipe.toml").read_text()) | {"data": {"kind": kind, "form": "trees"}}
+        (run / "recipe.toml").write_text(tomli_w.dumps(table))
+        facts = json.loads((run / "data.json").read_text()) | {"tokenisation": None}
+        (run / "data.json").write_text(json.dumps(facts))
+        assert read_folder(run).symbol == symbol
+
+
+def test_of_error_rates_lower_is_better(make_run):
+    run = make_run()
+    measure = {"name": "error rate", "value": 5.0, "low": None, "high": None, "signature": "error rate: edits"}
+    output = {"beam": 3, "copy_unknown": False, "measures": [measure], "baseline": [measure], "baseline_name": "x"}
+    row = {"split": "test", "nll": 1.0, "perplexity": 2.7, "tokens": 9, "output": output}
+    (run / "results.json").write_text(json.dumps([row]))
+    assert "Per cent, higher is better, of the error rate lower; the intervals" in write_report([run]).read_text()
 
 
 def test_the_worst_baseline_is_first(make_run):

@@ -112,17 +112,14 @@ def write_reading_page(out: Path, rows: Sequence[WordRow], model: str, text: str
     unknown = sum(row.unknown for row in rows)
     verdict = f"{scored:,} words scored, {unknown:,} of {len(rows):,} unknown"
     verdict += "." if math.isnan(mean) else f"; {mean:.2f} bits per word on average."
+    sentences = itertools.groupby(rows, key=lambda row: row.sentence)
+    paragraphs = (heat_map([Word(row.word, row.surprisal) for row in group]) for _, group in sentences)
+    body = SCALE + Markup("\n").join(Markup('<p class="heat">{}</p>').format(paragraph) for paragraph in paragraphs)
     sections = [
-        Section("Surprisal", ["The warmer the ground of a word, the larger its surprisal."], body=_map(rows)),
+        Section("Surprisal", ["The warmer the ground of a word, the larger its surprisal."], body=body),
         Section("The most surprising words", tables=[_hardest(rows)]),
     ]
     return write_page(out, kind="text, word by word", title=text, verdict=verdict, sections=sections, text=[model])
-
-
-def _map(rows: Sequence[WordRow]) -> Markup:
-    sentences = itertools.groupby(rows, key=lambda row: row.sentence)
-    paragraphs = (heat_map([Word(row.word, row.surprisal) for row in group]) for _, group in sentences)
-    return SCALE + Markup("\n").join(Markup('<p class="heat">{}</p>').format(paragraph) for paragraph in paragraphs)
 
 
 def _hardest(rows: Sequence[WordRow]) -> Table:

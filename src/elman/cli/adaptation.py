@@ -1,5 +1,6 @@
 """Options of dynamic evaluation, the cache and Monte Carlo dropout: how `evaluate`, `generate` and `score` use them."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -137,7 +138,7 @@ class MethodOptions(RuleOptions):
 
     def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> Result:
         """The result of a run under the method; of its own data, read as usual, it is kept in results.json."""
-        from elman.tasks.adaptation import method_figures
+        from elman.tasks.adaptation import DIVERGED, method_figures
 
         if self.method == "static":
             with progress.counting(f"evaluating {loaded.path}") as advance:
@@ -150,6 +151,8 @@ class MethodOptions(RuleOptions):
         method, gradients = self._settled(loaded, method)
         with progress.counting(f"evaluating {loaded.path}") as advance:
             result = method_figures(source, method, gradients, advance)
+        if not math.isfinite(result.nll):
+            raise UserError(DIVERGED)
         return _kept(loaded, source.data, result, options, self._others(gradients))
 
     def networks(self, runs: "Sequence[TextRun]", split: str, *, own: bool) -> "tuple[NetworkReader, list[Facts]]":

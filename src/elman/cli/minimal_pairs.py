@@ -162,7 +162,10 @@ def _suites(
             regions = [
                 [
                     f"{number} {one.suite.names.get(number, '')}".strip(),
-                    *(_bits(bits.get((number, condition))) for condition in one.suite.conditions),
+                    *(
+                        "\N{EN DASH}" if (found := bits.get((number, condition))) is None else f"{found:.2f}"
+                        for condition in one.suite.conditions
+                    ),
                 ]
                 for number in sorted({number for number, _ in bits})
             ]
@@ -201,10 +204,6 @@ def _kept_items(judged: "Sequence[JudgedSuite]", exclude: str | None) -> "np.nda
         return np.ones_like(kept)
     show.say_excluded(exclude, int((~kept).sum()), len(kept), "item")
     return kept
-
-
-def _bits(value: float | None) -> str:
-    return "\N{EN DASH}" if value is None else f"{value:.2f}"
 
 
 def compare_on_pairs(

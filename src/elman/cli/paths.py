@@ -24,13 +24,11 @@ def expand(_: "App", commands: tuple[str, ...], arguments: "ArgumentCollection")
             for token in argument.tokens:
                 if not token.value and _is_path(argument.hint):
                     raise UserError(f"{token.keyword or argument.name} is empty; give a name")
-            argument.tokens = [token.evolve(value=_expanded(token.value)) for token in argument.tokens]
+            argument.tokens = [  # others begin with an address, a name, or the hyphen of standard input
+                token.evolve(value=str(expanded(token.value))) if token.value.startswith("~") else token
+                for token in argument.tokens
+            ]
 
 
 def _is_path(hint: Any) -> bool:
     return Path in (hint, *get_args(hint))
-
-
-def _expanded(value: str) -> str:
-    """The value itself where it begins with something else: an address, a name, or the hyphen of standard input."""
-    return str(expanded(value)) if value.startswith("~") else value

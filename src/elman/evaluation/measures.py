@@ -144,8 +144,9 @@ def error_rate(items: Sequence[Item], unit: Unit) -> Measure:
         ours, *theirs = (line.split() if unit == "words" else list(line) for line in (one.hypothesis, *one.references))
         edits, length = min(((edit_distance(ours, right), len(right)) for right in theirs), key=lambda pair: pair[0])
         rows.append([100.0 * edits, length])
+    what = "symbols between spaces" if unit == "words" else unit
     return Measure(
-        "error rate", np.array(rows), _quotient, f"error rate: edits per 100 {unit} of the nearest reference"
+        "error rate", np.array(rows), _quotient, f"error rate: edits per 100 {what}, of the nearest reference"
     )
 
 

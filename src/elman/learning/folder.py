@@ -217,6 +217,7 @@ class Folder:
         if not self.team.leads:
             return
         facts = {**self.facts, "step": progress.step, "epoch": epoch, "valid_nll": nll}
+        facts["parameters"] = sum(one.numel() for one in update.model.parameters())  # the file has buffers too
         if update.average is not None:
             facts["averaged"] = True
         self._require_place()

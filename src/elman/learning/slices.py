@@ -90,7 +90,9 @@ class Slices:
             with masks_of(self.seed, step, index):
                 loss, after = learn(batch.columns(rows)._replace(whole=whole), before)
             states.append(after)
-            return _flat(parameters), torch.stack([part.detach().to(widest(part.device)) for part in loss])
+            gradients = (torch.zeros_like(one) if one.grad is None else one.grad for one in parameters)
+            flat = torch.cat([one.flatten() for one in gradients])
+            return flat, torch.stack([part.detach().to(widest(part.device)) for part in loss])
 
         def tree(slices: range) -> tuple[Tensor, Tensor]:
             if len(slices) == 1:
@@ -118,7 +120,3 @@ def masks_of(seed: int, step: int, index: int) -> Iterator[None]:
         yield
     finally:
         restore_random_states(before)
-
-
-def _flat(parameters: Sequence[nn.Parameter]) -> Tensor:
-    return torch.cat([(torch.zeros_like(one) if one.grad is None else one.grad).flatten() for one in parameters])

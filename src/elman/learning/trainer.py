@@ -228,7 +228,7 @@ class Trainer:
     def _read_losses(self) -> None:
         """Fold the pending step sums into the progress; raises Diverged where a loss was not finite."""
         if (figures := self.folder.read(self.progress)) is not None:
-            norm = self.update.weight_norm()
+            norm = math.hypot(*(one.detach().norm().item() for one in self.update.optimiser.parameters))
             self._diverged(f"the loss is not finite at step {self.progress.step} ({figures}, weight norm {norm:.3g})")
 
     def _check(self) -> None:

@@ -145,9 +145,6 @@ class Update:
             self.state = None
             self.restore(kept, count)
 
-    def weight_norm(self) -> float:
-        return torch.stack([parameter.detach().norm() for parameter in self.optimiser.parameters]).norm().item()
-
     def is_finite(self) -> bool:
         """Whether all trained weights are finite, and their average too; waits for the device."""
         averages = [] if self.average is None else self.average.values

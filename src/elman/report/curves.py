@@ -95,7 +95,7 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
         quantity=scale.quantity,
         curves=curves,
         marks=axis.marks(runs[0].metrics) if one else [],
-        levels=baselines if one else [],  # on the validation split, as the dots are
+        levels=baselines if one and runs[0].recipe.training.margin is None else [],  # of the same loss as the dots
         rings=best,
     )
 

@@ -34,6 +34,7 @@ class SplitFacts(msgspec.Struct, frozen=True):
     unknown: int | None = None
     characters: int | None = None
     lines: int | None = None
+    words: int | None = None
     sha256: str | None = None
     pieces: int | None = None
 
@@ -52,8 +53,9 @@ class DataFacts(msgspec.Struct, frozen=True):
 
 
 class TrainingFacts(msgspec.Struct, frozen=True):
-    """The keys of [training] that are drawn."""
+    """The keys of [training] that are drawn; with a margin losses while training are not those of results."""
 
+    margin: Any = None
     clip: float | None = None
     clip_by: str = "global"
 
@@ -107,10 +109,15 @@ class RunFolder:
         Else the unit of its losses.
         """
         data = self.recipe_table.get("data")
-        if isinstance(data, dict) and (symbol := _FORMS.get(str(data.get("form")))):
+        if isinstance(data, dict) and data.get("kind") == "pairs" and (symbol := _FORMS.get(str(data.get("form")))):
             return symbol
         tokenisation = None if self.data is None else self.data.tokenisation
         return _SYMBOLS.get(tokenisation or "", self.scale.unit)
+
+    @property
+    def read(self) -> str:
+        """What the vocabulary has and may lack, in the singular: of trees words, else what is predicted."""
+        return "word" if self.scale.unit == "constituent" else self.symbol
 
     @property
     def fine_tuned(self) -> bool:
@@ -216,6 +223,7 @@ def _model(path: Path) -> tuple[int | None, SavedModel | None]:
         count = sum(math.prod(file.get_slice(name).get_shape()) for name in names)
         facts = (file.metadata() or {}).get("facts", "")
     try:
-        return count, msgspec.convert(parse_json(facts), SavedModel)
+        saved = msgspec.convert(parse_json(facts), SavedModel)
+        return saved.parameters or count, saved
     except ValueError:
         return count, None

@@ -63,11 +63,12 @@ class Event(msgspec.Struct, frozen=True, tag_field="kind", tag="event"):
 
 
 class SavedModel(msgspec.Struct, frozen=True):
-    """The validation of the saved model, as its file states it; `epoch` within its phase."""
+    """The validation and the size of the saved model, as its file states them; `epoch` within its phase."""
 
     step: int
     epoch: float
     valid_nll: float
+    parameters: int | None = None
 
 
 Entry = Train | Valid | Event

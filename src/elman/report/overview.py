@@ -65,7 +65,9 @@ def _cells(rows: Sequence[Group]) -> tuple[list[str], list[list[str]]]:
         "minutes": lambda row: _spread(row.minutes, 1, len(row.runs)),
     }
     if any(row.paired for row in rows):
-        columns["nats to the best (95 %)"] = _paired
+        columns["nats to the best (95 %)"] = lambda row: (
+            f"{row.paired.difference:+.4f} ({row.paired.low:+.4f} to {row.paired.high:+.4f})" if row.paired else MISSING
+        )
         columns["p"] = lambda row: MISSING if row.paired is None else f"{row.paired.p_value:.2g}"
     return list(columns), [[cell(row) for cell in columns.values()] for row in rows]
 
@@ -80,11 +82,6 @@ def _spread(value: Spread | None, digits: int, runs: int) -> str:
         return MISSING
     deviation = "" if value.deviation is None else f" ± {number(value.deviation, digits)}"
     return f"{number(value.mean, digits)}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
-
-
-def _paired(row: Group) -> str:
-    found = row.paired
-    return MISSING if found is None else f"{found.difference:+.4f} ({found.low:+.4f} to {found.high:+.4f})"
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

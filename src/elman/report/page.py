@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from elman.data.text.vocabulary import Vocabulary
 from elman.drawing import heat_map, page, plots, style
 from elman.errors import UserError
 from elman.report import comparison, curves, tables
@@ -62,7 +61,7 @@ def render(runs: Sequence[RunFolder]) -> str:
         tables=tables,
         heat_map=heat_map,
         parts_of=_parts_of,
-        common_words=_common_words,
+        common_words=lambda of: sorted(zip(of.words, of.counts, strict=True), key=lambda pair: -pair[1])[:24],
     )
 
 
@@ -97,7 +96,3 @@ def _parts_of(run: RunFolder) -> list[tuple[str, str]]:
         ("Configuration", True),
     )
     return [(name, name.lower()) for name, there in parts if there]
-
-
-def _common_words(vocabulary: Vocabulary, count: int = 24) -> list[tuple[str, int]]:
-    return sorted(zip(vocabulary.words, vocabulary.counts, strict=True), key=lambda pair: -pair[1])[:count]

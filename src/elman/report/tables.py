@@ -37,7 +37,8 @@ def result_rows(run: RunFolder) -> list[ResultRow]:
     ways = dict.fromkeys((result.method, result.model) for result in run.results)
     for method, model in ways:
         results = [result for result in run.results if (result.method, result.model) == (method, model)]
-        rows.append(_evaluated(run, _called(method, model), "network", results, run.parameters))
+        others = [one for one in (method, f"{model or 'best'} model") if one not in (None, "static", "best model")]
+        rows.append(_evaluated(run, ", ".join(["this network", *others]), "network", results, run.parameters))
     if not ways and run.metrics.best is not None:
         name = "this network, while training"
         rows.append(ResultRow(name, "network", valid=run.valid_loss, parameters=run.parameters))
@@ -88,11 +89,6 @@ def _evaluated(
         figure=getattr(shown, run.scale.figure[0]) if shown and run.scale.figure else None,
         parameters=parameters,
     )
-
-
-def _called(method: str | None, model: str | None) -> str:
-    parts = [part for part in (method or "static", f"{model or 'best'} model") if part not in ("static", "best model")]
-    return "this network" + (f", {', '.join(parts)}" if parts else "")
 
 
 def number(value: float | None, digits: int = 0) -> str:

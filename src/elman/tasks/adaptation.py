@@ -149,9 +149,12 @@ def _stream(
     return adaptive_stream(reader(model, method.rule, gradients), model, windows, cache), windows.num_windows
 
 
+DIVERGED = "dynamic evaluation diverged; give a lower --lr, or another --rule"
+
+
 def _converging(part: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     if part[0].isnan().any():
-        raise UserError("dynamic evaluation diverged; give a lower --lr, or another --rule")
+        raise UserError(DIVERGED)
     return part
 
 

@@ -75,6 +75,7 @@ def test_evaluate_does_not_depend_on_what_is_read_side_by_side(trained, capsys):
         found.append(json.loads(capsys.readouterr().out))
     assert found[0]["nll"] == pytest.approx(found[1]["nll"], rel=1e-6) == pytest.approx(found[2]["nll"], rel=1e-6)
     assert found[0]["tokens"] == found[1]["tokens"]
+    assert found[0]["accuracy"] == found[1]["accuracy"] == found[2]["accuracy"]
     assert main(["evaluate", str(trained)]) == 0
     assert "nats/step" in capsys.readouterr().out
 

@@ -219,6 +219,13 @@ def test_letters_are_written_as_they_are_most_often_in_the_widest_context_that_t
     assert around > 95
 
 
+def test_of_chunks_that_are_equally_frequent_the_first_one_is_written(tmp_path):
+    for name, lines in {"train": ["ab  A B", "ab(1)  A B X"], "valid": ["ab  A B"], "test": ["ab  A B"]}.items():
+        (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+    corpus = open_pairs(tmp_path, PairOptions(form="pronunciations", measures="sequences"))
+    assert letter_by_letter(aligned(corpus), corpus, corpus.split("test")) == ["A B"]
+
+
 def test_the_right_branching_baseline(tmp_path):
     corpus = corpus_of(tmp_path, [GOLD] * 2 + [GOLD.replace("cat", f"cat{n}") for n in range(3)], form="trees")
     name, output = baseline(corpus, corpus.split("test"))

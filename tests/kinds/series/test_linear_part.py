@@ -10,14 +10,16 @@ import torch
 import elman
 from elman.cli import main
 from elman.config.toml import find, load_recipe
+from elman.kinds.series.backtest import backtested
 from elman.kinds.series.corpus import open_series
 from elman.kinds.series.dates import dates_of, following, frequency, usual_seasons, written
-from elman.kinds.series.evaluation import seasonal, share_of
+from elman.kinds.series.evaluation import mase, seasonal, share_of
 from elman.kinds.series.fitting import fit, seasons_of
 from elman.kinds.series.linear import Linear
 from elman.kinds.series.record import SeriesOptions
 from elman.kinds.series.run import SeriesRun
 from elman.network.output.density import Rescaled
+from elman.tasks.evaluating import EvaluationOptions
 from support.commands import refusal
 
 
@@ -189,6 +191,19 @@ def test_a_model_is_never_worse_than_its_linear_part(run, table):
         assert row["tokens"] == there.sum()
 
 
+def test_the_share_within_80_percent_is_exact(run):
+    """It is the share of values between the .1 and .9 quantiles, whatever is read side by side."""
+    made = SeriesRun(run)
+    split = made.corpus().split("test")
+    found = made.evaluate(EvaluationOptions(streams=3, warm_up=len(split.values)))
+    assert found.coverage_80 == made.evaluate().coverage_80
+    ((batch, _),) = made.windows(split)
+    trace, _ = made.model.trace(batch.inputs, made.model.begin(1))
+    drawn = torch.stack([made.model.output.sample(trace)[batch.mask] for _ in range(4000)])
+    below = (drawn < batch.targets[batch.mask]).double().mean(0)
+    np.testing.assert_allclose(made.predict(split).below, below, atol=0.04)
+
+
 def test_masked_values_do_not_change_the_training_loss(table):
     """A missing value is no target, and what stands in its place is predicted from what precedes it."""
     options = SeriesOptions(linear=True, missing="mask", covariates=("holiday",))
@@ -226,6 +241,45 @@ def test_forecast_with_dates_a_drawing_and_a_backtest(run, tmp_path, capsys):
     assert 0 <= rows["this model"]["coverage_80"] <= 1
     assert "too few for --steps 4" in refusal(capsys, *command[:3], "4", *command[4:])
     assert "ends in .svg or .png" in refusal(capsys, *command, "--plot", "forecast.gif")
+
+
+def test_a_backtest_without_what_is_not_defined(run, table, tmp_path, capsys):
+    """NRMSE of a column that is constant in the test split, in a table whose origins are fewer than asked for."""
+    lines = table.read_text().splitlines()
+    made = SeriesRun(run)
+    at = lines[0].split(",").index("visits")
+    size = len(made.corpus().split("test").values)
+    kept = [line.split(",") for line in lines]
+    for cells in kept[-size:]:
+        cells[at] = "7"
+    (tmp_path / "flat.csv").write_text("\n".join(map(",".join, kept)))
+    corpus = made.corpus(tmp_path / "flat.csv")
+    origins, rows = backtested(made, corpus, 10_000, size - 2, 5, 1)
+    assert origins == 3
+    assert all("nrmse" not in row for row in rows)
+    assert "constant in the test split, so that NRMSE leaves out: visits" in capsys.readouterr().err
+    assert all(np.isfinite(row["mase"]) for row in rows)
+
+
+def test_the_range_of_samples_has_80_percent_of_such_values(run, monkeypatch):
+    """Of 99 samples the tenth and the ninetieth, since a value is below the k-th of n with probability k / (n + 1)."""
+    made = SeriesRun(run)
+    corpus = made.corpus()
+    values = np.nan_to_num(corpus.split("test").values)
+
+    def forecast(_, *, steps, samples, history, **others):
+        begin = len(history.values)
+        return values[begin : begin + steps] + np.arange(samples)[:, None, None] - 9.05
+
+    monkeypatch.setattr(SeriesRun, "forecast", forecast)
+    assert backtested(made, corpus, 3, 4, 99, 1)[1][0]["coverage_80"] == 1
+
+
+def test_columns_that_repeat_exactly_have_no_scaled_error():
+    error = np.array([[1.0, 2.0], [3.0, np.nan]])
+    assert mase(error, np.array([2.0, 1e-300])) == 1.0
+    assert mase(error, np.array([2.0, 4.0])) == pytest.approx((0.5 + 1.5 + 0.5) / 3)
+    assert mase(error, np.full(2, 1e-300)) is None
 
 
 def test_a_forecast_in_pieces_continues_its_own_steps(run):

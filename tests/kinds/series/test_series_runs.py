@@ -15,10 +15,12 @@ from elman.cli import main
 from elman.config.inference import RULES
 from elman.config.toml import find
 from elman.errors import UserError
+from elman.kinds.series.backtest import backtested
 from elman.kinds.series.evaluation import autoregression, baseline_prediction, lagged, nrmse, persistence
 from elman.kinds.series.run import SeriesRun
 from elman.learning import checkpoint
 from elman.objective.loss import Objective
+from elman.report.folder import read_folder
 from elman.tasks.adaptation import Method, method_figures
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.experiment import Experiment
@@ -130,6 +132,11 @@ def test_nll_is_in_the_units_of_the_data(trained, data, tmp_path):
     rows = [json.loads(line) for line in (trained / "metrics.jsonl").read_text().splitlines()]
     losses = [row["loss"] for row in rows if row["kind"] == "train"]
     assert losses[-1] == pytest.approx(run.saved["valid_nll"], abs=1.0)
+
+
+def test_the_report_counts_parameters_without_buffers(trained):
+    """The mean and the deviation of each column are in the file of the model, and are not trained."""
+    assert read_folder(trained).parameters == sum(one.numel() for one in SeriesRun(trained).model.parameters())
 
 
 def test_nll_shifts_by_the_logarithm_of_the_scale(tmp_path):
@@ -277,6 +284,29 @@ def test_a_column_that_is_constant_in_a_split_has_no_nrmse():
     values = np.stack([np.full(100, 0.1), np.arange(100.0)], 1)  # the rounded deviation of the first is not 0
     assert values.std(axis=0)[0] > 0
     assert np.isnan(nrmse(values + 0.1, values)).tolist() == [True, False]
+
+
+def test_a_backtest_reads_what_precedes_the_split(trained):
+    """Without a linear part too, as persistence does; its only origin is the beginning of the test split."""
+    run = SeriesRun(trained)
+    corpus = run.corpus()
+    before = np.concatenate([corpus.split(name).values for name in ("train", "valid")])
+    test = corpus.split("test").values
+    origins, (row, _) = backtested(run, corpus, 1, 5, 20, 3)
+    error = run.forecast(steps=5, samples=20, seed=3, history=before).mean(axis=0) - test[:5]
+    scale = np.abs(np.diff(corpus.split("train").values, axis=0)).mean(axis=0)
+    assert origins == 1
+    assert row["nrmse"] == pytest.approx(np.sqrt(np.square(error / test.std(axis=0)).mean()))
+    assert row["mase"] == pytest.approx((np.abs(error) / scale).mean())
+
+
+def test_a_constant_column_that_nrmse_leaves_out_is_named(trained, tmp_path, capsys):
+    file = tmp_path / "flat.csv"
+    file.write_text("sine,cosine\n" + "".join(f"{a!r},1e6\n" for a in wave()[:, 0].tolist()))
+    assert main(["evaluate", str(trained), "--data", str(file), "--json"]) == 0
+    found = capsys.readouterr()
+    assert set(json.loads(found.out)["nrmse_by_column"]) == {"sine"}
+    assert "constant in the test split, so that NRMSE leaves out: cosine" in found.err
 
 
 def test_nrmse_of_the_mean_is_one():

@@ -1,6 +1,8 @@
 """Trees end to end: train, resume, evaluate, parse, draw; every mistake in one line."""
 
 import json
+import re
+import shutil
 
 import msgspec
 import numpy as np
@@ -101,6 +103,21 @@ def test_files_of_a_run(trained):
     facts = json.loads((trained / "data.json").read_text())
     assert facts["splits"]["train"]["lines"] + 24 <= 120
     assert (trained / "labels.tsv").read_text().split("\t")[0] == "NP"
+
+
+def test_the_report_counts_unknown_words_among_words(trained, tmp_path):
+    """Nodes are what is labelled, words what is read."""
+    run = shutil.copytree(trained, tmp_path / "run")
+    facts = json.loads((run / "data.json").read_text())
+    facts["splits"]["test"] |= {"unknown": 9}
+    rows = json.loads((run / "results.json").read_text())
+    (run / "data.json").write_text(json.dumps(facts))
+    (run / "results.json").write_text(json.dumps([row | {"unknown": 9} for row in rows]))
+    assert main(["report", str(run)]) == 0
+    page = (run / "report.html").read_text()
+    assert f"<td>9</td><td>{900 / facts['splits']['test']['words']:.1f} %</td>" in page
+    assert f"{facts['splits']['test']['tokens']} test constituents, each scored once; every tree by itself" in page
+    assert re.search(r"Vocabulary of \d+ words</h3>", page)
 
 
 def test_parsing_from_python_and_from_the_command_line(trained, tmp_path, capsys):

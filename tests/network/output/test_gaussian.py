@@ -65,6 +65,18 @@ def test_densities_have_the_gradients_of_finite_differences(name):
 
 
 @choices
+def test_the_probability_below_a_value_has_the_density_as_its_slope(name):
+    choice, context = build(name, columns=1), torch.randn(4, WIDTH).double()
+    units = SimpleNamespace(mean=torch.tensor([3.0]).double(), deviation=torch.tensor([2.0]).double())
+    for one in (choice, Rescaled(choice, units, torch.tensor([0.4]).double())):
+        values = torch.randn(4, 1).double().requires_grad_(True)
+        below = one.below(context, values)
+        (slope,) = torch.autograd.grad(below.sum(), values)
+        torch.testing.assert_close(slope, one.log_prob(context.unsqueeze(1), values).exp())
+        assert one.below(context, values - 1e6).max() == 0
+
+
+@choices
 def test_samples_have_the_mean_of_the_density(name):
     choice, context = build(name), torch.randn(1, WIDTH).double()
     with torch.no_grad():

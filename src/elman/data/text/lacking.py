@@ -1,7 +1,7 @@
 """What a vocabulary lacks of a text: refused with its place, or counted as lines of a report."""
 
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from elman.config.text import TextOptions
 from elman.data.text.fitting import Piece
@@ -40,11 +40,6 @@ def require_known(tokens: Iterable[str], vocabulary: Vocabulary, options: TextOp
         raise refusal(token, vocabulary, options, section.files.place(next(stops) - 1))
 
 
-def _other_forms(text: str) -> Iterator[str]:
-    forms = () if text.isascii() else (unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text))
-    return (form for form in forms if form != text)
-
-
 EXAMPLES = 3  # words of each sort that a report names
 
 
@@ -68,7 +63,8 @@ class Tally:
         if unknown:
             self.unknown += 1
             self._note("unknown", unknown[0])
-            if other := next((form for one in unknown for form in _other_forms(one) if form in known), None):
+            forms = (unicodedata.normalize(form, one) for one in unknown for form in ("NFC", "NFD"))
+            if other := next((form for form in forms if form in known and form not in unknown), None):
                 self.forms += 1
                 self._note("forms", other)
         read = [piece.token for piece in pieces if piece.token is not None]

@@ -74,7 +74,8 @@ def read_trees(text: str, name: str) -> list[Node]:
             if open_:
                 open_[-1][1].append(closed)
             elif whole := _pruned(closed, "-NONE-"):
-                trees.append(_rooted(whole))
+                kept = whole.children if isinstance(whole, Node) and whole.label in ("", "TOP", ROOT) else (whole,)
+                trees.append(Node(ROOT, kept))
         else:
             open_[-1][1].append(Leaf("", token))
     if open_:
@@ -189,12 +190,6 @@ def _pruned(tree: Node | Leaf, empty: str | None = None) -> Node | Leaf | None:
 
 def _size(tree: Node | Leaf) -> int:
     return sum(side == "(" for side, _ in walk(tree))
-
-
-def _rooted(tree: Node | Leaf) -> Node:
-    if isinstance(tree, Node) and tree.label in ("", "TOP", ROOT):
-        return Node(ROOT, tree.children)
-    return Node(ROOT, (tree,))
 
 
 class Repaired(NamedTuple):

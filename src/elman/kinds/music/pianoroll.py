@@ -169,9 +169,6 @@ def _notes(part: ElementTree.Element) -> Iterator[Note]:
                 last, now = now, now + duration
             pitch = element.find("pitch")
             if pitch is not None:
-                yield Note(float(last), float(last + duration), _midi(pitch))
-
-
-def _midi(pitch: ElementTree.Element) -> int:
-    octave, alter = int(pitch.findtext("octave", "")), float(pitch.findtext("alter", "0"))
-    return 12 * (octave + 1) + _STEPS[pitch.findtext("step", "")] + int(np.round(alter))
+                key = 12 * (int(pitch.findtext("octave", "")) + 1) + _STEPS[pitch.findtext("step", "")]
+                alter = int(np.round(float(pitch.findtext("alter", "0"))))
+                yield Note(float(last), float(last + duration), key + alter)

@@ -63,7 +63,7 @@ def letter_by_letter(
         seen, context = np.unique(ours, return_inverse=True)
         keys, counts = np.unique(context * len(names) + found, return_counts=True)
         context, chunk = np.divmod(keys, len(names))
-        best = np.lexsort([counts, context])  # by context, the most frequent chunk of each last
+        best = np.lexsort([-chunk, counts, context])  # by context, the most frequent chunk, the first of ties, last
         last = best[np.append(context[best][1:] != context[best][:-1], True)]
         places = np.searchsorted(seen, theirs).clip(max=len(last) - 1)
         there = (seen[places] == theirs) & (chosen < 0)

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from elman.errors import UserError, counted, notice
 from elman.evaluation.branching import branching
 from elman.evaluation.measures import Unit, error_rate, exact_match, items, tree_measures
-from elman.evaluation.statistics import Floats, Measure
+from elman.evaluation.statistics import Measure
 from elman.kinds.pairs.corpus import PairCorpus, Pairs
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.symbols import PairSymbols
@@ -128,13 +128,9 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokens: BleuToken
         statistics = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
         metric.num_refs = 1
         signature = metric.get_signature().format()
-        found.append(Measure(name, np.array(statistics, dtype=np.float64), partial(_score_of_sums, metric), signature))
+        of_sums = partial(lambda own, sums: float(own._compute_score_from_stats(sums.tolist()).score), metric)
+        found.append(Measure(name, np.array(statistics, dtype=np.float64), of_sums, signature))
     return found
-
-
-def _score_of_sums(metric: Any, sums: Floats) -> float:
-    """As sacrebleu's own significance tests compute it."""
-    return float(metric._compute_score_from_stats(sums.tolist()).score)
 
 
 def references(pairs: Pairs, symbols: PairSymbols) -> list[str]:

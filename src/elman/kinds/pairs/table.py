@@ -80,12 +80,9 @@ def columns_of(rows: Sequence[Row]) -> PairColumns | None:
 
 
 def _is_text(column: Sequence[str]) -> bool:
-    words = sum(_is_words(cell) for cell in column)
+    lettered = (cell for cell in column if any(map(str.isalpha, cell)) and not _NAME.fullmatch(cell))
+    words = sum(number(cell) is None and not is_date(cell) for cell in lettered)
     return words >= MOST * len(column) and len(set(column)) * VARIED >= len(column)
-
-
-def _is_words(cell: str) -> bool:
-    return any(map(str.isalpha, cell)) and number(cell) is None and not is_date(cell) and not _NAME.fullmatch(cell)
 
 
 def are_headings(names: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Meta
 from elman.cli import show
 from elman.cli.groups import Common
 from elman.cli.options import Natural, OutFile, Positive, Reals, drawings, file_to_write, number
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.kinds.series.record import Missing
 
 if TYPE_CHECKING:
@@ -77,11 +77,13 @@ def forecast(
     if backtest is not None:
         if plot is not None or out is not None:
             raise UserError(f"--backtest prints errors alone; leave {'--plot' if plot is not None else '--out'} out")
-        rows = backtested(loaded, loaded.corpus(missing=missing).split("test"), backtest, steps, samples, seed)
+        origins, rows = backtested(loaded, loaded.corpus(missing=missing), backtest, steps, samples, seed)
         cells = [[row["model"], *(f"{row[one]:.4f}" if one in row else "" for one in MEASURES)] for row in rows]
-        title = f"{run}: {steps} steps from {backtest} origins of the test split"
+        title = f"{run}: {steps} steps from {counted(origins, 'origin')} of the test split"
         show.print_result(
-            common.as_json, {"run": str(run), "backtest": rows}, (title, ["model", *MEASURES.values()], cells)
+            common.as_json,
+            {"run": str(run), "origins": origins, "backtest": rows},
+            (title, ["model", *MEASURES.values()], cells),
         )
         return
     read = loaded.corpus(missing=missing).split("test") if history is None else loaded.series(history, missing)

@@ -12,12 +12,13 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 import torch
+from scipy.special import ndtr
 
 from elman.evaluation.perplexity import Score, traces
 from elman.evaluation.result import Result
 from elman.jobs import Advance, advancing
 from elman.kinds.series.corpus import Series, SeriesWindows
-from elman.kinds.series.linear import Linear
+from elman.kinds.series.linear import NO_ERROR, Linear
 from elman.kinds.series.table import Array, carried
 from elman.network.model import LanguageModel
 from elman.network.output.density import Density
@@ -26,36 +27,27 @@ from elman.network.output.density import Density
 class Prediction(msgspec.Struct, frozen=True):
     """One-step predictions of the n steps that count: means, float64 [n, P], and log-densities (nats), float64 [n].
 
-    `low` and `high`, [n, P]: between them a value is with a probability of 80 %.
+    `below`, [n, P]: the probability that was given to values below the true one.
     """
 
     mean: Array
     log_density: Array
-    low: Array | None = None
-    high: Array | None = None
+    below: Array
 
 
 @torch.inference_mode()
-def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = None, draws: int = 0) -> Prediction:
-    """The mean and the log-density of every step of a series that counts, given all steps before it.
-
-    With `draws`, how many samples of every step are drawn, also its .1 and .9 quantiles.
-    """
-    choice, parts, drawn = model.output.choice, [], list[torch.Tensor]()
-    generator = torch.Generator(model.device).manual_seed(0)
+def predict(model: LanguageModel, windows: SeriesWindows, advance: Advance = None) -> Prediction:
+    """The mean and the log-density of every step of a series that counts, given all steps before it."""
+    choice, parts = model.output.choice, []
     assert isinstance(choice, Density)
     for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):
         vectors, log_prior = model.output.contexts(trace)
-        mean = (log_prior.exp().unsqueeze(-1) * choice.mean(vectors)).sum(-2)[batch.mask]
-        log_density = model.output.log_prob(trace, batch.targets)[batch.mask]
-        parts.append((positions[positions >= 0], mean.cpu().double(), log_density.cpu().double()))
-        if draws and len(mean):
-            some = torch.stack([model.output.sample(trace, 1.0, generator)[batch.mask] for _ in range(draws)])
-            drawn.append(torch.quantile(some.cpu().double(), torch.tensor([0.1, 0.9]).double(), dim=0))
-    order, means, log_densities = (torch.cat(part) for part in zip(*parts, strict=True))
-    index = order.argsort()
-    bounds = [each[index].numpy() for each in torch.cat(drawn, dim=1)] if draws else []
-    return Prediction(means[index].numpy(), log_densities[index].numpy(), *bounds)
+        each = choice.mean(vectors), choice.below(vectors, batch.targets.unsqueeze(-2))
+        mean, below = ((log_prior.exp().unsqueeze(-1) * one).sum(-2) for one in each)
+        found = mean, model.output.log_prob(trace, batch.targets), below
+        parts.append((positions[positions >= 0], *(one[batch.mask].cpu().double() for one in found)))
+    order, *found_all = (torch.cat(part) for part in zip(*parts, strict=True))
+    return Prediction(*(one[order.argsort()].numpy() for one in found_all))
 
 
 def nrmse(mean: Array, values: Array) -> Array:
@@ -65,22 +57,26 @@ def nrmse(mean: Array, values: Array) -> Array:
     return np.divide(error, deviation, out=np.full(len(error), np.nan), where=np.ptp(values, axis=0) > 0)
 
 
+def mase(error: Array, scale: Array) -> float | None:
+    """The mean absolute scaled error of errors [n, P] (NaN: missing), over the columns whose scale [P] is not 0."""
+    known = scale > NO_ERROR
+    return float(np.nanmean(np.abs(error[:, known]) / scale[known])) if known.any() else None
+
+
 def prediction_result(
     prediction: Prediction, split: Series, names: tuple[str, ...], linear: Linear | None = None
 ) -> Result:
     """The result of predictions: nats per step, and NRMSE over all columns and per column.
 
     With a linear part also the MASE (Hyndman & Koehler 2006), the mean over columns of the mean absolute error over the
-    one in training of the value a season, or else a step, before; and the share of values within the range of 80 %.
+    one in training of the value a season, or else a step, before; and the share of values between .1 and .9 quantiles.
     """
     score = Score(-math.fsum(prediction.log_density), len(prediction.log_density))
     each = nrmse(prediction.mean, split.counted)
-    known, more = each[~np.isnan(each)], dict[str, float]()
+    known, more = each[~np.isnan(each)], dict[str, float | None]()
     if linear is not None:
-        values = split.counted
-        more["mase"] = float(np.mean(np.abs(prediction.mean - values).mean(axis=0) / linear.scale))
-        if prediction.low is not None and prediction.high is not None:
-            more["coverage_80"] = float(np.mean((prediction.low <= values) & (values <= prediction.high)))
+        more["mase"] = mase(prediction.mean - split.counted, np.array(linear.scale))
+        more["coverage_80"] = float((np.abs(prediction.below - 0.5) <= 0.4).mean())
     return score.result(
         split.name,
         context="carried",
@@ -157,5 +153,4 @@ def baseline_prediction(baseline: Baseline, train: Array, order: int, values: Ar
     variance = np.maximum(np.square(found - truth).mean(axis=0), np.finfo(np.float64).tiny)
     mean, values = predicted(values, before)
     each = -0.5 * (np.square(values - mean) / variance + np.log(2 * np.pi * variance))
-    reach = 1.2815515655446004 * np.sqrt(variance)
-    return Prediction(mean, each.sum(axis=1), mean - reach, mean + reach)
+    return Prediction(mean, each.sum(axis=1), ndtr((values - mean) / np.sqrt(variance)))

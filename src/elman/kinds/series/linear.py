@@ -20,6 +20,7 @@ from elman.data.numbers import in_ranges
 from elman.kinds.series.table import Array, carried
 
 BLOCK = 8192
+NO_ERROR = 1e-200  # above the scale of a column whose value a season before is always right
 WARM_UP = 200  # steps of the past that a network reads before a split, beside the lags
 Places = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]

@@ -8,7 +8,7 @@ import torch
 
 from elman.config.inference import require_temperature
 from elman.config.recipe import Recipe
-from elman.errors import UserError, counted
+from elman.errors import UserError, counted, notice
 from elman.evaluation.dynamic import COLUMNS, SEGMENT
 from elman.evaluation.result import Result
 from elman.jobs import Advance
@@ -22,6 +22,7 @@ from elman.kinds.series.corpus import (
     series_of,
 )
 from elman.kinds.series.evaluation import Prediction, predict, prediction_result
+from elman.kinds.series.linear import NO_ERROR
 from elman.kinds.series.record import Missing
 from elman.kinds.series.table import Array, carried, read_table
 from elman.network.build import build_model
@@ -32,7 +33,6 @@ from elman.network.state import select
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 from elman.tasks.splits import SplitRun
 
-DRAWS = 200  # of every step, for its range of 80 %
 HOTTEST = 1e6  # the greatest temperature: with one that is much greater, values are drawn that overflow
 LENGTH = 500  # steps read at once to evaluate; the figures do not depend on it
 
@@ -110,15 +110,14 @@ class SeriesRun(SplitRun):
         first, rest = np.array(self.inputs.mean), self.inputs.rest(split)
         return SeriesWindows(split.values, first, rest, streams=streams, length=length, warm_up=warm_up)
 
-    def predict(self, split: Series, advance: Advance = None, *, draws: int = 0, **rules: int) -> Prediction:
+    def predict(self, split: Series, advance: Advance = None, **rules: int) -> Prediction:
         linear = self.inputs.linear
-        found = predict(self.model, self.windows(split, **rules), advance, draws)
+        found = predict(self.model, self.windows(split, **rules), advance)
         if linear is None:
             return found
         means = linear.means(split.values, split.known, split.before, np.array(self.inputs.mean))
         means = means[~np.isnan(split.values).any(axis=1)]
-        moved = (None if one is None else one + means for one in (found.low, found.high))
-        return Prediction(found.mean + means, found.log_density, *moved)
+        return msgspec.structs.replace(found, mean=found.mean + means)
 
     def result(
         self,
@@ -129,11 +128,19 @@ class SeriesRun(SplitRun):
     ) -> Result:
         """NLL (nats per step in the units of the data) and NRMSE of a split."""
         streams, warm_up = options.streams or 1, options.warm_up
-        linear = self.inputs.linear
-        found = self.predict(split, advance, draws=DRAWS if linear else 0, streams=streams, warm_up=warm_up)
+        found = self.predict(split, advance, streams=streams, warm_up=warm_up)
         streams = self.windows(split, streams=streams).streams
-        result = prediction_result(found, split, self.inputs.names, linear)
+        result = prediction_result(found, split, self.inputs.names, self.inputs.linear)
+        self.say_left_out(split)
         return msgspec.structs.replace(result, streams=streams, warm_up=warm_up, method="static")
+
+    def say_left_out(self, split: Series) -> None:
+        """Notices of the columns of which NRMSE or MASE is not defined."""
+        names, linear = self.inputs.names, self.inputs.linear
+        if flat := [name for name, one in zip(names, np.ptp(split.counted, axis=0), strict=True) if not one]:
+            notice(f"constant in the {split.name} split, so that NRMSE leaves out: {', '.join(flat)}")
+        if linear and (same := [name for name, one in zip(names, linear.scale, strict=True) if one <= NO_ERROR]):
+            notice(f"repeating in the training split exactly, so that MASE leaves out: {', '.join(same)}")
 
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:
         options.require(self.kind)

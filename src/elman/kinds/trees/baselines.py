@@ -16,8 +16,9 @@ from elman.evaluation.statistics import estimates
 from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols
 from elman.kinds.trees.evaluation import choose
 
-EPOCHS, RATE, BATCH = 10, 0.01, 256
-"""Of the bag of words; the epoch with the best labels on the validation split is taken."""
+CHECKS, UPDATES, RATE, BATCH = 10, 1_000, 0.01, 256
+"""Of the bag of words: the best of ten checks on the validation split is taken, each after as many epochs as give a
+thousand updates in all, at least one."""
 
 
 class _Bags:
@@ -77,11 +78,14 @@ def bag_of_words(corpus: TreeCorpus, splits: Sequence[Treebank], seed: int = 0) 
     optimiser = torch.optim.Adam([*model.parameters(), offset], lr=RATE)
     generator = torch.Generator().manual_seed(seed)
     best, kept = -1.0, (weights.clone(), bias.clone())
-    for _ in range(EPOCHS):
+    epochs = max(1, UPDATES * BATCH // (CHECKS * len(train)))
+    for number in range(CHECKS * epochs):
         for rows in torch.randperm(len(train), generator=generator).split(BATCH):
             optimiser.zero_grad()
             cross_entropy(model(*train.some(rows)) + offset, train.labels[rows]).backward()
             optimiser.step()
+        if (number + 1) % epochs:
+            continue
         found = valid.labelling(_log_probs(model.weight, offset, valid), symbols)
         accuracy = float((found.found == found.right).mean())
         if accuracy > best:

@@ -101,14 +101,15 @@ def linear_trees(found: Sequence[Bracketing], sentences: Sequence[Sequence[str]]
 def training_loss(
     model: TreeModel, corpus: TreeCorpus, trees: Treebank, margin: Margin | None, *, batch_size: int = BATCH
 ) -> Score:
-    """The loss by which a model is trained, on a split without dropout: nats over labels, with a parser's margin."""
+    """Nats over the labels of a split, as in results; of a parser over those of all nodes, with its margin."""
     total, count = 0.0, 0
     with evaluating(model):
+        if margin is None:
+            return label_constituents(model, corpus, trees, batch_size=batch_size).score
         reader, ids = reading(model, corpus.symbols, trees.sentences)
-        batches = by_length(trees.lengths, batch_size=batch_size)
-        for indices in batches if margin is None else _small(batches, trees.lengths):
+        for indices in _small(by_length(trees.lengths, batch_size=batch_size), trees.lengths):
             shapes = [trees.shapes[index] for index in indices]
-            batch = gather(corpus.symbols, [ids[index] for index in indices], shapes, margin is not None)
+            batch = gather(corpus.symbols, [ids[index] for index in indices], shapes)
             loss = tree_loss(reader, batch.to(model.device), margin).reduced(margin)
             total += float(loss.nll_sum)
             count += int(loss.num_counted)

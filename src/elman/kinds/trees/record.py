@@ -70,7 +70,7 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
     reporting = Reporting(
         "NLL",
         "nll",
-        "node",
+        "constituent",
         "NLL is the mean negative log-likelihood of the label of a constituent, given its tree, in nats; accuracy is"
         " the share of constituents whose most probable label is right. The training loss"
         " of a parser adds the NLL of the labels of all nodes and the structured margin.",

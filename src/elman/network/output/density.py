@@ -24,6 +24,10 @@ class Density(Drawn):
     def mean(self, context: Float[Tensor, "*N D"]) -> Float[Tensor, "*N P"]:
         """The expected values [..., P] given contexts [..., D]."""
 
+    def below(self, context: Float[Tensor, "*N D"], target: Float[Tensor, "*N P"]) -> Float[Tensor, "*N P"]:
+        """The probability that each value is below its target [..., P] given contexts [..., D]."""
+        raise NotImplementedError
+
 
 @runtime_checkable
 class Units(Protocol):
@@ -69,6 +73,10 @@ class Rescaled(Density):
             parts = context.split(1, dim=1)
             each = torch.cat([self.choice.log_prob(one, standardised - self._moved(one[:, 0])) for one in parts], dim=1)
         return each - self.scale.log().sum().to(context.dtype)
+
+    def below(self, context: Float[Tensor, "*N D"], target: Float[Tensor, "*N P"]) -> Float[Tensor, "*N P"]:
+        standardised = ((target - self.shift) / self.scale).to(context.dtype)
+        return self.choice.below(context, standardised - self._moved(context))
 
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         return self.shift + self.scale * (self.choice.sample(context, temperature, generator) + self._moved(context))

@@ -48,8 +48,13 @@ class GaussianChoice(Density, of=Gaussian):
             return -0.5 * (distance + target.shape[-1] * math.log(2 * math.pi))
         return log_normal(target.unsqueeze(1), self.mean(context), variance(self.spread(context), self.floor)).sum(-1)
 
+    def below(self, context: Float[Tensor, "*N D"], target: Float[Tensor, "*N P"]) -> Float[Tensor, "*N P"]:
+        return torch.special.ndtr((target - self.mean(context)) / self._variance(context).sqrt())
+
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Values [N, P] given contexts [N, D]; the temperature multiplies the variance, at 0 the mean is returned."""
         mean = self.mean(context)
-        spread = torch.ones_like(mean) if self.spread is None else variance(self.spread(context), self.floor)
-        return mean + (temperature * spread).sqrt() * normal_like(mean, generator)
+        return mean + (temperature * self._variance(context)).sqrt() * normal_like(mean, generator)
+
+    def _variance(self, context: Float[Tensor, "*N D"]) -> Tensor:
+        return context.new_ones(()) if self.spread is None else variance(self.spread(context), self.floor)

@@ -61,6 +61,11 @@ class GaussianMixtureChoice(Density, of=GaussianMixture):
         each = log_normal(target[:, None, None], means, variances).sum(-1)
         return torch.logsumexp(log_weight + each, dim=-1)
 
+    def below(self, context: Float[Tensor, "*N D"], target: Float[Tensor, "*N P"]) -> Float[Tensor, "*N P"]:
+        log_weight, means, variances = self.components(context)
+        each = torch.special.ndtr((target.unsqueeze(-2) - means) / variances.sqrt())
+        return (log_weight.exp().unsqueeze(-1) * each).sum(-2)
+
     def sample(self, context: Row, temperature: float, generator: Generator | None) -> Draws:
         """Values [N, P] given contexts [N, D]: first a component, then its values.
 

@@ -61,11 +61,15 @@ class OutputLayer(nn.Module):
         self, trace: Trace, temperature: float = 1.0, generator: Generator | None = None
     ) -> Float[Tensor, "T B P"]:
         """Frames [T, B, P], drawn to follow each position: first a component of the mixture, then the vector."""
-        assert isinstance(self.choice, Drawn), "symbols are drawn from their log-probabilities"
         vectors, log_prior = self.contexts(trace)
-        component = torch.multinomial(log_prior.flatten(0, 1).exp(), 1, generator=generator).unsqueeze(-1)
-        chosen = vectors.flatten(0, 1).take_along_dim(component, dim=1).squeeze(1)
-        return self.choice.sample(chosen, temperature, generator).unflatten(0, vectors.shape[:2])
+        parts = vectors.flatten(0, 1), log_prior.flatten(0, 1)
+        return self.drawn(*parts, temperature, generator).unflatten(0, vectors.shape[:2])
+
+    def drawn(self, vectors: Tensor, log_prior: Tensor, temperature: float, generator: Generator | None) -> Tensor:
+        """As `sample`, [N, P], given N positions' contexts [N, K, D] and their log-probabilities [N, K]."""
+        assert isinstance(self.choice, Drawn), "symbols are drawn from their log-probabilities"
+        component = torch.multinomial(log_prior.exp(), 1, generator=generator).unsqueeze(-1)
+        return self.choice.sample(vectors.take_along_dim(component, dim=1).squeeze(1), temperature, generator)
 
     def nll(
         self, contexts: Contexts, target: Shaped[Tensor, "T B *P"], position_weight: Float[Tensor, "T B"]

@@ -55,7 +55,7 @@ def reading(facts: TextFacts, *, cut: bool = True, given: Sequence[str] = ()) ->
     proposal = Proposal(recipe).under(given).because(tokens, "data.tokenisation", "data.lowercase", "data.ruby")
     if values.get("data.elisions"):
         proposal = proposal.because("an apostrophe before a letter ends a word (l' homme)", "data.elisions")
-    if cut and (share := _held_out(facts.tokens)) < 0.05:
+    if cut and (share := float(f"{min(0.05, HELD_OUT / facts.tokens):.1g}")) < 0.05:
         held_out = {"data.valid_fraction": share, "data.test_fraction": share}
         values |= held_out
         what = f"{share:.2g} of the text is held out for validation, as much for the test"
@@ -73,8 +73,3 @@ def _ends(facts: TextFacts) -> tuple[str, str]:
     if facts.blocks < FEW_LINES:
         return "none", "wrapped prose with few blank lines: read as one sequence without ends"
     return "paragraph", "wrapped prose: paragraphs end at blank lines"
-
-
-def _held_out(tokens: int) -> float:
-    share = min(0.05, HELD_OUT / tokens)
-    return float(f"{share:.1g}")
