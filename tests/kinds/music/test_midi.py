@@ -167,7 +167,7 @@ def test_every_mutation_is_read_or_complained_about(tmp_path):
             data[place] = change[draw.choice(4, p=[0.7, 0.1, 0.1, 0.1])]
         bad.write_bytes(data)
         try:
-            roll = read_tune(bad).frames(OPTIONS, "")
+            roll = read_tune(bad).frames(OPTIONS, str(bad))
             assert (roll.dtype, roll.shape[1], roll.max()) == (np.uint8, 88, 1)
             read += 1
         except UserError as error:
