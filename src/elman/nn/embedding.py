@@ -74,6 +74,7 @@ class Characters(Encoder):
         widths: of the convolutions
         filters: of each width, as many
         highways: layers of them
+        padding: whether filters also read blanks behind the word, as in the published code
         dropout: of the vectors, with one mask held over time
 
     The others as in `Embedding`; E is the sum of `filters`.
@@ -87,6 +88,7 @@ class Characters(Encoder):
         filters: Sequence[int] = (25, 50, 75, 100, 125, 150),
         highways: int = 1,
         *,
+        padding: bool = False,
         dropout: float = 0.0,
         batch_first: bool = False,
         initialisation: Initialisation | None = None,
@@ -95,7 +97,8 @@ class Characters(Encoder):
     ) -> None:
         if len(widths) != len(filters):
             raise ValueError(f"{len(widths)} widths and {len(filters)} filters; give one number of filters per width")
-        keys = {"size": size, "widths": widths, "filters": filters, "highways": highways, "dropout": dropout}
+        keys = {"size": size, "widths": widths, "filters": filters, "highways": highways, "padding": padding}
+        keys["dropout"] = dropout
         encoder = made(CharactersRecord, keys, Inputs(len(words), words), initialisation, device, dtype)
         super().__init__(encoder, batch_first=batch_first)
         self.num_embeddings = len(words)

@@ -54,6 +54,21 @@ def test_the_character_encoder_is_the_equations_of_the_paper(encoder, word):
     np.testing.assert_allclose(found, expected(encoder, word), atol=1e-12)
 
 
+@pytest.mark.parametrize("word", [*WORDS, "", "internationalisations"])
+def test_with_padding_filters_read_blanks_behind_the_word(word):
+    """Zero vectors for all characters up to the longest word, as in the published code, and far beyond it."""
+    torch.manual_seed(0)
+    encoder = char_model(highways=1, padding=True).encoder
+    table = np.concatenate([encoder.weight.detach().numpy(), np.zeros((1, 3))])
+    numbers = [*encoder.alphabet.spell(word), *[encoder.alphabet.nothing] * 40]
+    filters = [weight.detach().numpy() for weight in encoder.filters]
+    y = spelling.filtered(table[numbers].T, filters, encoder.bias.detach().numpy(), WIDTHS)
+    y = spelling.highway(y, *(weight.detach().numpy() for weight in encoder.highways[0].parameters()))
+    others = encoder.encode_words(["a", word, "internationalisation"])
+    np.testing.assert_allclose(others[1].detach().numpy(), y, atol=1e-12)
+    assert len(word) > 12 or (np.abs(y - expected(encoder, word)) > 1e-3).any()
+
+
 def test_symbols_are_words_with_and_without_gradients(encoder):
     x = torch.tensor([[4, 0, 4], [1, 3, 12]])
     one_by_one = torch.stack([encoder.encode_words([WORDS[i]])[0] for i in x.flatten()]).view(2, 3, -1)

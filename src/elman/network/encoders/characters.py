@@ -61,34 +61,41 @@ class Alphabet:
 class Spellings(NamedTuple):
     """Concatenated words: characters [S], the index of each word's first one, and how many each word has [n].
 
-    A word is padded with `Alphabet.nothing` to at least the width of the widest filter; counts include the two marks.
+    A word is padded with `Alphabet.nothing` to at least the width of the widest filter, where filters read `padding` by
+    that width; counts include the two marks.
     """
 
     characters: Tensor
     starts: Tensor
     lengths: Tensor
+    padding: bool = False
 
     @classmethod
-    def of(cls, words: Sequence[str], alphabet: Alphabet, widest: int) -> "Spellings":
+    def of(cls, words: Sequence[str], alphabet: Alphabet, widest: int, *, padding: bool = False) -> "Spellings":
         """Spell words for filters of width `widest` at most."""
         spelled = [alphabet.spell(word) for word in words]
-        filled = [[*word, *[alphabet.nothing] * (widest - len(word))] for word in spelled]
+        blanks = [widest if padding else widest - len(word) for word in spelled]
+        filled = [[*word, *[alphabet.nothing] * count] for word, count in zip(spelled, blanks, strict=True)]
         starts = list(accumulate((len(word) for word in filled), initial=0))[:-1]
         return cls(
             torch.tensor([character for word in filled for character in word], dtype=torch.int64),
             torch.tensor(starts, dtype=torch.int64),
             torch.tensor([len(word) for word in spelled], dtype=torch.int64),
+            padding,
         )
 
     def to(self, device: torch.device) -> "Spellings":
-        return Spellings(*(part.to(device) for part in self))
+        parts = self.characters, self.starts, self.lengths
+        return Spellings(*(part.to(device) for part in parts), self.padding)
 
     def windows(self, words: Tensor, width: int) -> tuple[Tensor, Tensor]:
         """All windows [P, width] of characters within words [n], word by word, and the number per word, [n].
 
-        A word shorter than `width` has one window, padded with `Alphabet.nothing`.
+        A word shorter than `width` has one window, padded with `Alphabet.nothing`. With `padding` a window begins at
+        each character, and one more behind the word.
         """
-        count = (self.lengths[words] - (width - 1)).clamp_(min=1)
+        lengths = self.lengths[words]
+        count = lengths + 1 if self.padding else (lengths - (width - 1)).clamp_(min=1)
         ends = count.cumsum(0)
         total = int(ends[-1]) if len(words) else 0
         first = torch.repeat_interleave(self.starts[words] - ends + count, count, output_size=total)
@@ -120,13 +127,17 @@ class Kept:
 
 
 class Characters(config.Encoder, frozen=True, tag="characters"):
-    """Words by their spelling: `filters` gives the number of filters of each of the `widths`."""
+    """Words by their spelling: `filters` gives the number of filters of each of the `widths`.
+
+    With `padding` filters also read blanks behind the word, as in the published code: no y is below tanh(b).
+    """
 
     spells: ClassVar[bool] = True
     size: Positive = 15
     widths: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (1, 2, 3, 4, 5, 6)
     filters: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=1000)] = (25, 50, 75, 100, 125, 150)
     highways: Annotated[int, Meta(ge=0, le=1000)] = 1
+    padding: bool = False
     dropout: Rate = 0.0
 
 
@@ -137,9 +148,8 @@ class CharactersEncoder(TokenEncoder, of=Characters):
         f_i = tanh(<C[:, i : i + w], H> + b),  y = max_i f_i     for each filter H [d, w]       (Kim et al. 2016, 5-6)
         z = t * relu(W_H y + b_H) + (1 - t) * y,  t = sigm(W_T y + b_T)                         (Kim et al. 2016, 8)
 
-    with C [d, l] the vectors of the word's characters and its two marks. A filter reads the word only, so the vector
-    does not depend on the other words of a batch; in the paper filters also run over the padding. tanh is increasing,
-    so it is applied after the maximum.
+    with C [d, l] the vectors of the word's characters and its two marks, and with `padding` of blanks, which are zero.
+    The vector does not depend on the other words of a batch. tanh is increasing, so it is applied after the maximum.
 
     The vectors of a window are computed once per distinct word. Without gradients the vectors of the whole vocabulary
     are computed once, and kept until a parameter, or the precision of products, changes.
@@ -154,7 +164,7 @@ class CharactersEncoder(TokenEncoder, of=Characters):
                 f"model.encoder.filters has {len(record.filters)} numbers and model.encoder.widths"
                 f" {len(record.widths)}; set one number of filters per width"
             )
-        self.size, self.widths = sum(record.filters), record.widths
+        self.size, self.widths, self.padding = sum(record.filters), record.widths, record.padding
         self.dropout = Dropout(record.dropout, locked=inputs.locked)
         self.words = tuple(inputs.spelled())
         self.alphabet = Alphabet(self.words)
@@ -203,7 +213,7 @@ class CharactersEncoder(TokenEncoder, of=Characters):
         return self._chunked(0, len(words), spellings, highway=highway)
 
     def _spell(self, words: Sequence[str]) -> Spellings:
-        return Spellings.of(words, self.alphabet, max(self.widths))
+        return Spellings.of(words, self.alphabet, max(self.widths), padding=self.padding)
 
     def _spellings_at(self, device: torch.device) -> Spellings:
         if self._spellings.starts.is_meta:  # built without memory, and filled with the weights of a file since then

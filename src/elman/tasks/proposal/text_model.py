@@ -38,7 +38,7 @@ QUARTERED = SIZES[:3]
 """Sizes of which a quarter of the needed epochs is enough, of characters a sixth, by trials; of wider ones half."""
 
 BRIEF = 2  # epochs of words up to which a model is trained without dropout and penalties, and at a higher rate
-FEW, QUICK = 0.375, 0.6
+FEW, QUICK = 0.2, 0.6
 """Shares of the needed epochs: up to which characters have dropout of the output alone, and a higher rate."""
 
 ADAPTIVE = 5_000  # words from which on the softmax is adaptive, with the word vectors and biases
@@ -53,9 +53,9 @@ DROPOUT = (
 )  # fmt: skip
 """Tokens, and for shorter texts the dropout of the output and of the recurrent weights; elsewhere shares of the latter.
 
-With few epochs each is lower in proportion: such a model learns too little rather than too much. Short texts have all
-of it from half of the needed epochs on, characters at most four fifths of it. By trials with texts of 25,000, 126,000
-and 930,000 words and of 214,000 and 320,000 characters.
+With few epochs each is lower, by the square root of their share: too little harms a short text more than too much, and
+on a busy machine more epochs may fit than were timed. By trials with texts of 25,000, 126,000 and 930,000 words and of
+214,000 and 320,000 characters.
 """
 
 
@@ -86,12 +86,10 @@ class Extent(NamedTuple):
         share = 1 / 4 if self.words else 1 / 6
         return min(needed / 2, max(BRIEF, share * needed)) if size in QUARTERED else needed / 2
 
-    @property
-    def regularised(self) -> float:
-        """The share of `DROPOUT` that a model of all needed epochs has; above 1 where half of the epochs have it."""
-        if not self.words:
-            return 0.8
-        return 2.0 if self.tokens < LONG else 1.0
+    def regularised(self, share: float) -> float:
+        """The share of `DROPOUT` that a model of a share of the needed epochs has."""
+        whole = 0.5 if not self.words else 1.4 if self.tokens < LONG else 0.8
+        return min(1.0, whole * math.sqrt(share))
 
     @property
     def columns(self) -> int:
@@ -238,13 +236,13 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None 
     tokens, needed = extent.in_words, needed_epochs(extent.in_words)
     epochs = needed if epochs is None else epochs
     brief = _brief(extent, epochs)
-    share = 0.0 if brief else extent.regularised * min(1.0, epochs / needed)
+    share = 0.0 if brief else extent.regularised(min(1.0, epochs / needed))
     output, weights = next(((output, weights) for limit, output, weights in DROPOUT if tokens < limit), (0.0, 0.0))
     dropout = (weights * 2 / 3, weights, weights / 2, output, weights / 4)
     values: dict[str, Any] = {
         "model.encoder.size": size.embedding,
         _LAYERS: [size.hidden, size.embedding],
-        **dict(zip(_DROPOUTS, (round(min(1.0, share) * one, 2) for one in dropout), strict=True)),
+        **dict(zip(_DROPOUTS, (round(share * one, 2) for one in dropout), strict=True)),
         "training.batch_size": extent.columns,
         _RATE: size.brief_rate if brief else extent.rate(size),
     }
