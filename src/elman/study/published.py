@@ -286,9 +286,10 @@ def _by(recipe: Recipe, known: Sequence[Target]) -> tuple[str, tuple[str, ...]] 
 
 
 def _keeps_size(key: str, *values: object) -> bool:
-    """Whether the setting leaves kind and size of the network: one of training, of how it begins, or a rate."""
+    """Whether the setting leaves kind and size of the network: one of training, of how it begins, blanks, or a rate."""
     rates = all(value is None or isinstance(value, float) for value in values)
-    return key.startswith(("training.", "model.initialisation.")) or (key.startswith("model.") and rates)
+    free = "training.", "model.initialisation.", "model.encoder.padding"
+    return key.startswith(free) or (key.startswith("model.") and rates)
 
 
 def _record(run: RunFolder, recipe: Recipe, path: str, changed: tuple[str, ...]) -> Trained:

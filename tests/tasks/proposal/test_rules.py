@@ -411,7 +411,7 @@ def test_dropout_falls_with_the_length_of_the_text():
 
 
 def test_dropout_falls_with_the_epochs_that_do_not_fit():
-    """Of 12 epochs four fit, of six four, and of 12 characters' epochs six; six of 12 are almost enough for all of it."""
+    """Four of 12 and of six epochs fit, and six of 12 of characters; six of 12 are almost enough for all of it."""
     assert dropouts(250_000, per_epoch=2.0) == (0.4, 0.36, 0.18, 0.24, 0.09)
     assert dropouts(1_000_000, per_epoch=2.0) == (0.16, 0.13, 0.07, 0.09, 0.03)
     assert dropouts(750_000, per_epoch=1.3, words=False) == (0.18, 0.16, 0.08, 0.11, 0.04)
