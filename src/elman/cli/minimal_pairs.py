@@ -163,7 +163,7 @@ def _suites(
                 [
                     f"{number} {one.suite.names.get(number, '')}".strip(),
                     *(
-                        "\N{EN DASH}" if (found := bits.get((number, condition))) is None else f"{found:.2f}"
+                        "\N{EN DASH}" if (bit := bits.get((number, condition))) is None else f"{bit:.2f}"
                         for condition in one.suite.conditions
                     ),
                 ]

@@ -85,8 +85,7 @@ class Spellings(NamedTuple):
         )
 
     def to(self, device: torch.device) -> "Spellings":
-        parts = self.characters, self.starts, self.lengths
-        return Spellings(*(part.to(device) for part in parts), self.padding)
+        return Spellings(self.characters.to(device), self.starts.to(device), self.lengths.to(device), self.padding)
 
     def windows(self, words: Tensor, width: int) -> tuple[Tensor, Tensor]:
         """All windows [P, width] of characters within words [n], word by word, and the number per word, [n].
