@@ -388,11 +388,12 @@ def test_damaged_results(capsys, run):
     assert line == f"{run}/results.json: damaged (Expected `object`, got `int` - at `$[0]`); restore or remove the file"
 
 
-def test_a_loss_that_is_no_number_is_null_in_the_results(capsys, run):
-    row = answer(capsys, "evaluate", run, "--method", "dynamic", "--rule", "sgd", "--lr", "1e38", "--json")
-    assert row["nll"] is None
-    assert not {"NaN", "Infinity"} & set((run / "results.json").read_text().replace(",", " ").split())
-    assert json.loads((run / "results.json").read_text())[-1]["nll"] is None
+def test_a_loss_that_is_no_number_is_refused_and_not_kept(capsys, run):
+    before = (run / "results.json").read_bytes()
+    assert main(["evaluate", str(run), "--method", "dynamic", "--rule", "sgd", "--lr", "1e38", "--json"]) == 2
+    said = capsys.readouterr()
+    assert "dynamic evaluation diverged; give a lower --lr, or another --rule" in said.err
+    assert (said.out, (run / "results.json").read_bytes()) == ("", before)
 
 
 def test_two_commands_at_once_keep_both_rows(run, monkeypatch):
