@@ -38,9 +38,7 @@ QUARTERED = SIZES[:3]
 """Sizes of which a quarter of the needed epochs is enough, of characters a sixth, by trials; of wider ones half."""
 
 BRIEF = 2  # epochs of words up to which a model is trained without dropout and penalties, and at a higher rate
-FEW, QUICK = 0.2, 0.6
-"""Shares of the needed epochs: up to which characters have dropout of the output alone, and a higher rate."""
-
+FEW = 0.6  # share of the needed epochs up to which characters are read at a higher rate
 ADAPTIVE = 5_000  # words from which on the softmax is adaptive, with the word vectors and biases
 ADAPTIVE_SHARE = 0.25  # of the words, about what an adaptive softmax scores per token
 LONG = 500_000
@@ -145,7 +143,7 @@ def sized(proposal: Proposal, extent: Extent, minutes: float, speed: Speed) -> P
     if _brief(extent, plan.epochs):
         found = found.because("so few epochs: no dropout, a higher rate", _RATE, *_DROPOUTS)
     if _few(extent, plan.epochs):
-        found = found.because("so few epochs: dropout of the output alone, a higher rate", _RATE, *_DROPOUTS)
+        found = found.because("so few epochs: a higher rate", _RATE)
     return found.because("after an eighth and a quarter of the steps the loss at the end is predicted", _PREDICTS)
 
 
@@ -248,10 +246,8 @@ def _of_size(proposal: Proposal, size: Size, extent: Extent, epochs: int | None 
     }
     if brief:
         values |= {"training.schedule.warm_up": 0.1, "training.penalties.ar": 0.0, "training.penalties.tar": 0.0}
-    if not extent.words and epochs <= QUICK * needed:
-        values |= {_RATE: round((size.rate + size.brief_rate) / 2, 4), "training.optimiser.betas": [0.0, 0.99]}
     if _few(extent, epochs):
-        values |= dict.fromkeys(_DROPOUTS[:3], 0.0)
+        values |= {_RATE: round((size.rate + size.brief_rate) / 2, 4), "training.optimiser.betas": [0.0, 0.99]}
     if extent.adaptive:
         values["model.output.choice"] = '{kind="adaptive", bias=true, tied=true}'
     if mixes:
