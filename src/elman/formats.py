@@ -98,10 +98,9 @@ def _within_limits(parse: Callable[[str], Any], text: str) -> Any:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     except ValueError as error:
-        found = str(error)  # Python's limit on the digits of integers names one of its own functions
-        raise (
-            ValueError("an integer of thousands of digits") if "set_int_max_str_digits" in found else error
-        ) from None
+        if "set_int_max_str_digits" in str(error):  # Python's limit on digits names one of its own functions
+            raise ValueError("an integer of thousands of digits") from None
+        raise
     require_modest(value)
     return value
 

@@ -40,7 +40,7 @@ class Reporting(NamedTuple):
     `name` and `quantity` (as `elman.drawing.plots` knows it) belong to the loss, `unit` is what is counted, in the
     singular. `figure` is a second figure of results.json, and its heading, if there is one. `facts` are counts of
     each split in data.json, and their headings. `columns` are the measures of results.json that commands show, each
-    with its heading and the form of its numbers.
+    with its heading and the form of its numbers. `read` is what the vocabulary has, where that is not what is counted.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Reporting(NamedTuple):
     figure: tuple[str, str] | None
     facts: tuple[tuple[str, str], ...]
     columns: tuple[tuple[str, str, str], ...] = ()
+    read: str | None = None
 
     @property
     def in_perplexity(self) -> bool:

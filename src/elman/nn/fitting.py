@@ -174,7 +174,7 @@ def fit(
             group["lr"] = factor * rate
 
     with _bar(epochs, shown=progress) as advance:
-        while len(done) < epochs and (patience is None or not done or len(done) - History(done).best.number < patience):
+        while len(done) < epochs and not _waited(done, patience):
             began, number = time.monotonic(), len(done)
             model.train()
             try:
@@ -197,6 +197,10 @@ def fit(
             held.save(best, done)
     files.load_model(model.eval(), best)
     return History(done)
+
+
+def _waited(done: list[Epoch], patience: int | None) -> bool:
+    return bool(done) and patience is not None and len(done) - History(done).best.number >= patience
 
 
 class _Checkpoint:

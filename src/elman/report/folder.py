@@ -116,8 +116,8 @@ class RunFolder:
 
     @property
     def read(self) -> str:
-        """What the vocabulary has and may lack, in the singular: of trees words, else what is predicted."""
-        return "word" if self.scale.unit == "constituent" else self.symbol
+        """What the vocabulary has and may lack, in the singular."""
+        return self.scale.read or self.symbol
 
     @property
     def fine_tuned(self) -> bool:

@@ -88,11 +88,13 @@ class MusicRun(SplitRun):
         generator, total, parts = torch.Generator(model.device).manual_seed(0), 0.0, []
         for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):
             total -= model.output.log_prob(trace, batch.targets)[batch.mask].cpu().double().sum().item()
-            parts.append((positions[positions >= 0], *(one[batch.mask] for one in model.output.contexts(trace))))
+            parts.append((positions[positions >= 0], *(one[batch.mask].cpu() for one in model.output.contexts(trace))))
         order, vectors, priors = (torch.cat(part) for part in zip(*parts, strict=True))
-        places = order.argsort().to(model.device).split(1024)
-        drawn = torch.cat([model.output.drawn(vectors[some], priors[some], 1.0, generator) for some in places])
-        found, true = drawn.bool().cpu(), torch.from_numpy(split.frames).bool()
+        drawn = []
+        for some in order.argsort().split(1024):
+            each = vectors[some].to(model.device), priors[some].to(model.device)
+            drawn.append(model.output.drawn(*each, 1.0, generator).bool().cpu())
+        found, true = torch.cat(drawn), torch.from_numpy(split.frames).bool()
         hits, union = int((found & true).sum()), int((found | true).sum())
         return piece_result(Score(total, len(order)), split, accuracy=hits / max(1, union), method="static")
 

@@ -82,6 +82,7 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
             ("tokens", "constituents", ","),
             ("pairs", "trees", ","),
         ),
+        read="word",
     )
 
     corpus: str | None = None
