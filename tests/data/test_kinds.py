@@ -136,6 +136,7 @@ def test_two_parallel_files(tmp_path):
 
 
 TREE = "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n"
+SQUARE = str.maketrans("()", "[]")
 TAGGED = "the_DT cat_NN sits_VBZ ._.\n"
 WORDS = [f"{a}{b}{c}" for a in "ABC" for b in "DEF" for c in "GIH"]
 ENTRIES = "".join(f"{word}  {' '.join(word)}\n" for word in WORDS)
@@ -148,6 +149,9 @@ ENTRIES = "".join(f"{word}  {' '.join(word)}\n" for word in WORDS)
         ("  ( (s\n" + "    (np (dt the) (nn cat))\n    (vp (vbz sits))))\n" * 1, "trees", "trees"),
         (f"# by hand\n{TREE * 30}", "trees", "trees"),
         ("".join(f"{at} {TREE.replace('(VP', '(VP (RB now)')}" for at in range(30)), "trees", "trees"),
+        (TREE.translate(SQUARE) * 30, "trees", "trees"),
+        (f"# [by hand]\n{TREE * 30}", "trees", "trees"),
+        ("A [note] on [the same] page, and [another one] there.\n" * 30, "text", None),
         (TAGGED * 9, "tags", "joined"),
         (TAGGED.replace("_", "/").lower() * 9, "tags", "joined"),
         (ENTRIES, "pairs", "pronunciations"),

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from elman.errors import UserError
 
 BLOCK = 1 << 20
+NPY = b"\x93NUMPY"  # how an .npy file begins
 LEAST_ALLOWED, RATIO = 1 << 30, 100
 """An archive may unpack to `LEAST_ALLOWED` bytes, or to `RATIO` times its own size if that is more."""
 
@@ -132,6 +133,15 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
     archive = Archive(path, "not an .npy file of plain arrays", "give another")
     with archive.reading(), path.open("rb") as file:
         return _array(archive, file)
+
+
+def is_npy(path: Path) -> bool:
+    """Whether a file, whatever it is called, begins as an .npy file; False where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(NPY)) == NPY
+    except OSError:
+        return False
 
 
 def _array(archive: Archive, file: IO[bytes]) -> npt.NDArray[Any]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from elman.config.data import Data
 from elman.config.parts import members
+from elman.data.archives import NPY
 from elman.data.lines import lines_of
 from elman.data.text.encodings import of_head
 from elman.data.text.files import Files, is_compressed, plain_name
@@ -41,7 +42,7 @@ _FORMATS = {
 }
 _OF_BYTES = {".mid", ".midi", ".kar", ".rmi", ".mxl", ".npy", ".npz", ".mat"}
 """How names end that promise bytes in a format, never a text."""
-_WITHOUT_LINES = (b"MThd", b"\x93NUMPY", *_FORMATS)
+_WITHOUT_LINES = (b"MThd", NPY, *_FORMATS)
 
 
 class Look(NamedTuple):

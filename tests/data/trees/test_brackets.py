@@ -32,6 +32,14 @@ def test_reading_forgives_layout_and_identifiers():
     assert bracketed(read(JOHN)[0]) == JOHN
 
 
+def test_square_brackets_are_read_alike_and_parentheses_are_words_then():
+    square = JOHN.translate(str.maketrans("()", "[]"))
+    assert read(f"doc-1\t{square}") == read(JOHN)
+    (tree,) = read("[S [-LRB- (] [NN word]]")
+    assert [leaf.word for leaf in leaves(tree)] == ["-LRB-", "word"]
+    assert [leaf.word for leaf in leaves(read("(S (-LRB- [) (NN word))")[0])] == ["[", "word"]
+
+
 def test_empty_elements_go_with_what_is_empty_then():
     (tree,) = read("(S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (-NONE- *T*-1))))")
     assert tree == Node("ROOT", (Node("S", (Node("VP", (Leaf("VB", "go"),)),)),))

@@ -49,6 +49,24 @@ def test_series_below_each_other_are_named(tmp_path, capsys, ids, said):
     assert (what in capsys.readouterr().err) == said
 
 
+DAYS = "".join(f"2020-01-0{at},{at}.5,{at}.25\n" for at in (2, 3, 4))
+
+
+@pytest.mark.parametrize("units", ["s,degC,m/s", ",(\u00b0C),", "day,NA,%"])
+def test_a_row_of_units_below_the_names_is_left_out(tmp_path, capsys, units):
+    found = read_table(write(tmp_path / "a.csv", f"time,temperature,wind\n{units}\n{DAYS}"))
+    np.testing.assert_array_equal(found.values, [[2.5, 2.25], [3.5, 3.25], [4.5, 4.25]])
+    assert found.dates is not None
+    named = ", ".join(filter(None, units.split(",")))
+    assert f"line 2 has units ({named}): left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("row", ["2020-01-01,,x", "1,m,m"])
+def test_a_row_with_a_date_or_a_number_is_no_row_of_units(tmp_path, row):
+    with pytest.raises(UserError, match=r"line 2|no numeric"):
+        read_table(write(tmp_path / "a.csv", f"time,temperature,wind\n{row}\n{DAYS}"), ("temperature", "wind"))
+
+
 @pytest.mark.parametrize("cell", ["3.5%", "3.5 %", "$1.20", "1,20 \u20ac", "\u00a35"])
 def test_cells_with_signs_are_named_with_the_cure(tmp_path, capsys, cell):
     read_table(write(tmp_path / "a.csv", "note;price;volume\n" + f"n 1;{cell};7\n" * 3))
@@ -211,6 +229,8 @@ def test_arrays_are_read_by_column(tmp_path, suffix):
     else:
         np.savez(path, values=VALUES)
     np.testing.assert_array_equal(read_table(path, (1,)).values, VALUES[:, 1:])
+    if suffix == "npy":
+        np.testing.assert_array_equal(read_table(path.rename(tmp_path / "a.csv")).values, VALUES)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ ROOT = "ROOT"
 _TOKEN = re.compile(r"\(|\)|[^\s()]+|\n", re.ASCII)
 _IDENTIFIER = re.compile(r"^[^\t\n()]*\t(?=\s*\()", re.MULTILINE)
 _WRITTEN = str.maketrans(PARENTHESES)
+_SQUARE = str.maketrans({**PARENTHESES, "[": "(", "]": ")"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +41,17 @@ class Node:
     children: "tuple[Node | Leaf, ...]"
 
 
+def in_parentheses(text: str) -> str:
+    """A text of trees with parentheses for brackets: square ones become so where there are more of them.
+
+    >>> in_parentheses("[S [N we] [V go] [. (]]")
+    '(S (N we) (V go) (. -LRB-))'
+    """
+    return text.translate(_SQUARE) if text.count("[") > text.count("(") else text
+
+
 def read_trees(text: str, name: str) -> list[Node]:
-    """The trees of a bracketed text, each rooted in `ROOT`.
+    """The trees of a text in round or square brackets, each rooted in `ROOT`.
 
     A tree may take several lines. What precedes a tab before a tree is an identifier, and is left out. A root without
     a label, `TOP` or `ROOT` is the root; another root gets one above it. Empty elements (`-NONE-`) are left out, with
@@ -53,7 +63,7 @@ def read_trees(text: str, name: str) -> list[Node]:
     trees: list[Node] = []
     open_: list[tuple[str, list[Node | Leaf], int]] = []
     line = 1
-    tokens, at = _TOKEN.findall(_IDENTIFIER.sub("", text)), 0
+    tokens, at = _TOKEN.findall(_IDENTIFIER.sub("", in_parentheses(text))), 0
     while at < len(tokens):
         token = tokens[at]
         at += 1

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from elman.data.archives import NPY
 from elman.data.kinds import Look, Seen, looks
 from elman.data.numbers import is_date, is_missing
 from elman.data.tables import rows_of
@@ -20,7 +21,7 @@ def claim(seen: Seen) -> Look | None:
 
     A row that does not fit is for the reader of series to name: a damaged table is no prose.
     """
-    if seen.head.startswith(b"\x93NUMPY"):
+    if seen.head.startswith(NPY):
         return looks("series", "an array of numbers (.npy)")
     if seen.arrays and not any(name.endswith("_roll") for name in seen.arrays):
         return looks("series", "arrays of numbers (.npz)")

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from elman.data.archives import read_npy, read_npz
+from elman.data.archives import is_npy, read_npy, read_npz
 from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_missing, is_numbering, number
 from elman.data.tables import first_row, in_runs, rows_of, splits_of
 from elman.data.text.utf8 import read_text
@@ -50,7 +50,7 @@ def read_table(
     Raises UserError where the file cannot be read, a column is missing, two have one name, or a value is not a number,
     or missing without a rule.
     """
-    read = _read_array if path.suffix in (".npy", ".npz") else _read_text_table
+    read = _read_array if path.suffix in (".npy", ".npz") or is_npy(path) else _read_text_table
     table, place, places, notes = read(path, columns, known)
     values, dates, splits = _without_gaps(table, f"{place}s", places, missing, path), table.dates, table.splits
     kept = ~np.isnan(table.values).any(axis=1) if len(values) < len(table.values) else np.ones(len(values), bool)
@@ -80,6 +80,9 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
     if not body:
         raise UserError(f"{path}: a header without rows; give a row per step")
     notes: list[str] = []
+    if has_header and len(body) > 1 and _are_units(body[0][1], body[1][1]):
+        notes.append(f"line {body[0][0]} has units ({', '.join(filter(None, map(str.strip, body[0][1])))}): left out")
+        body = body[1:]
     divided = {index: splits for index in range(width) if (splits := splits_of([row[index] for _, row in body]))}
     dividing = next(iter(divided), None)
     if columns is None:
@@ -119,6 +122,12 @@ def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a row has names: words, or dates above numbers."""
     above = (is_date(one) and number(other) is not None for one, other in zip(first, second, strict=True))
     return not all(map(_is_value, first)) or any(above)
+
+
+def _are_units(row: Sequence[str], below: Sequence[str]) -> bool:
+    """Whether a row has no number and no date, and words above numbers or dates, as units stand below names."""
+    has_word = any(not _is_value(one) and _is_value(two) and two.strip() for one, two in zip(row, below, strict=True))
+    return has_word and not any(is_date(cell) or is_meant_as_number(cell) for cell in row)
 
 
 def _is_value(cell: str) -> bool:
@@ -221,7 +230,7 @@ def _value(cell: str, mark: str, path: Path, line: int, name: str) -> float:
 
 
 def _read_array(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:  # noqa: ARG001 - by number alone
-    arrays = {"": read_npy(path)} if path.suffix == ".npy" else read_npz(path)
+    arrays = {"": read_npy(path)} if path.suffix == ".npy" or is_npy(path) else read_npz(path)
     if len(arrays) != 1:
         raise UserError(f"{path}: {len(arrays)} arrays ({', '.join(arrays)}); give a file with one array [n] or [n, P]")
     (array,) = arrays.values()

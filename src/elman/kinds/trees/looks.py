@@ -4,6 +4,7 @@ import re
 
 from elman.data.kinds import HEAD, Look, Seen, looks
 from elman.data.lines import lines_of
+from elman.data.trees.brackets import in_parentheses
 
 ORDER = 1
 
@@ -11,13 +12,14 @@ _LABEL = r"\([^\s()]{0,24}\s"
 
 
 def claim(seen: Seen) -> Look | None:
-    """Trees in brackets, labels in any case; before each there may be an identifier and a tab, and blanks.
+    """Trees in round or square brackets, labels in any case; an identifier and a tab, and blanks, may precede each.
 
     Most brackets open a constituent with its label, and most words stand in brackets of their own; there are two or
     more unless the beginning of a large file has not reached them. A last line that is cut counts too. Up to a tenth
     of the text may be of another form, such as comments, which the reader reports.
     """
-    text = "\n".join(line.split("\t", 1)[-1] if "(" in line else line for line in lines_of(seen.text))
+    lines = lines_of(in_parentheses(seen.text))
+    text = "\n".join(line.split("\t", 1)[-1] if "(" in line else line for line in lines)
     opened, words = text.count("("), len(re.findall(r"\([^\s()]+[ \t]+[^\s()]+\)", text, re.ASCII))
     labelled = len(re.findall(_LABEL, text, re.ASCII))
     tokens = len(re.findall(r"[^\s()]+", text, re.ASCII))
