@@ -136,7 +136,8 @@ def test_baselines_lie_on_the_scale_of_the_curves(make_run):
     assert [mark.at for mark in plot.levels] == pytest.approx([math.log(148.3), math.log(664.2)])
     table["training"]["margin"] = {"kappa": 0.5}  # of a parser the curves are of another loss than the baselines
     (run / "recipe.toml").write_text(tomli_w.dumps(table))
-    assert curves.loss_plots([read_folder(run)], [0])[0].levels == []
+    plot, _ = curves.loss_plots([read_folder(run)], [0])
+    assert (plot.levels, plot.title) == ([], "Loss with the margin against epochs")
 
 
 def test_what_is_predicted_by_a_tagger_of_a_treebank_are_words(make_run):

@@ -85,17 +85,18 @@ def _loss(axis: Axis, runs: Sequence[RunFolder], series: Sequence[int]) -> Plot:
         curves.append(Curve(axis.along(checks), [scale.of(line.nll) for line in checks], colour, "checks"))
         if lowest is not None:
             best.append((axis.along([lowest])[0], scale.of(lowest.nll), colour))
-    one = len(runs) == 1
+    one, margin = len(runs) == 1, runs[0].recipe.training.margin is not None
+    name = "loss with the margin" if margin else scale.name
     baselines = [Mark(scale.of(row.nll), row.name) for row in runs[0].baselines if row.split == "valid" and row.name]
     return Plot(
         name=f"{scale.quantity}-{axis.name}",
-        title=f"{scale.name[0].upper()}{scale.name[1:]} against {axis.name}",
+        title=f"{name[0].upper()}{name[1:]} against {axis.name}",
         description="; ".join(map(_described, runs)),
         x_label=axis.name,
         quantity=scale.quantity,
         curves=curves,
         marks=axis.marks(runs[0].metrics) if one else [],
-        levels=baselines if one and runs[0].recipe.training.margin is None else [],  # of the same loss as the dots
+        levels=baselines if one and not margin else [],  # of the same loss as the dots
         rings=best,
     )
 

@@ -72,8 +72,8 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
         "nll",
         "constituent",
         "NLL is the mean negative log-likelihood of the label of a constituent, given its tree, in nats; accuracy is"
-        " the share of constituents whose most probable label is right. The training loss"
-        " of a parser adds the NLL of the labels of all nodes and the structured margin.",
+        " the share of constituents whose most probable label is right. The loss of a"
+        " parser in training and validation adds the NLL of the labels of all nodes and the structured margin.",
         ("accuracy", "accuracy"),
         (("lines", "sentences"), ("unknown", "unknown words")),
         (
