@@ -18,7 +18,8 @@ from elman.kinds.series.fitting import fit, seasons_of
 from elman.kinds.series.linear import Linear
 from elman.kinds.series.record import SeriesOptions
 from elman.kinds.series.run import SeriesRun
-from elman.network.output.density import Rescaled
+from elman.network.output.density import Density, Rescaled
+from elman.network.output.gaussian_mixture import GaussianMixtureChoice
 from elman.tasks.evaluating import EvaluationOptions
 from support.commands import refusal
 
@@ -189,6 +190,14 @@ def test_a_model_is_never_worse_than_its_linear_part(run, table):
         assert row["nrmse"] < 0.4
         assert 0.5 < row["coverage_80"] <= 1
         assert row["tokens"] == there.sum()
+
+
+def test_a_density_that_has_no_probabilities_below_values_has_no_share_within_80_percent(run, monkeypatch):
+    before = SeriesRun(run).evaluate()
+    monkeypatch.setattr(GaussianMixtureChoice, "below", Density.below)
+    found = SeriesRun(run).evaluate()
+    assert (found.coverage_80, found.nrmse, found.nll) == (None, before.nrmse, before.nll)
+    assert before.coverage_80 is not None
 
 
 def test_the_share_within_80_percent_is_exact(run):

@@ -27,7 +27,7 @@ from elman.network.output.density import Density
 class Prediction(msgspec.Struct, frozen=True):
     """One-step predictions of the n steps that count: means, float64 [n, P], and log-densities (nats), float64 [n].
 
-    `below`, [n, P]: the probability that was given to values below the true one.
+    `below`, [n, P]: the probability that was given to values below the true one, NaN where the density has none.
     """
 
     mean: Array
@@ -76,7 +76,8 @@ def prediction_result(
     known, more = each[~np.isnan(each)], dict[str, float | None]()
     if linear is not None:
         more["mase"] = mase(prediction.mean - split.counted, np.array(linear.scale))
-        more["coverage_80"] = float((np.abs(prediction.below - 0.5) <= 0.4).mean())
+        if not np.isnan(prediction.below).any():
+            more["coverage_80"] = float((np.abs(prediction.below - 0.5) <= 0.4).mean())
     return score.result(
         split.name,
         context="carried",

@@ -25,8 +25,8 @@ class Density(Drawn):
         """The expected values [..., P] given contexts [..., D]."""
 
     def below(self, context: Float[Tensor, "*N D"], target: Float[Tensor, "*N P"]) -> Float[Tensor, "*N P"]:
-        """The probability that each value is below its target [..., P] given contexts [..., D]."""
-        raise NotImplementedError
+        """The probability that each value is below its target [..., P] given contexts [..., D]; NaN: not computed."""
+        return torch.full_like(target + self.mean(context), math.nan)
 
 
 @runtime_checkable
