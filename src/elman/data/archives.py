@@ -136,7 +136,9 @@ def read_npy(path: Path) -> npt.NDArray[Any]:
 
 
 def is_npy(path: Path) -> bool:
-    """Whether a file, whatever it is called, begins as an .npy file; False where it cannot be read."""
+    """Whether a file is an .npy file by its name, or by its first bytes; False where they cannot be read."""
+    if path.suffix == ".npy":
+        return True
     try:
         with path.open("rb") as file:
             return file.read(len(NPY)) == NPY

@@ -50,7 +50,7 @@ def read_table(
     Raises UserError where the file cannot be read, a column is missing, two have one name, or a value is not a number,
     or missing without a rule.
     """
-    read = _read_array if path.suffix in (".npy", ".npz") or is_npy(path) else _read_text_table
+    read = _read_array if path.suffix == ".npz" or is_npy(path) else _read_text_table
     table, place, places, notes = read(path, columns, known)
     values, dates, splits = _without_gaps(table, f"{place}s", places, missing, path), table.dates, table.splits
     kept = ~np.isnan(table.values).any(axis=1) if len(values) < len(table.values) else np.ones(len(values), bool)
@@ -230,7 +230,7 @@ def _value(cell: str, mark: str, path: Path, line: int, name: str) -> float:
 
 
 def _read_array(path: Path, columns: Columns, known: Sequence[str] | None) -> _Read:  # noqa: ARG001 - by number alone
-    arrays = {"": read_npy(path)} if path.suffix == ".npy" or is_npy(path) else read_npz(path)
+    arrays = {"": read_npy(path)} if is_npy(path) else read_npz(path)
     if len(arrays) != 1:
         raise UserError(f"{path}: {len(arrays)} arrays ({', '.join(arrays)}); give a file with one array [n] or [n, P]")
     (array,) = arrays.values()
