@@ -20,7 +20,8 @@ ARGS    ?=
 bin         := $(VENV)/bin
 environment := PYTHON="$(PYTHON)" VENV="$(VENV)" ./scripts/environment
 # Compiled modules are kept, for the many processes that tests start.
-tests       := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) --dist worksteal
+# They print at once: what a stopped run had printed tells where it was.
+tests       := PYTHONDONTWRITEBYTECODE= PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1 $(bin)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: help demo test quick check format lint types docs release model clean
 

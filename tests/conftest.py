@@ -15,11 +15,30 @@ def pytest_collectstart():
     _prepare()
 
 
+_begun_again = set()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem, report, sched):
+    """A test that was stopped with its process, since it hung, runs once more; where it hung has been printed."""
+    if crashitem not in _begun_again:
+        _begun_again.add(crashitem)
+        sched.mark_test_pending(crashitem)
+        report.outcome = "rerun"
+
+
+def pytest_terminal_summary(terminalreporter):
+    for name in sorted(_begun_again):
+        terminalreporter.write_line(f"stopped with its process, and run again: {name}")
+
+
 @functools.cache
 def _prepare():
     import torch
     from hypothesis import settings
 
+    # Compiled in this process: no processes of the compiler that wait for each other, and no locks shared with others.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     torch.set_num_threads(1)
     settings.register_profile("elman", deadline=None, max_examples=40, derandomize=True)
     settings.load_profile("elman")

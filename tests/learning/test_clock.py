@@ -1,12 +1,12 @@
 """Training by the clock: the rate follows `training.minutes`, and the last of a `--max-minutes` is for its fall."""
 
 import math
-import threading
 
 import pytest
 
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
+from elman.jobs import Stop
 from elman.learning import checkpoint
 from elman.learning import trainer as loop
 from elman.learning.checkpoint import MODEL
@@ -153,4 +153,4 @@ def test_a_stop_within_the_fall_is_an_interruption(tmp_path, monkeypatch):
         trainer._limit = 60.0
         monkeypatch.setattr(loop.prediction, "descend", lambda *_, finished=finished: finished)
         deadline = loop.time.monotonic() + 60
-        assert trainer._stop_early(deadline, threading.Event(), interrupted=False) is reason
+        assert trainer._stop_early(deadline, Stop(), interrupted=False) is reason

@@ -1,7 +1,6 @@
 """The branches from which the loss at the end is predicted: what they are, and that the run is that without them."""
 
 import math
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +8,7 @@ import torch
 
 from elman.cli import progress
 from elman.evaluation.perplexity import Score
+from elman.jobs import Stop
 from elman.learning import checkpoint, prediction
 from elman.learning.folder import Watcher
 from elman.learning.progress import Progress
@@ -185,7 +185,7 @@ def test_the_bar_shows_a_branch_and_leaves_out_its_time(tmp_path, monkeypatch):
 @pytest.mark.parametrize("moment", [FIRST, FIRST + 1, FIRST + 2, SECOND + 4])
 def test_a_run_that_is_stopped_in_a_branch_takes_it_again(moment, whole, tmp_path, monkeypatch):
     """Whenever it is stopped: its branches, weights and lines are those of a run without a stop."""
-    parts, count, stop = trainer_of(tmp_path / "parts", of_weights), 0, threading.Event()
+    parts, count, stop = trainer_of(tmp_path / "parts", of_weights), 0, Stop()
     apply = parts.update.apply
 
     def counted(lr):
@@ -221,7 +221,7 @@ def test_a_branch_that_is_stopped_again_and_again_comes_before_the_validation_of
     how = {"validate_every": FIRST, "averaging": {"kind": "non-monotone", "interval": 1}}
     whole = trainer_of(tmp_path / "whole", of_weights, **how)
     whole.run()
-    stop = threading.Event()
+    stop = Stop()
     for _ in range(3):
         parts = trainer_of(tmp_path / "parts", of_weights, **how)
         if stop.is_set():
@@ -246,7 +246,7 @@ def test_branches_that_are_too_short_or_too_late_predict_nothing(tmp_path):
         "no loss is predicted: the run has too few steps, or is too far on"
     ] * 2
     late = trainer_of(tmp_path / "late", predict_loss=False)
-    stop = threading.Event()
+    stop = Stop()
     late.validate = lambda *_: (late.progress.step >= 14 and stop.set(), Score(1.0, 1))[1]
     assert late._train(float("inf"), stop) is StopReason.INTERRUPTED
     asked = trainer_of(tmp_path / "late", of_weights)

@@ -10,6 +10,15 @@ import pytest
 
 from elman.learning.folder import Watcher
 
+LONGEST = 120
+"""Seconds; a child that waits in vain ends then."""
+
+
+def end_after(seconds):
+    """End this process when the time is over, whatever it is doing."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+
 
 def terminate():
     """The signal that a machine sends before it stops a process."""
@@ -39,6 +48,7 @@ def begun(function, log=None):
         return child
     status = 70
     try:
+        end_after(LONGEST)
         sys.stdout = sys.stderr = Path(log or os.devnull).open("w", buffering=1, encoding="utf-8")  # noqa: SIM115
         os.dup2(sys.stdout.fileno(), 1)
         os.dup2(sys.stdout.fileno(), 2)

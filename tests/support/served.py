@@ -158,6 +158,7 @@ def serving(*folders, host="127.0.0.1", token=None, **limits):
     thread.start()
     try:
         while not server.started:
+            assert thread.is_alive()
             time.sleep(0.01)
         yield listening.getsockname()[1], api
     finally:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 from elman.errors import UserError
 from elman.files import write_atomic
@@ -33,8 +34,8 @@ def wait_for_a_signal(path):
     """As a training does: a signal ends it early, with a result."""
     with listening() as stop:
         path.touch()
-        while not stop.wait(0.05):
-            pass
+        while not stop.is_set():
+            time.sleep(0.05)
     write_atomic(path.with_suffix(".saved"), "saved")
     return "saved"
 

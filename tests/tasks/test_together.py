@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import time
 from pathlib import Path
@@ -18,7 +17,7 @@ from elman.learning.trainer import StopReason
 from elman.tasks.experiment import Experiment, environment
 from support import text_runs
 from support.every_kind import AVERAGED, FEW, KINDS
-from support.interruption import StopAt, kill
+from support.interruption import LONGEST, StopAt, end_after, kill
 from support.pairwise import every_value
 from support.systems import posix
 
@@ -27,8 +26,6 @@ pytestmark = posix
 CPU = torch.device("cpu")
 KILLED = -9
 RAISED = 3
-LONGEST = 120
-"""Seconds; processes that wait for each other in vain end then."""
 
 
 def together(size, train, port=None, delay=0.0):
@@ -44,7 +41,7 @@ def together(size, train, port=None, delay=0.0):
     for rank in range(size):
         child = os.fork()
         if child == 0:
-            signal.alarm(LONGEST)
+            end_after(LONGEST)
             time.sleep(rank * delay)
             place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
             os.environ |= {name: str(value) for name, value in place.items()}

@@ -57,10 +57,23 @@ def handling(receive: Callable[[int, FrameType | None], Any], *numbers: int) -> 
             signal.signal(number, handler)
 
 
+class Stop:
+    """Whether to stop; unlike an event of `threading` it has no lock, which a handler of signals would wait for."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def set(self) -> None:
+        self._asked = True
+
+    def is_set(self) -> bool:
+        return self._asked
+
+
 @contextlib.contextmanager
-def listening() -> Iterator[threading.Event]:
-    """Within the block Ctrl-C, SIGTERM and SIGHUP set an event, in the main thread; a second Ctrl-C interrupts."""
-    stop = threading.Event()
+def listening() -> Iterator[Stop]:
+    """Within the block Ctrl-C, SIGTERM and SIGHUP ask to stop, in the main thread; a second Ctrl-C interrupts."""
+    stop = Stop()
 
     def receive(number: int, _: FrameType | None) -> None:
         if stop.is_set() and number == signal.SIGINT:

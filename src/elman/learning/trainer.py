@@ -4,7 +4,6 @@ import enum
 import functools
 import itertools
 import math
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 from elman import config
 from elman.data.windows import WHOLE, Part, Span, Summed, Windows
 from elman.errors import Diverged, UserError, counted
-from elman.jobs import listening
+from elman.jobs import Stop, listening
 from elman.learning import checkpoint, prediction
 from elman.learning.folder import Folder
 from elman.learning.progress import Course, Progress, averages_at_once, phases_of, record_validation, remark_on
@@ -113,7 +112,7 @@ class Trainer:
                 watcher.end()
             self.update.optimiser.zero_grad()  # its memory, since the best model is read next to this one
 
-    def _train(self, deadline: float, stop: threading.Event) -> StopReason:
+    def _train(self, deadline: float, stop: Stop) -> StopReason:
         progress, validate_every = self.progress, self.training.validate_every
         fall = deadline - FALL * self._limit if self._falls else deadline
         if not self._begun:
@@ -198,7 +197,7 @@ class Trainer:
     def _branch_is_due(self) -> bool:
         return self.training.predict_loss and prediction.due(self.progress, self._place())
 
-    def _predict(self, deadline: float, stop: threading.Event) -> bool:
+    def _predict(self, deadline: float, stop: Stop) -> bool:
         if not self._branch_is_due:
             return True
         branches = self.progress.branches
@@ -315,7 +314,7 @@ class Trainer:
         """Whether the last of the time before a stop is for a rate that falls; several processes have no one clock."""
         return self.training.minutes is None and self.folder.team.size == 1 and self._limit > 0
 
-    def _stop_early(self, deadline: float, stop: threading.Event, *, interrupted: bool) -> StopReason:
+    def _stop_early(self, deadline: float, stop: Stop, *, interrupted: bool) -> StopReason:
         """Save, and end before the deadline by steps at a rate that falls to 0, from which nothing is resumed."""
         self.save()
         if interrupted:

@@ -68,7 +68,8 @@ def test_a_signal_saves_every_run(experiment, corpus, tmp_path):
     run = store.place("long", config.load_recipe(tmp_path / "text_runs.toml", ["training.epochs=400"]))
 
     def stop_soon():
-        while not (run.folder / "metrics.jsonl").exists():
+        deadline = time.monotonic() + 60
+        while not (run.folder / "metrics.jsonl").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGTERM)
 
