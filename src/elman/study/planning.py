@@ -56,18 +56,20 @@ def register(planned: Plan, store: Store) -> list[PlanRecord]:
     """The plans of a claim so far, this one last; a new one is added to its file before it is trained.
 
     A plan of the same content is the same plan. Seeds that are added after a verdict are judged alone, so that what
-    is known of the first ones cannot decide.
+    is known of the first ones cannot decide. Where there is a record and no file of plans, as where a stored record was
+    copied, its plans are the earlier ones.
     """
-    path = store.out / f"{planned.name}.plan.json"
-    earlier = msgspec.convert(read_json(path), list[PlanRecord]) if path.is_file() else []
+    path, verdict = store.out / f"{planned.name}.plan.json", store.out / f"{planned.name}.json"
+    found = read_json(verdict, dict[str, Any]) if verdict.is_file() else {}
+    judged = msgspec.convert(found.get("plans", []), list[PlanRecord])
+    earlier = msgspec.convert(read_json(path), list[PlanRecord]) if path.is_file() else judged
     content = plan_content(planned, store)
     digest = sha256_lines(canonical_json(content))
     known = [one.digest for one in earlier]
     if digest in known:
         return earlier[: known.index(digest) + 1]
-    verdict = store.out / f"{planned.name}.json"
-    found = read_json(verdict, dict[str, Any]) if verdict.is_file() else {}
-    used = list(found.get("seeds", []))
+    last = list(found.get("seeds", []))
+    used = {*last, *(seed for one in judged for seed in one.seeds)}
     same = not earlier or {**earlier[-1].content, "seeds": None} == {**content, "seeds": None}
     seeds = list(planned.seeds)
     runs = [one for each in planned.runs.values() for one in each]
@@ -75,7 +77,7 @@ def register(planned: Plan, store: Store) -> list[PlanRecord]:
         digest=digest, written=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), version=elman.__version__, seeds=seeds,
         fresh=[seed for seed in seeds if not same or seed not in used] or seeds,
         trained=sum(one.path.is_file() if isinstance(one, PlannedComputation) else not one.is_open for one in runs),
-        after=f"{found.get('verdict')}, seeds {between(used)}" if used else None, content=content,
+        after=f"{found.get('verdict')}, seeds {between(last)}" if last else None, content=content,
     )  # fmt: skip
     write_atomic(path, json_text(msgspec.to_builtins([*earlier, made]), indent=1) + "\n")
     return [*earlier, made]

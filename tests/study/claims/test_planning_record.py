@@ -47,6 +47,19 @@ def test_fresh_seeds_can_be_asked_for(reproduce):
     assert made["seeds"] == plans[0]["fresh"] == [4, 5, 6]
 
 
+def test_a_stored_record_is_continued_where_it_was_copied(reproduce, tmp_path):
+    """Without the runs and the file of plans; seeds of every earlier plan are known, not those of the last alone."""
+    reproduce()
+    reproduce("--seeds", "4-6")
+    (tmp_path / "toy.plan.json").unlink()
+    plans, made = reproduce("--seeds", "2-8")
+    assert [one["seeds"] for one in plans] == [[1, 2, 3], [4, 5, 6], [2, 3, 4, 5, 6, 7, 8]]
+    assert plans[2]["fresh"] == [7, 8]
+    assert plans[2]["after"].endswith("seeds 4 to 6")
+    assert made["plans"] == plans
+    assert made["comparisons"][0]["judgement"]["count"] == 2
+
+
 @pytest.mark.parametrize("text", ["0", "3-2", "x", "4-", "-3"])
 def test_seeds_that_cannot_be_read(text, capsys):
     assert main(["reproduce", "rank-bound", f"--seeds={text}"]) == 2
