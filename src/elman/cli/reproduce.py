@@ -113,7 +113,7 @@ def reproduce(
     if common.precision is not None:
         raise UserError("--precision: claims are trained with the precision of their recipes; leave it out")
     common.place()
-    require_own(out, "runs", "computed")
+    require_own(out, "runs", "computed", *(f"{claim.name}.json" for claim in claims))
     console, store = progress.log(), Store(out, data)
     launch = launching.launch(out, common.device)
     pool = Pool(launch, common.device, common.threads, trackers_of_runs(track))

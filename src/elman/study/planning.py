@@ -70,7 +70,8 @@ def register(planned: Plan, store: Store) -> list[PlanRecord]:
         return earlier[: known.index(digest) + 1]
     last = list(found.get("seeds", []))
     used = {*last, *(seed for one in judged for seed in one.seeds)}
-    same = not earlier or {**earlier[-1].content, "seeds": None} == {**content, "seeds": None}
+    before = earlier[-1].content if earlier else {}  # empty too where a claim was judged before plans were kept
+    same = not before or {**before, "seeds": None} == {**content, "seeds": None}
     seeds = list(planned.seeds)
     runs = [one for each in planned.runs.values() for one in each]
     made = PlanRecord(

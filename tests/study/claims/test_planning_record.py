@@ -1,6 +1,7 @@
 """Plans of claims: written before training, recognised by their digest, and what is judged after a verdict."""
 
 import json
+import shutil
 
 import msgspec
 import pytest
@@ -51,13 +52,24 @@ def test_a_stored_record_is_continued_where_it_was_copied(reproduce, tmp_path):
     """Without the runs and the file of plans; seeds of every earlier plan are known, not those of the last alone."""
     reproduce()
     reproduce("--seeds", "4-6")
-    (tmp_path / "toy.plan.json").unlink()
+    for path in tmp_path.iterdir():
+        if path.name != "toy.json":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     plans, made = reproduce("--seeds", "2-8")
     assert [one["seeds"] for one in plans] == [[1, 2, 3], [4, 5, 6], [2, 3, 4, 5, 6, 7, 8]]
     assert plans[2]["fresh"] == [7, 8]
     assert plans[2]["after"].endswith("seeds 4 to 6")
     assert made["plans"] == plans
     assert made["comparisons"][0]["judgement"]["count"] == 2
+
+
+def test_seeds_of_a_record_from_before_plans_were_kept_are_known(reproduce, tmp_path):
+    _, made = reproduce()
+    made["plans"] = [msgspec.to_builtins(PlanRecord(seeds=[1, 2, 3], fresh=[1, 2, 3]))]
+    (tmp_path / "toy.json").write_text(json.dumps(made))
+    (tmp_path / "toy.plan.json").unlink()
+    plans, _ = reproduce("--seeds", "5")
+    assert plans[1]["fresh"] == [4, 5]
 
 
 @pytest.mark.parametrize("text", ["0", "3-2", "x", "4-", "-3"])
