@@ -11,8 +11,16 @@ USUAL = 10_000, 60  # steps of the series that the recipe is for, and epochs tha
 SHORT = 1000
 """Rows below which the network is small: the recipe's own learns a short series by heart, and is too sure of itself."""
 
-SMALL = {"model.core.sizes": [32], "model.core.output_dropout": 0.3, "model.encoder.size": 16}
-"""By 13 series of 150 to 690 rows: test NLL .1 nats lower per step, one-step errors as before."""
+SMALL = {
+    "model.core.sizes": [32],
+    "model.core.output_dropout": 0.3,
+    "model.encoder.size": 16,
+    "training.averaging": '{kind="exponential",decay=0.99}',
+}
+"""By 13 series of 150 to 690 rows: test NLL .1 nats lower per step, one-step errors as before.
+
+Averaged weights, by five series of 80 to 586 rows: from .13 nats lower to .03 higher, one-step errors as before.
+"""
 
 
 def proposals(found: Look, path: Path) -> list[Proposal]:  # noqa: ARG001 - all numeric columns
@@ -32,5 +40,5 @@ def fitted(proposal: Proposal, facts: Mapping[str, Any]) -> Proposal:
     proposal = proposal.adding(changed(proposal.recipe, values)).because(reason, *values)
     if rows >= SHORT:
         return proposal
-    reason = "a short series: half as many units, more dropout"
+    reason = "a short series: half as many units, more dropout, averaged weights"
     return proposal.adding(changed(proposal.recipe, SMALL)).because(reason, *SMALL)
