@@ -1,10 +1,10 @@
 """The rules from facts to proposals, by value."""
 
-import msgspec
 import numpy as np
 import pytest
 
 from elman import config
+from elman.config.training import Exponential
 from elman.data.kinds import Look, name_of
 from elman.data.text.facts import TextFacts, facts_of
 from elman.errors import UserError
@@ -480,8 +480,8 @@ def test_series(rows, columns, length, units):
     recipe = series_proposal.fitted(Proposal("series/table.toml"), {"tokens": rows}).load()
     assert (recipe.training.batch_size, recipe.training.window.length) == (columns, length)
     assert recipe.model.core.sizes == (units,)
-    averaging = None if recipe.training.averaging is None else msgspec.to_builtins(recipe.training.averaging)
-    assert averaging == (None if units == 64 else {"kind": "exponential", "decay": 0.99})
+    averaging = recipe.training.averaging
+    assert averaging is None if units == 64 else averaging == Exponential(decay=0.99)
 
 
 def test_music_that_is_lower_than_a_piano(tmp_path):
