@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from elman.study.statistics import LEVEL, Answer, Judgement, figure, judge, judge_spread, plain, spread_text
+from elman.study.statistics import LEVEL, MOST_SEEDS, Answer, Judgement, figure, judge, judge_spread, plain, spread_text
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> for each seed, in the same order for all arms, metric -> value."""
@@ -55,9 +55,12 @@ class Verdict(msgspec.Struct, frozen=True):
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
             return self.answer
-        most = "" if self.apart is None else f"at most {float(f'{100 * self.apart:.2g}'):g} % either way; "
-        toward = "" if self.direction == "undecided" else f"; so far it points to {self.direction}"
-        return f"undecided ({most}needs {self.needs} seeds{toward})"
+        parts = [
+            self.apart and f"at most {float(f'{100 * self.apart:.2g}'):g} % either way",
+            self.needs and f"needs {self.needs:,} seeds{' or more' if self.needs == MOST_SEEDS else ''}",
+            self.direction != "undecided" and f"so far it points to {self.direction}",
+        ]
+        return f"undecided ({'; '.join(filter(None, parts))})"
 
     @property
     def p_value(self) -> float | None:

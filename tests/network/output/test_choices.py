@@ -12,8 +12,9 @@ from elman.decoding.sampling import draw
 from elman.errors import UserError
 from elman.learning import checkpoint
 from elman.network.build import build_model
+from elman.network.output.activation import log_g
 from elman.network.output.adaptive import AdaptiveChoice
-from elman.network.output.choice import Surroundings, unigram
+from elman.network.output.choice import Surroundings, biases_of, unigram
 from reference import choices as reference
 from support import networks
 from support.pairwise import every_pair, every_value
@@ -282,6 +283,13 @@ def test_biases_begin_at_the_frequencies_of_the_words(choice, activation):
     if choice == "adaptive-bias":
         counts = np.concatenate([counts[:3], np.full(WORDS - 3, counts[3:].mean())])
     np.testing.assert_allclose(found, counts / counts.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["sigsoftmax", "sigmoid", "softplus", "relu"])
+def test_biases_give_frequent_words_of_many_their_frequency(activation):
+    frequency = unigram(20_000, [400_000, 30_000, *[1] * 19_998])
+    found = log_g(biases_of(frequency, activation), activation).log_softmax(-1)
+    np.testing.assert_allclose(found.exp().numpy(), frequency.exp().numpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("activation", ["spherical", "taylor"])

@@ -36,7 +36,9 @@ def test_comparisons_answer_by_their_figures():
     unclear = figures(a=[100.0, 120.0, 90.0], b=[105.0, 100.0, 101.0])
     verdict = lower("ppl", "a", "b").verdict(unclear)
     assert verdict.answer == "undecided"
-    assert verdict.line == f"undecided (needs {verdict.needs} seeds; so far it points to does not hold)"
+    assert verdict.line == "undecided (needs 1,000 seeds or more; so far it points to does not hold)"
+    fewer = lower("ppl", "a", "b").verdict(figures(a=[100.0, 104.0, 90.0], b=[105.0, 105.0, 101.0]))
+    assert fewer.line == f"undecided (needs {fewer.needs} seeds; so far it points to holds)"
 
 
 def test_bounds_hold_in_every_seed_or_not_at_all():

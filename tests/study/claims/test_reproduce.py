@@ -127,7 +127,9 @@ PUBLISHED = {
     "music-nll": {"test nats per step": {"GRU, clip 15": 3.63, "LSTM-NADE": 2.31}},
     "mixture-activations": {"test perplexity": {"MoS": 54.7, "MoSS": 54.6, "MoR": 66.2, "MoSig": 60.3, "MoSp": 59.4}},
     "doc-components": {"test perplexity": {"softmax": 57.3, "MoS": 54.44, "DOC": 53.15}},
-    "mos-components": {"test perplexity": {"MoS, 4 components": 54.44, "MoS": 54.79}},
+    "mos-components": {
+        "test perplexity": {"MoS, 6 components": 56.0, "MoS, 15 components": 54.44, "MoS, 20 components": 54.79}
+    },
     "doc-layers": {"test perplexity": {"DOC": 53.15, "DOC, 2 of layer 1": 53.52, "DOC, 2 of the vector": 54.28}},
     "balance-loss": {"test perplexity": {"DOC": 53.15, "DOC, balanced": 52.87}},
     "relu-fails": {"test perplexity": {"softmax": 57.0, "relu": 1240.0}},

@@ -140,7 +140,7 @@ def log_probs(z: Tensor, activation: config.Activation) -> Tensor:
 
 
 REACH = 100.0
-"""Arguments that `inverse` finds are within this distance of zero."""
+"""Arguments that `inverse` finds are above -100, and at most 100 above the largest g, as all do where g rises."""
 
 
 def inverse(score: Tensor, activation: config.Activation) -> Tensor:
@@ -148,7 +148,7 @@ def inverse(score: Tensor, activation: config.Activation) -> Tensor:
 
     Raises UserError where log g is not monotone, or does not reach a score within `REACH`.
     """
-    low, high = torch.full_like(score, -REACH), torch.full_like(score, REACH)
+    low, high = torch.full_like(score, -REACH), torch.full_like(score, REACH) + score.max().exp()
     for _ in range(64):
         middle = (low + high) / 2
         below = log_g(middle, activation) < score

@@ -203,10 +203,10 @@ def log_odds_of_notes(sounding: Tensor, steps: int | Tensor) -> Tensor:
 def biases_of(log_p: Tensor, activation: config.Activation) -> Tensor:
     """Biases [V] with which contexts of zeros give probabilities p [V]; a UserError where an activation allows none.
 
-    A sum of p times V is taken, so that the biases of words of average frequency are near zero, except where g is
-    bounded by one; a softmax has the same distribution without.
+    Relu and sigsoftmax take a sum of p times V, so that the biases of words of average frequency are near zero. Sigmoid
+    is bounded by one; softplus is then near exp, without biases of hundreds; softmax has the same distribution.
     """
-    total = 0.0 if activation in ("softmax", "sigmoid") else math.log(len(log_p))
+    total = 0.0 if activation in ("softmax", "sigmoid", "softplus") else math.log(len(log_p))
     return log_p if activation == "softmax" else inverse(log_p + total, activation)
 
 
