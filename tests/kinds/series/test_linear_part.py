@@ -80,17 +80,61 @@ def test_the_fit_is_ridge_regression_and_finds_a_recurrence():
 
 def test_seasons_differences_and_columns_are_found():
     rng, time = np.random.default_rng(4), np.arange(400)
-    season = 0.3 * time + 9 * np.sin(time * 2 * np.pi / 12) + rng.normal(0, 1, 400)
-    assert 12 in seasons_of(season[:, None])
+    season = 0.3 * time + 9 * rng.normal(size=40)[time % 40] + rng.normal(0, 1, 400)  # longer than the largest order
+    assert 40 in seasons_of(season[:, None])
     part = fit(season[:, None], np.empty((400, 0)))
-    assert part.season == 12
-    assert (season[50:] - part.predict(season[:, None], np.empty((400, 0)))[1][50:, 0]).std() < 1.5
+    assert part.season == 40
+    assert (season[130:] - part.predict(season[:, None], np.empty((400, 0)))[1][130:, 0]).std() < 1.5
     walk = np.cumsum(rng.normal(size=(800, 1)), axis=0)
     assert fit(walk, np.empty((800, 0))).predict(walk, np.empty((800, 0)))[1][1:] == pytest.approx(walk[:-1], abs=0.5)
     cause = rng.normal(size=400)
     both = np.stack([cause, np.concatenate([[0], cause[:-1]]) + 0.1 * rng.normal(size=400)], axis=1)
     assert fit(both, np.empty((400, 0))).groups == ((0, 1),)
     assert fit(rng.normal(size=(400, 2)), np.empty((400, 0))).groups == ((0,), (1,))
+
+
+def choice_by_numpy(v):
+    """Differences, order and penalty of a column without seasons, by ridge regression on the rows before each part."""
+    found = []
+    for difference in (False, True):
+        d = np.diff(v, prepend=v[0]) if difference else v
+        mean, deviation = (np.diff(v) if difference else v).mean(), (np.diff(v) if difference else v).std()
+        z, reach = (d - mean) / deviation, max(2, len(v) // 4)
+        orders = [p for p in (0, 1, 2, 4, 8, 16, 32) if p < reach]
+        parts = np.array_split(np.arange(min(orders[-1] + 1, len(v) // 3), len(v)), 8)
+        for p in orders:
+            x = np.stack([np.ones(len(v)), *(np.roll(z, lag) for lag in range(1, p + 1))], 1)
+            for penalty in (1e-8, 1e-4, 1e-2, 0.1, 1.0, 1e4):
+                errors = []
+                for k in range(1, 8):
+                    before = np.concatenate(parts[:k])
+                    a, b = x[before], z[before]
+                    w = np.linalg.solve(a.T @ a + penalty * len(before) * np.eye(p + 1), a.T @ b)
+                    errors.append(np.mean((z[parts[k]] - x[parts[k]] @ w) ** 2))
+                score = np.log(np.mean(errors)) + 2 * np.log(deviation)
+                found.append((round(score / 0.002), 1 + p, difference, p, penalty))
+    return min(found, key=lambda one: one[:2])[2:]
+
+
+@pytest.mark.parametrize("seed", [3, 5, 8, 9, 11, 12])  # without seasons, differences or not
+def test_the_choice_is_by_each_part_predicted_from_those_before(seed):
+    rng = np.random.default_rng(seed)
+    v = rng.normal(size=90)
+    for t in range(2, 90):
+        v[t] += (0.4 + 0.1 * (seed % 6)) * v[t - 1] - 0.4 * v[t - 2]
+    v = np.cumsum(v) if seed % 2 else v
+    part = fit(v[:, None], np.zeros((90, 0)))
+    difference, order, penalty = choice_by_numpy(v)
+    assert (part.difference, part.lags, part.penalty) == (difference, tuple(range(1, order + 1)), penalty)
+
+
+@pytest.mark.parametrize("rows", range(2, 14))
+def test_a_few_rows_have_a_linear_part(rows):
+    values = np.random.default_rng(rows).normal(size=(rows, 2))
+    assert np.isfinite(fit(values, np.zeros((rows, 0))).predict(values, np.zeros((rows, 0)))[1]).all()
+    holed = np.concatenate([values, np.full((60, 2), np.nan), values[:1]])
+    known = np.zeros((len(holed), 0))
+    assert np.isfinite(fit(holed, known).predict(holed, known)[1]).all()
 
 
 def test_the_share_of_a_network_that_does_not_help_is_none():

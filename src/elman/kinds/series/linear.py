@@ -151,6 +151,5 @@ def places(rows: Places, lags: Sequence[int]) -> Places:
 
 def features(lagged: Array, known: Array) -> Array:
     """[N, 1 + L G + 2 C] of lagged values [N, L, G] and covariates [N, 2, C]."""
-    return np.concatenate(
-        [np.ones((len(lagged), 1)), lagged.reshape(len(lagged), -1), known.reshape(len(known), -1)], 1
-    )
+    flat = (one.reshape(len(one), one.shape[1] * one.shape[2]) for one in (lagged, known))
+    return np.concatenate([np.ones((len(lagged), 1)), *flat], 1)
