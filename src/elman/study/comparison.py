@@ -55,12 +55,14 @@ class Verdict(msgspec.Struct, frozen=True):
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
             return self.answer
-        parts = [
-            self.apart and f"at most {float(f'{100 * self.apart:.2g}'):g} % either way",
-            self.needs and f"needs {self.needs:,} seeds{' or more' if self.needs == MOST_SEEDS else ''}",
-            self.direction != "undecided" and f"so far it points to {self.direction}",
-        ]
-        return f"undecided ({'; '.join(filter(None, parts))})"
+        parts = []
+        if self.apart is not None:
+            parts.append(f"at most {float(f'{100 * self.apart:.2g}'):g} % either way")
+        if self.needs is not None:
+            parts.append(f"needs {self.needs:,} seeds{' or more' if self.needs == MOST_SEEDS else ''}")
+        if self.direction != "undecided":
+            parts.append(f"so far it points to {self.direction}")
+        return f"undecided ({'; '.join(parts)})"
 
     @property
     def p_value(self) -> float | None:

@@ -21,7 +21,7 @@ from elman.network.cores.stack import StackCore
 from elman.network.model import LanguageModel
 from elman.objective.loss import Objective
 from elman.study.claim import Arm, Claim, ClaimMeasure, Computation, CurveAxes, Measurement
-from elman.study.claims.output import DOC, MIXTURES, SINGLE, SINGLES, WORDS, heads
+from elman.study.claims.output import DOC, MIXTURES, SHORT, SINGLE, SINGLES, WORDS, heads
 from elman.study.comparison import Steadier, lower, no_higher, times
 from elman.study.measures import METRIC as TEST
 from elman.study.measures import PERPLEXITY
@@ -112,7 +112,7 @@ MIXTURE_OR_WIDTH = Claim(
     notes="No paper asks this; whoever trains does. The wide softmax has 957,840 weights, 1.75 times as many.",
 )  # fmt: skip
 
-_LONGER = WORDS._replace(settings=(*WORDS.quick[:2], "training.epochs=24", "training.fine_tune.epochs=8"))
+_LONGER = WORDS._replace(settings=(*SHORT, "training.epochs=24", "training.fine_tune.epochs=8"))
 _6, _15, _20 = (
     _LONGER.arm(f"MoS, {count} components", heads((3, count)), paper=paper and f"ptb/{paper}.toml")
     for count, paper in ((6, None), (15, "awd-lstm-mos"), (20, "awd-lstm-mos-20"))

@@ -18,14 +18,14 @@ from elman.tasks.text.run import TextRun
 ACTIVATIONS = {"softmax": "MoS", "sigsoftmax": "MoSS", "relu": "MoR", "sigmoid": "MoSig", "softplus": "MoSp"}
 """Activations, and the names of mixtures of each (Kanai's thesis, section 4.4)."""
 
-WORDS = Source(
-    "reproduce/small-words.toml",
-    quick=("data.train_tokens=60000", "data.max_vocabulary=800", "training.epochs=6", "training.fine_tune.epochs=2"),
-    grid=rates(
-        10, 20, 30, of=("training.optimiser.lr", "training.fine_tune.lr"),
-        shortened=("training.epochs=4", "training.fine_tune.epochs=2"),
-    ),
+_RATES = rates(
+    10, 20, 30, of=("training.optimiser.lr", "training.fine_tune.lr"),
+    shortened=("training.epochs=4", "training.fine_tune.epochs=2"),
 )  # fmt: skip
+SHORT = "data.train_tokens=60000", "data.max_vocabulary=800"
+WORDS = Source(
+    "reproduce/small-words.toml", quick=(*SHORT, "training.epochs=6", "training.fine_tune.epochs=2"), grid=_RATES
+)
 """The small network of words, whose output is a mixture of 6 components.
 
 The same three learning rates for every arm are tried for 6 of 16 epochs.
@@ -108,11 +108,11 @@ SIGSOFTMAX_WORDS = Claim(
 )  # fmt: skip
 
 _LONG = WORDS._replace(
-    settings=(*WORDS.quick[:2], "training.epochs=88", "training.fine_tune.epochs=12"),
+    settings=(*SHORT, "training.epochs=88", "training.fine_tune.epochs=12"),
     grid=Grid(
         tuple(
             (*rate, f"model.initialisation.output_bias={bias}")
-            for rate in WORDS.grid.alternatives for bias in ("zeros", "unigram")
+            for rate in _RATES.alternatives for bias in ("zeros", "unigram")
         ),
         ("training.epochs=12", "training.fine_tune.epochs=4"),
     ),
