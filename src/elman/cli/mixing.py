@@ -85,7 +85,7 @@ class MixtureOptions:
 
         def members() -> "list[np.ndarray]":
             split = run.split(run.corpus(), "valid")
-            return member_log_probs([run], split, ngrams, run.data.evaluation)
+            return member_log_probs([run], split, ngrams, run.data.evaluation.for_choosing)
 
         run.model = Mixture(run.model, ngrams, self.weights([1.0], members)[1:])
 

@@ -67,7 +67,7 @@ def _tuned(run: "TextRun") -> float:
     from elman.evaluation.temperature import GREATEST, LEAST, best_temperature
     from elman.network.output.layer import BLOCK
 
-    valid, rules = run.split(run.corpus(), "valid"), run.data.evaluation
+    valid, rules = run.split(run.corpus(), "valid"), run.data.evaluation.for_choosing
     short = msgspec.structs.replace(rules, length=max(1, BLOCK // rules.streams))  # all distributions are in memory
     model, windows = reading(run.model, valid, run.first, short)
     with progress.counting(f"temperature of {run.path}") as advance:
