@@ -100,6 +100,29 @@ def scored(capsys, tmp_path, unigrams, words):
     return json.loads(captured.out), captured.err, model, text
 
 
+def test_marks_that_are_left_out_are_not_counted_in_a_text_and_are_said(capsys, tmp_path):
+    plain, model = tmp_path / "plain.txt", tmp_path / "model.arpa"
+    plain.write_text("the cat sat\nthe dog sat\n" * 3)
+    ngram(capsys, "train", plain, "--out", model)
+    found = []
+    for name, written in (("same", "the cat sat\n\nno\n"), ("marks", "The cat , sat .\n\nNo !\n")):
+        file = tmp_path / f"{name}.txt"
+        file.write_text(written)
+        assert main(["evaluate", str(model), "--data", str(file), "--split", "all", "--json"]) == 0
+        read = capsys.readouterr()
+        found.append(json.loads(read.out))
+        assert ("3 marks left out that the vocabulary lacks" in read.err) == (name == "marks")
+        assert "1 of" in read.err
+    same, marks = ({name: value for name, value in one.items() if name != "data"} for one in found)
+    assert same == marks
+    assert (marks["tokens"], marks["unknown"], marks["words"], marks["characters"]) == (
+        7,
+        1,
+        7,
+        len("the cat sat\n\nno\n"),
+    )
+
+
 def test_words_without_a_probability(capsys, tmp_path):
     found, err, model, text = scored(capsys, tmp_path, ["-99 <s>", "-0.5 </s>", "-0.2 a"], "a b")
     assert "1 word has no probability, since the model has no <unk>" in err
@@ -148,6 +171,16 @@ def test_one_running_stream(capsys, run, tmp_path):
     for mixed in ("3-gram=0.75", f"{file}=0.75"):
         found = json.loads(output(capsys, "evaluate", run, "--mix", mixed, "--json"))
         assert found["nll"] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_token_that_is_left_out_is_left_out_of_every_member(capsys, run):
+    found = json.loads(output(capsys, "evaluate", run, "--mix", "3-gram=0.75", "--skip-first", "--json"))
+    for one in (found, *found["members"]):
+        total = one["nll"] * one["tokens"] / math.log(2)
+        assert one["tokens"] == found["tokens"]
+        assert one["bits_per_character"] * one["characters"] == pytest.approx(total)
+    whole = json.loads(output(capsys, "evaluate", run, "--mix", "3-gram=0.75", "--json"))["members"][1]["tokens"]
+    assert found["members"][1]["tokens"] == whole - 1
 
 
 def test_a_file_is_read_though_it_is_named_as_counts_are(capsys, run, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """--temperature of elman evaluate and elman score: given, tuned, and where it does not belong."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ def test_a_split_is_evaluated_at_a_temperature(capsys, run):
 def test_the_temperature_is_tuned_on_the_validation_text(capsys, run):
     loaded = TextRun(run)
     valid = loaded.split(loaded.corpus(), "valid")
-    expected = best_temperature(*reading(loaded.model, valid, loaded.first, loaded.data.evaluation))
+    expected = best_temperature(*reading(loaded.model, valid, loaded.first))  # of one stream, as test is evaluated
     assert main(["evaluate", str(run), "--temperature", "tune", "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
@@ -49,6 +50,19 @@ def test_the_temperature_is_tuned_on_the_validation_text(capsys, run):
     assert found["nll"] == pytest.approx(score_of(tempered(run, expected)).nll, rel=1e-5)
     assert main(["evaluate", str(run), "--temperature", "tune", "--split", "valid"]) == 0
     assert "tuned on the split that is evaluated" in capsys.readouterr().err
+
+
+def test_the_tokens_that_settings_are_chosen_on_are_those_that_count(capsys, run, tmp_path):
+    """A recipe with data.evaluation.skip_first leaves one of them out."""
+    size = len(TextRun(run).corpus().split("valid").tokens)
+    copy = shutil.copytree(run, tmp_path / "copy")
+    recipe = (copy / "recipe.toml").read_text()
+    assert "skip_first = false" in recipe
+    (copy / "recipe.toml").write_text(recipe.replace("skip_first = false", "skip_first = true"))
+    assert main(["evaluate", str(copy), "--mix", "1-gram", "--temperature", "tune", "--json"]) == 0
+    err = capsys.readouterr().err
+    assert f"tuned on {size - 1} tokens of valid" in err
+    assert f"(EM on {size - 1} tokens, valid)" in err
 
 
 def test_networks_of_a_mixture_have_the_temperature_and_counts_do_not(capsys, run):

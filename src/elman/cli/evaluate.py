@@ -196,7 +196,7 @@ def _ensemble(
 
         def on_valid() -> "list[np.ndarray]":
             valid = reader.split(runs[0].corpus(), "valid", known_only=how.unknown_as_unk)
-            return member_log_probs(runs, valid, counts, runs[0].data.evaluation, read)
+            return member_log_probs(runs, valid, counts, runs[0].data.evaluation.for_choosing, read)
 
         weights = mixture.weights(weights, on_valid)
     log_probs = member_log_probs(runs, chosen, counts, rules, read)

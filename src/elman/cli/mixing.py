@@ -61,6 +61,8 @@ class MixtureOptions:
 
         Without weights they are the best ones for the log-probabilities that `members` returns.
         """
+        import numpy as np
+
         from elman.evaluation.mixture import best_weights
 
         names, given = self.parts()
@@ -71,7 +73,8 @@ class MixtureOptions:
         of_runs = found[: len(shares)]
         text = [f"network {weight:.4f}" for weight in of_runs]
         text += [f"{name} {weight:.4f}" for name, weight in zip(names, found[len(shares) :], strict=True)]
-        print(f"mixture: {', '.join(text)} (EM on {len(log_probs[0]):,} tokens, valid)", file=sys.stderr)
+        counted = int((~np.isnan(log_probs[0])).sum())
+        print(f"mixture: {', '.join(text)} (EM on {counted:,} tokens, valid)", file=sys.stderr)
         return found
 
     def join(self, run: "TextRun") -> None:
@@ -85,7 +88,7 @@ class MixtureOptions:
 
         def members() -> "list[np.ndarray]":
             split = run.split(run.corpus(), "valid")
-            return member_log_probs([run], split, ngrams, run.data.evaluation)
+            return member_log_probs([run], split, ngrams, run.data.evaluation.for_choosing)
 
         run.model = Mixture(run.model, ngrams, self.weights([1.0], members)[1:])
 

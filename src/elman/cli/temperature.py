@@ -67,11 +67,12 @@ def _tuned(run: "TextRun") -> float:
     from elman.evaluation.temperature import GREATEST, LEAST, best_temperature
     from elman.network.output.layer import BLOCK
 
-    valid, rules = run.split(run.corpus(), "valid"), run.data.evaluation
+    valid, rules = run.split(run.corpus(), "valid"), run.data.evaluation.for_choosing
     short = msgspec.structs.replace(rules, length=max(1, BLOCK // rules.streams))  # all distributions are in memory
     model, windows = reading(run.model, valid, run.first, short)
     with progress.counting(f"temperature of {run.path}") as advance:
         found = round(best_temperature(model, windows, advance), 4)
+    counted = len(valid.counted(skip_first=rules.skip_first).tokens)
     border = " (the border of what is considered)" if found in (LEAST, GREATEST) else ""
-    notice(f"temperature of {run.path}: {found:g}{border}, tuned on {len(valid.tokens):,} tokens of valid")
+    notice(f"temperature of {run.path}: {found:g}{border}, tuned on {counted:,} tokens of valid")
     return found

@@ -139,6 +139,10 @@ class TextOptions(Record, frozen=True, kw_only=True):
         return self.lowercase and not self.open_vocabulary
 
 
+WARM_UP = 100
+"""Tokens after which a column that begins without context is close to one stream."""
+
+
 class TextEvaluation(Record, frozen=True, kw_only=True):
     """How the validation text is read while training, in `streams` columns and windows of `length` tokens.
 
@@ -150,6 +154,11 @@ class TextEvaluation(Record, frozen=True, kw_only=True):
     length: Positive = 70
     warm_up: Count = 0
     skip_first: bool = False
+
+    @property
+    def for_choosing(self) -> "TextEvaluation":
+        """How the text is read to choose what is used in one stream: each column after 100 tokens or more."""
+        return msgspec.structs.replace(self, warm_up=max(self.warm_up, WARM_UP))
 
 
 class TextData(TextOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag="text"):

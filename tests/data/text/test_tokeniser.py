@@ -143,7 +143,7 @@ def test_subwords_that_cannot_be(subwords):
 def test_word_starts_are_those_of_the_text(subwords):
     for tokenisation in SPELT:
         tokeniser = Tokeniser(exact(tokenisation), subwords)
-        for line in ("the cat  sat", " the cat"):
+        for line in ("the cat  sat", " the cat", "the\u00a0cat\u3000 s\u00e0t", "\u3000\u2003dog, cat"):
             tokens = [*tokeniser.encode(line), EOS, *tokeniser.encode("dog")]
             words = [tokeniser.decode(tokens[part]) for part in word_slices(word_starts(tokens, tokeniser.options))]
             assert [word.strip() for word in words] == [*line.split(), "dog"]

@@ -15,9 +15,12 @@ LINES = [" \n", " Don't  stop, he said; \n", "\n", " well-beloved 3.14 o'er. \n"
 RAW = TextOptions(tokenisation="raw")
 
 
-def read(options):
-    tokens = [token for one in passages([Line(line, True) for line in LINES], options) for token in one.words]
-    return tokens, words_of(tokens, LINES, options)
+SPACED = ["Oui\u00a0! 10\u202f000 \u3000\n", "\u3000non\u2003si\u00e0\n", "fin\n"]
+
+
+def read(options, lines=LINES):
+    tokens = [token for one in passages([Line(line, True) for line in lines], options) for token in one.words]
+    return tokens, words_of(tokens, lines, options)
 
 
 @every_pair(eos=["line", "paragraph", "none"], kind=["words", "raw", "characters", "bytes"], lowercase=[False, True])
@@ -28,6 +31,18 @@ def test_every_kind_of_tokens_makes_up_the_same_words(kind, eos, lowercase):
     assert [index for word in words for index in range(word.tokens.start, word.tokens.stop)] == [*range(len(tokens))]
     ends = {"line": ["said;", "o'er."], "paragraph": ["said;", "o'er."], "none": []}[eos]
     assert [word.text for word in words if word.ends] == ends
+
+
+@pytest.mark.parametrize("kind", ["words", "characters", "bytes"])
+def test_white_space_beyond_ascii_separates_what_is_spelt_and_is_a_part_of_words(kind):
+    tokens, words = read(TextOptions(tokenisation=kind), SPACED)
+    apart = ["Oui", "!", "10", "000", "non", "si\u00e0", "fin"]
+    whole = ["Oui\u00a0!", "10\u202f000", "\u3000", "\u3000non\u2003si\u00e0", "fin"]
+    assert [word.text for word in words] == (whole if kind == "words" else apart)
+    assert [word.text for word in words if word.ends] == (
+        [*whole[2:]] if kind == "words" else ["000", "si\u00e0", "fin"]
+    )
+    assert [index for word in words for index in range(word.tokens.start, word.tokens.stop)] == [*range(len(tokens))]
 
 
 def test_line_ends_before_the_first_word_belong_to_it():

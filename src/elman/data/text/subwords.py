@@ -81,6 +81,11 @@ def decode(pieces: Sequence[str]) -> str:
     return from_bytes(b"".join(map(piece_bytes, pieces)))
 
 
+def is_byte(piece: str) -> bool:
+    """Whether a piece stands for one byte, as `<0xE3>` does."""
+    return _NAMED.fullmatch(piece) is not None
+
+
 def piece_bytes(piece: str) -> bytes:
     """The bytes that a piece stands for, a token such as `<0xE3>` among them."""
     named = _NAMED.fullmatch(piece)

@@ -22,8 +22,8 @@ from elman.data.text.patterns import (
     characters_of,
     words_of,
 )
-from elman.data.text.subwords import Subwords, piece_bytes
-from elman.data.text.utf8 import from_bytes, readable, spell
+from elman.data.text.subwords import Subwords, is_byte, piece_bytes
+from elman.data.text.utf8 import from_bytes, readable, spell, to_bytes
 from elman.data.text.vocabulary import EOS
 
 APOSTROPHE = "\u2019"
@@ -260,12 +260,30 @@ def word_starts(tokens: Sequence[str], options: TextOptions) -> list[bool]:
     if not options.spelt:
         return [True] * len(tokens)
     starts, between, found = [], True, False
-    for index, token in enumerate(tokens):
-        text = _text_of(token, options)
+    for index, (token, text) in enumerate(zip(tokens, texts_of(tokens, options), strict=True)):
         boundary = token == EOS or text.isspace()
         starts.append(index == 0 or (found and not boundary and (between or text[:1].isspace())))
         found, between = found or not boundary, boundary or text[-1:].isspace()
     return starts
+
+
+def texts_of(tokens: Sequence[str], options: TextOptions) -> list[str]:
+    r"""The text of each token of a text that is spelt; each byte of white space beyond ASCII is a space.
+
+    Example:
+        >>> texts_of(["a", "<0xC2>", "<0xA0>", "<0xC3>"], TextOptions(tokenisation="bytes"))
+        ['a', ' ', ' ', '\udcc3']
+    """
+    texts, at = [_text_of(token, options) for token in tokens], 0
+    for single, run in itertools.groupby(tokens if options.open_vocabulary else (), is_byte):
+        found = list(run)
+        for character in from_bytes(b"".join(map(piece_bytes, found))) if single else ():
+            size = len(to_bytes(character))
+            if character.isspace():
+                texts[at : at + size] = " " * size
+            at += size
+        at += 0 if single else len(found)
+    return texts
 
 
 def ends_word(token: str, options: TextOptions) -> bool:

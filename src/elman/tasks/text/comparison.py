@@ -18,7 +18,7 @@ from elman.data.text.lacking import refusal, require_known
 from elman.data.text.passages import clean, passages
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.sources import Section
-from elman.data.text.tokeniser import fold, spelt, word_slices, word_starts
+from elman.data.text.tokeniser import Tokeniser, fold, spelt, texts_of, word_slices, word_starts
 from elman.data.text.utf8 import read_lines
 from elman.data.text.vocabulary import EOS, UNK
 from elman.data.windows import EvaluationWindows
@@ -70,14 +70,16 @@ def words_of(tokens: Sequence[str], texts: Iterable[str], options: TextOptions) 
     if options.spelt:
         found = word_slices(word_starts(tokens, options)) if tokens else []
         return [Word(spelt(tokens[one], options), _closed(tokens[one], options), one) for one in found]
-    written = (fold([word])[0] if options.lowercase else word for text in texts for word in text.split())
+    parts = Tokeniser(options).parts
+    written = (fold([word])[0] if options.lowercase else word for text in texts for word in parts(text))
     # Where the text has the word <eos> itself, it is the token that ends lines; ordinary text is cut at its marks.
     return list(_spaced(tokens, (word for word in written if word != EOS or options.tokenisation != "words")))
 
 
 def _closed(tokens: Sequence[str], options: TextOptions) -> bool:
     """Whether `<eos>` follows the last token that is no white space."""
-    last = next((token for token in reversed(tokens) if spelt([token], options) != " "), "")
+    pairs = zip(reversed(tokens), reversed(texts_of(tokens, options)), strict=True)
+    last = next((token for token, text in pairs if not text.isspace()), "")
     return last == EOS
 
 
@@ -174,7 +176,8 @@ def require_same_words(a: Words, b: Words, names: tuple[str, str]) -> None:
         if one.text != other.text:
             raise UserError(
                 f"{names[0]} and {names[1]} read other words: word {number:,} is {one.text!r} to the one and"
-                f" {other.text!r} to the other; compare runs that fold case and normalise in the same way"
+                f" {other.text!r} to the other; compare runs that separate words, fold case and normalise in the same"
+                " way"
             )
         if one.ends != other.ends:
             raise UserError(

@@ -52,13 +52,17 @@ def member_log_probs(
 ) -> list[np.ndarray]:
     """The log-probability (nats) of every token of a split (`TextRun.split`) under each member, [n] each.
 
-    Models of counts read the split as one stream, whatever the rules for networks.
+    Models of counts read the split as one stream, whatever the rules for networks; a token that the rules skip is NaN
+    under them too.
 
     Raises UserError where the vocabularies differ.
     """
     require_one_vocabulary(runs)
     networks = [read(run, split, rules) for run in runs]
-    return [*networks, *(model.log_prob(split.tokens, [runs[0].first]) for model in counts)]
+    others = [model.log_prob(split.tokens, [runs[0].first]) for model in counts]
+    for one in others:
+        one[: int(rules.skip_first)] = np.nan
+    return [*networks, *others]
 
 
 def ensemble_result(

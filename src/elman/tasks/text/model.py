@@ -19,7 +19,7 @@ from elman.data.text.sources import Section, find_sections
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
-from elman.errors import UserError
+from elman.errors import UserError, notice
 from elman.evaluation.minimal_pairs import CodedPair
 from elman.evaluation.ngram.arpa import read_arpa
 from elman.evaluation.ngram.model import BEGIN, END
@@ -233,12 +233,23 @@ class NGramText(Foreign):
             yield sentence, unranked(log_prob.astype(np.float32))
 
     def read_whole(self, lines: Sequence[str], stride: int | None, advance: Advance = None) -> tuple[Whole, str]:  # noqa: ARG002
-        """The log-probabilities, text and unknown words of all lines, each read by itself with its end."""
-        reader, found = self.reader(), [np.empty(0, np.float32)]
+        """The log-probabilities, text and unknown tokens of all lines, each read by itself with its end.
+
+        What is left out of the words has no probability, and is not in the text either; notices state it.
+        """
+        reader, found, text, unknown = self.reader(), [np.empty(0, np.float32)], list[str](), 0
         scored = self.score_text(self.as_read(reader.sentences(lines)))
-        found += [log_probs for _, log_probs in advancing(scored, len(lines), advance)]
-        text = "".join(f"{' '.join(line.split())}\n" for line in lines)
-        return Whole(np.concatenate(found), text, reader.tally.unknown), "sentences"
+        for sentence, log_probs in advancing(scored, len(lines), advance):
+            found.append(log_probs)
+            unknown += sum(sentence.unknown_tokens)
+            inner, end = (sentence.read[:-1], "\n") if sentence.read[-1:] == [EOS] else (sentence.read, " ")
+            words = (
+                word for word in sentence.words(self.tokeniser) if word.read.start < min(word.read.stop, len(inner))
+            )
+            text.append(" ".join("".join(sentence.tokens[word.read]) for word in words) + end)
+        for line in reader.report():
+            notice(line)
+        return Whole(np.concatenate(found), "".join(text), unknown), "sentences"
 
 
 def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Section]:

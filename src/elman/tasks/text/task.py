@@ -10,7 +10,7 @@ import torch
 
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
-from elman.config.text import TextData, TextEvaluation
+from elman.config.text import WARM_UP, TextData, TextEvaluation
 from elman.data.catalog.prepare import info
 from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
@@ -34,7 +34,7 @@ from elman.tasks.text.run import TextRun
 UNLIKE, LEAST_UNKNOWN = 3, 0.03
 """Held-out text is remarked on where its share of unknown words is this multiple of the training text's, or .03."""
 
-COLUMNS = {"streams": 64, "length": 70, "warm_up": 100}
+COLUMNS = {"streams": 64, "length": 70, "warm_up": WARM_UP}
 """How a network is read beside n-grams, in nearly no time."""
 
 _TOKENS = {"shakespeare": 1_200_000, "one-billion-word": 800_000_000}
