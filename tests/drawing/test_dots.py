@@ -3,8 +3,10 @@
 import math
 import xml.etree.ElementTree as ElementTree
 
+from matplotlib.text import Text
+
 from elman.drawing.dots import Row, draw_dots
-from elman.drawing.style import SERIES, svg, svg_file
+from elman.drawing.style import SERIES, svg, svg_file, write_drawing
 
 ROWS = [Row("one", [10.0, 11.0, math.inf], published=9.5), Row("two", [12.0])]
 
@@ -21,6 +23,16 @@ def test_every_finite_value_is_a_dot_and_the_published_one_a_diamond():
     assert figure.axes[0].get_xscale() == "linear"
 
 
+def test_a_mean_is_drawn_where_all_values_are_finite():
+    """That of the runs which did not diverge would flatter the group."""
+
+    def means(row):
+        return [line.get_xdata()[0] for line in draw_dots([row], "error").axes[0].lines if line.get_marker() == "None"]
+
+    assert means(Row("one", [10.0, 11.0])) == [10.5]
+    assert means(Row("one", [10.0, 11.0, math.inf])) == means(Row("one", [10.0, math.nan, 11.0])) == []
+
+
 def test_published_values_far_away_are_left_out():
     far = [Row("one", [10.0, 11.0], published=100.0), Row("two", [12.0], published=11.5)]
     assert dots(draw_dots(far, "error")) == [10.0, 11.0, 12.0]
@@ -35,6 +47,12 @@ def test_values_that_span_much_have_a_logarithmic_axis():
 def test_a_label_with_dollar_signs_is_no_formula():
     page = svg(draw_dots([Row("$$", [1.0]), Row("a$_{$b", [2.0])], "$^"), "p", "t", "d")
     assert all(f">{label}<" in page for label in ("$$", "a$_{$b", "$^"))
+
+
+def test_a_file_of_pixels_has_no_formulas_either(tmp_path):
+    figure = draw_dots([Row("a$_{$b", [1.0]), Row("$\\foo$", [2.0])], "$x$")
+    write_drawing(tmp_path / "dots.png", figure, "p", "t", "d")
+    assert not any(text.get_parse_math() for text in figure.findobj(Text))
 
 
 def test_nothing_finite_is_an_empty_figure():

@@ -120,6 +120,22 @@ def test_a_diverged_curve_leaves_the_axis():
     assert all(float(label) < 1e12 for label in labels)
 
 
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([731.2, 731.0, 730.8], {"731.2", "731", "730.9"}),
+        ([1002.2, 1001.6, 1001.0], {"1,002.2", "1,002.0", "1,001.0"}),
+        ([-1.0001, -1.0003, -1.00045], {"-1.0001", "-1.00035"}),
+        ([73.0, 71.0, 70.0], {"73", "70.5"}),
+    ],
+)
+def test_numbers_of_an_axis_are_those_of_its_ticks(values, ticks):
+    """Losses that hardly change had the same number at every tick."""
+    shown = texts(draw(plot(Curve([1, 2, 3], values, 0, "checks"))))
+    assert len(set(shown)) == len(shown)
+    assert ticks <= set(shown)
+
+
 def test_first_steps_do_not_fill_the_axis():
     ticks = texts(draw(plot(CHECKS, Curve([0.1, 1, 3], [9000.0, 200.0, 80.0], 1))))
     assert "5,000" not in ticks

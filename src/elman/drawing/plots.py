@@ -3,11 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from elman.drawing.style import MUTED, canvas, colour, svg
 
@@ -104,7 +105,7 @@ def draw(plot: Plot) -> Markup:
     _marks(axes, plot.marks)
     axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.xaxis.set_major_formatter(_Ticks())
     axes.set_xlim(left=0)
     return svg(figure, plot.name, plot.title, plot.description)
 
@@ -142,7 +143,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.set_ylim(low - margin, high + margin)
     elif low >= 0:
         axes.set_ylim(0, high * 1.08 or 1)
-    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.yaxis.set_major_formatter(_Ticks())
 
 
 def _log_ticks(ratio: float) -> LogLocator:
@@ -152,8 +153,26 @@ def _log_ticks(ratio: float) -> LogLocator:
     return LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if ratio < 30 else (1, 2, 5))
 
 
-def _tick(value: float, _: int | None = None) -> str:
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+def _tick(value: float, digits: int = 3) -> str:
+    """A number with so many digits; whole thousands have all of theirs."""
+    if 1000 <= abs(value) < 1e7:
+        return f"{value:,.{max(0, digits - len(str(int(abs(value)))))}f}"
+    return f"{value:.{digits}g}"
+
+
+class _Ticks(Formatter):
+    """Three digits, or as many as place every number where its tick is: neighbours never have the same one."""
+
+    def __call__(self, value: float, pos: int | None = None) -> str:  # noqa: ARG002
+        return _tick(value)
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        near = 0.01 * min((abs(b - a) for a, b in pairwise(values)), default=math.inf)
+        for digits in range(3, 16):
+            found = [_tick(value, digits) for value in values]
+            if all(abs(float(one.replace(",", "")) - value) <= near for one, value in zip(found, values, strict=True)):
+                break
+        return found
 
 
 def _levels(axes: Axes, levels: Sequence[Mark]) -> None:

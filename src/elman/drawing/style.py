@@ -132,6 +132,7 @@ def write_drawing(path: Path, figure: Figure, name: str, title: str, description
     if path.suffix != ".png":
         write_atomic(path, svg_file(figure, name, title, description))
         return
+    as_written(figure)
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=200, facecolor="white")
     write_atomic(path, data.getvalue())
