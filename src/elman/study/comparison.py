@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from elman.errors import UserError
 from elman.study.statistics import LEVEL, Answer, Judgement, figure, judge, judge_spread, plain, spread_text
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
@@ -274,6 +275,8 @@ def _log_ratio(a: float, b: float) -> float:
 
 
 def _log(value: float) -> float:
+    if value < 0:
+        raise UserError(f"{value:g} has no logarithm: ratios and spreads are judged of metrics that are 0 or more")
     return math.log(value) if value else -math.inf
 
 

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from elman.errors import UserError
 from elman.study.comparison import (
     Bound,
     ByToken,
@@ -57,6 +58,13 @@ def test_ratios_that_no_digits_can_show():
     rows = figures(a=[math.inf, math.inf], b=[1.0, 2.0])
     assert lower("ppl", "a", "b").verdict(rows).figures.endswith("ratio infinite")
     assert lower("ppl", "a", "b").verdict(figures(a=[1e300], b=[1e-300])).figures.endswith("ratio e^1382")
+
+
+@pytest.mark.parametrize("comparison", [lower("ppl", "a", "b"), Steadier("ppl", "a", "b")])
+def test_negative_figures_have_no_ratio(comparison):
+    """Such as nats of a density, in a claim of a plug-in."""
+    with pytest.raises(UserError, match="-1 has no logarithm: ratios and spreads"):
+        comparison.verdict(figures(a=[-1.0, 2.0], b=[1.0, 2.0]))
 
 
 def test_equal_arms_do_not_differ():
