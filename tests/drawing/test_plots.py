@@ -113,11 +113,10 @@ def test_a_single_loss_beyond_all_bounds_is_drawn():
 
 @pytest.mark.filterwarnings("error")
 def test_a_diverged_curve_leaves_the_axis():
-    """The others are drawn as without it, but for a higher axis, and no power of ten overflows."""
-    drawn = draw(plot(CHECKS, Curve([1, 2], [400.0, math.exp(700)], 1, "checks")))
-    labels = [text for text in texts(drawn) if "e+" in text]
-    assert labels
-    assert all(float(label) < 1e12 for label in labels)
+    """The others are drawn as without it, on an axis that ends at its last loss within all bounds."""
+    found = texts(draw(plot(CHECKS, Curve([1, 2], [400.0, math.exp(700)], 1, "checks"))))
+    assert {"100", "200", "300"} <= set(found)
+    assert not any("e+" in text for text in found)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ _FASTEST = 3.0
 """The largest speed of an axis, in medians."""
 
 _HIGHEST = 1e9
-"""The largest perplexity of an axis, in smallest ones: no vocabulary is so large, so a model beyond it has diverged."""
+"""The largest perplexity that sets an axis, in smallest ones: a model beyond it has diverged, and its curve leaves the
+axis."""
 
 _LOSSES = ("perplexity", "nll")
 
@@ -128,8 +129,9 @@ def _scale(axes: Axes, plot: Plot) -> None:
     if plot.quantity == "speed":
         high = min(high, _FASTEST * sorted(values)[len(values) // 2])  # one wrong time would fill the axis otherwise
     if plot.quantity == "perplexity" and low > 0:
-        high = min(high, _HIGHEST * low)
-    if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
+        high = max(value for value in values if value <= _HIGHEST * low)
+    drawn = (y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y))
+    if checks := [y for y in drawn if y <= high]:
         top = max(checks)  # the first steps of training would fill the axis otherwise; densities may be negative
         high = min(high, top + 1.2 * max(abs(top), top - min(checks)))
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:
