@@ -70,3 +70,12 @@ def test_a_file_has_a_size_a_background_and_its_own_colours():
     assert "var(" not in text
     assert "#ffffff" in text
     assert text == svg_file(draw_dots(ROWS, "error"), "p", "a < b", "dots")
+
+
+def test_numbers_of_an_axis_are_those_of_its_ticks():
+    """Values that differ in the seventh digit had the same number at every tick."""
+    figure = draw_dots([Row("one", [1000.0001, 1000.0002]), Row("two", [1000.0004])], "error")
+    figure.draw_without_rendering()
+    shown = [(tick.get_text(), tick.get_position()[0]) for tick in figure.axes[0].get_xticklabels()]
+    assert len({text for text, _ in shown}) == len(shown) > 2
+    assert all(abs(float(text.replace(",", "")) - place) < 1e-6 for text, place in shown)

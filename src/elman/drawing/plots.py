@@ -3,14 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from elman.drawing.style import MUTED, canvas, colour, svg
+from elman.drawing.style import MUTED, Ticks, canvas, colour, number, svg
 
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
 """Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
@@ -106,7 +105,7 @@ def draw(plot: Plot) -> Markup:
     _marks(axes, plot.marks)
     axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(_Ticks())
+    axes.xaxis.set_major_formatter(Ticks())
     axes.set_xlim(left=0)
     return svg(figure, plot.name, plot.title, plot.description)
 
@@ -145,7 +144,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.set_ylim(low - margin, high + margin)
     elif low >= 0:
         axes.set_ylim(0, high * 1.08 or 1)
-    axes.yaxis.set_major_formatter(_Ticks())
+    axes.yaxis.set_major_formatter(Ticks())
 
 
 def _log_ticks(ratio: float) -> LogLocator:
@@ -153,28 +152,6 @@ def _log_ticks(ratio: float) -> LogLocator:
     if ratio > 1e4:
         return LogLocator(numticks=7)
     return LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if ratio < 30 else (1, 2, 5))
-
-
-def _tick(value: float, digits: int = 3) -> str:
-    """A number with so many digits; whole thousands have all of theirs."""
-    if 1000 <= abs(value) < 1e7:
-        return f"{value:,.{max(0, digits - len(str(int(abs(value)))))}f}"
-    return f"{value:.{digits}g}"
-
-
-class _Ticks(Formatter):
-    """Three digits, or as many as place every number where its tick is: neighbours never have the same one."""
-
-    def __call__(self, value: float, pos: int | None = None) -> str:  # noqa: ARG002
-        return _tick(value)
-
-    def format_ticks(self, values: Sequence[float]) -> list[str]:
-        near = 0.01 * min((abs(b - a) for a, b in pairwise(values)), default=math.inf)
-        for digits in range(3, 16):
-            found = [_tick(value, digits) for value in values]
-            if all(abs(float(one.replace(",", "")) - value) <= near for one, value in zip(found, values, strict=True)):
-                break
-        return found
 
 
 def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
@@ -194,7 +171,7 @@ def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
         axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
         place = float(axes.transData.transform((0, level.at))[1]) * 72 / axes.figure.dpi
         free = max(free, place + 3)
-        text = f"{level.label} {_tick(level.at)}"
+        text = f"{level.label} {number(level.at, 3)}"
         _note(axes, text, (1, level.at), (-2, free - place), ("axes fraction", "data"), "right")
         free += LABEL_HEIGHT
 
