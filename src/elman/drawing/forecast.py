@@ -60,7 +60,7 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
         truth, one_step = (np.array(part, np.float64) for part in (self.truth, self.one_step))
         axes.plot(steps, truth, color=INK, linewidth=1.2, label="series", **_alone(truth))
         if not np.isnan(one_step).all():
-            dashed = {"linewidth": 1.0, "linestyle": (0, (3, 2)), "label": "one step ahead"}
+            dashed: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (3, 2)), "label": "one step ahead"}
             axes.plot(steps, one_step, color=SERIES[0], **dashed, **_alone(one_step))
         single = 5 * (len(free) == 1)  # points of width, since its range has none
         axes.fill_between(free, self.low, self.high, color=SERIES[1], alpha=0.25, linewidth=single, label="80 %")
