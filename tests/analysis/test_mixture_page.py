@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from elman.analysis import mixture
 from elman.analysis.mixture import component_rows, read_mixture, write_mixture_page
 from elman.data.text.vocabulary import Vocabulary
 from support import networks
@@ -25,6 +26,22 @@ def test_words_are_escaped_and_limited(reading, tmp_path):
     assert "<th>&lt;script&gt;</th>" in text
     assert "the first 4 of 6 tokens" in text
     assert text.count('title="layer ') == 4 * 5
+
+
+@pytest.mark.parametrize("shown", [1, 2, 6])
+def test_the_weights_of_every_word_are_as_wide(reading, tmp_path, monkeypatch, shown):
+    """From half a place before it to half a place behind, which a single word has too."""
+    drawn = []
+    monkeypatch.setattr(mixture, "svg", lambda figure, *_: drawn.append(figure.axes[0]) or "")
+    words = [WORDS[token] for token in TOKENS]
+    write_mixture_page(tmp_path / "m.html", "m", words, reading, Vocabulary(WORDS, (1,) * len(WORDS)), shown)
+    lowest, *_, highest = drawn[0].collections
+    assert (drawn[0].get_xlim(), highest.get_paths()[0].get_extents().xmin) == ((-0.5, shown - 0.5), -0.5)
+    assert highest.get_paths()[0].get_extents().xmax == shown - 0.5
+    (first, *_) = reading.by_level.values()
+    for place in range(shown):
+        inside = [lowest.get_paths()[0].contains_point((place, first[place] * share)) for share in (0.98, 1.02)]
+        assert inside == [True, False]
 
 
 def test_a_row_a_component(reading):

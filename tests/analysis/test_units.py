@@ -14,6 +14,15 @@ def test_values_are_standard_deviations_above_the_mean_after_the_beginning():
     np.testing.assert_allclose(scale.apply(values)[:, 1], values[:, 1] - 5)
 
 
+@pytest.mark.parametrize("value", [0.1, 0.73, -2.3, 0.0])
+def test_a_unit_that_never_changes_is_at_its_mean(value):
+    """Sums of thousands of equal float32 numbers are rounded: they were a deviation from the mean."""
+    values = np.full((5000, 1), value, np.float32)
+    scale = Scale.of(values)
+    assert scale.deviation == 1
+    np.testing.assert_allclose(scale.apply(values), 0, atol=1e-6)
+
+
 def test_units_are_ordered_by_how_much_higher_they_are_where_tokens_match():
     values = np.array([[1, 2, 0], [3, 8, 0], [5, 0, 0]], np.float32)
     found = units_apart(values, np.array([True, True, False]))

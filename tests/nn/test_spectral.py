@@ -193,6 +193,15 @@ def test_a_convolution_is_bounded_and_stays_close(kind, keys):
     assert torch.equal(layer.weight, inside)
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_the_norm_of_a_convolution_that_is_not_finite_is_unknown(value):
+    layer = torch.nn.Conv1d(1, 1, 3, padding=1)
+    with torch.no_grad():
+        layer.weight[0, 0, 0] = value
+    (norm,) = enn.ConvolutionBound(layer, 6).norms().values()
+    assert norm != norm
+
+
 def test_convolutions_without_such_a_bound_are_refused():
     for layer, size, message in (
         (torch.nn.Linear(2, 2), 6, "Linear has no convolution"),

@@ -302,6 +302,33 @@ def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, sketched, tmp_path
     assert all(run.name in text for run in runs)
 
 
+def test_means_state_how_many_runs_have_a_finite_loss(make_run):
+    """The runs that did not diverge are not the group."""
+    runs = [make_run(f"seed-{seed}", seed=seed) for seed in (1, 2, 3)]
+    rows = [dict(one, nll=None, perplexity=None) for one in json.loads((runs[2] / "results.json").read_text())]
+    (runs[2] / "results.json").write_text(json.dumps(rows))
+    (group,) = comparison.group_runs([read_folder(run) for run in runs])
+    assert tables.ranking([group]).endswith(" over 2 of 3 runs.")
+    assert tables.mean_and_deviation(group.test, 3).endswith(" (2 of 3)")
+    assert "of" not in tables.mean_and_deviation(group.test, 2)
+
+
+def test_a_loss_that_is_not_finite_is_so_in_words_and_in_the_table(make_run):
+    """Not as e^700, in three hundred digits."""
+    path = make_run()
+    for name, nll in (("results.json", None), ("baselines.json", 100.0)):
+        rows = [dict(one, nll=nll) for one in json.loads((path / name).read_text())]
+        (path / name).write_text(json.dumps(rows))
+    run = read_folder(path)
+    assert comparison.verdict(run) == "On the test split the loss of the network is not finite."
+    assert comparison.published_verdict(run) is None
+    (ours,) = (row for row in tables.result_rows(run) if row.name == "this network")
+    assert ours.test == ours.valid == math.inf
+    assert comparison.against(1e43, 50.0) == "2e+43 % above"
+    assert math.isfinite(tables.widest([ours, *tables.result_rows(read_folder(make_run("other")))]))
+    assert not re.search(r"--width: (inf|nan)", write_report([path]).read_text())
+
+
 @pytest.mark.slow
 def test_groups_are_compared_and_their_difference_told(make_run, sketched, tmp_path):
     runs = [make_run(f"a{seed}", seed=seed, weight_drop=0.5, floor=60.0) for seed in (1, 2)]

@@ -192,11 +192,11 @@ def _shares(reading: MixtureReading, shown: int, part: str) -> Section:
         groups = {f"layer {level}": weights for level, weights in levels.items()}
     figure, axes = canvas("wide")
     colours = list(map(colour, range(len(groups))))
-    stack = [weights[:shown] for weights in groups.values()]
-    axes.stackplot(np.arange(shown), *stack, colors=colours, alpha=0.75, step="mid", linewidth=0)
+    stack = [np.append(weights[:shown], weights[shown - 1]) for weights in groups.values()]  # a step of width 1 each
+    axes.stackplot(np.arange(shown + 1) - 0.5, *stack, colors=colours, alpha=0.75, step="post", linewidth=0)
     axes.set_ylim(0, 1)
     axes.set_xlim(-0.5, shown - 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
     label(axes, "position in the text", "weight")
     drawing = svg(figure, "shares", "Weights over the text", "stacked, one band per layer or component")
     title = "Weights by layer" if len(levels) > 1 else "Weights by component"

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from elman.analysis.agreement import Components
 from elman.drawing.page import Figure, Section, write_page
@@ -64,6 +65,7 @@ def _plane(
     for number, (words, states) in enumerate(walks):
         _walk(axes, components.project(states), words, colour(number))
     axes.margins(0.15)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4))  # of numbers that do not touch each other
     label(axes, *(f"component {place} ({100 * components.shares[place - 1]:.0f} %)" for place in (1, 2)))
     return svg(figure, name, "State along sentences", description)
 

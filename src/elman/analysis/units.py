@@ -58,8 +58,8 @@ class Scale(NamedTuple):
     def of(cls, values: Floats) -> "Scale":
         """Of a text whose beginning (`settled`) is left out."""
         values = values[settled(values) :]
-        deviation = values.std(0)
-        return cls(values.mean(0), np.where(deviation > 0, deviation, 1).astype(np.float32))
+        mean, deviation = values.mean(0, dtype=np.float64), values.std(0, dtype=np.float64)
+        return cls(mean.astype(np.float32), np.where(np.ptp(values, axis=0) > 0, deviation, 1).astype(np.float32))
 
     def apply(self, values: Floats) -> Floats:
         """Values in standard deviations above the mean."""

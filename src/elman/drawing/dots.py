@@ -23,9 +23,10 @@ class Row:
 
 
 def draw_dots(rows: Sequence[Row], label: str, size: Literal["wide", "narrow"] = "wide") -> Figure:
-    """A dot for each finite value and a line at their mean; `label` is the axis.
+    """A dot for each finite value and a line at their mean, which values that are not finite do not have.
 
-    Published values are diamonds; they are left out where they are so far away that the dots would lie on each other.
+    `label` is the axis. Published values are diamonds; they are left out where they are so far away that the dots would
+    lie on each other.
     """
     figure, axes = canvas(size)
     figure.set_figheight(0.75 + 0.3 * len(rows))
@@ -36,7 +37,7 @@ def draw_dots(rows: Sequence[Row], label: str, size: Literal["wide", "narrow"] =
     for place, row in enumerate(rows):
         finite = [value for value in row.values if math.isfinite(value)]
         axes.plot(finite, [place] * len(finite), "o", color=colour(place), alpha=0.75, markersize=5)
-        if len(finite) > 1:
+        if 1 < len(finite) == len(row.values):
             mean = sum(finite) / len(finite)
             axes.plot([mean, mean], [place - 0.32, place + 0.32], color=colour(place), linewidth=1.6)
     for place, value in published.items():

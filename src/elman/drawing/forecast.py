@@ -1,11 +1,13 @@
 """A forecast and the series that it predicts: the truth, one-step predictions, and the range of free continuations."""
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from markupsafe import Markup
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from matplotlib.figure import Figure
 
 
@@ -56,11 +58,13 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
         steps = range(self.first, self.first + len(self.truth))
         free = steps[len(steps) - len(self.middle) :]
         truth, one_step = (np.array(part, np.float64) for part in (self.truth, self.one_step))
-        axes.plot(steps, truth, color=INK, linewidth=1.2, label="series")
+        axes.plot(steps, truth, color=INK, linewidth=1.2, label="series", **_alone(truth))
         if not np.isnan(one_step).all():
-            axes.plot(steps, one_step, color=SERIES[0], linewidth=1.0, linestyle=(0, (3, 2)), label="one step ahead")
-        axes.fill_between(free, self.low, self.high, color=SERIES[1], alpha=0.25, linewidth=0, label="80 %")
-        axes.plot(free, self.middle, color=SERIES[1], linewidth=1.2, label="free forecast")
+            dashed: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (3, 2)), "label": "one step ahead"}
+            axes.plot(steps, one_step, color=SERIES[0], **dashed, **_alone(one_step))
+        single = 5 * (len(free) == 1)  # points of width, since its range has none
+        axes.fill_between(free, self.low, self.high, color=SERIES[1], alpha=0.25, linewidth=single, label="80 %")
+        axes.plot(free, self.middle, color=SERIES[1], linewidth=1.2, label="free forecast", **_alone(self.middle))
         label(axes, "" if self.dates else "step", "")
         if self.dates:
             dated(axes, steps, self.dates)
@@ -80,3 +84,12 @@ class Forecast(msgspec.Struct, frozen=True, tag_field="kind", tag="forecast"):
             borderaxespad=0.1,
         )
         return figure
+
+
+def _alone(values: "Sequence[float] | npt.NDArray[Any]") -> dict[str, Any]:
+    """How a line is drawn so that values between missing ones, which no line joins, are seen: as dots."""
+    import numpy as np
+
+    known = np.pad(np.isfinite(np.asarray(values, np.float64)), 1)
+    places = np.flatnonzero(known[1:-1] & ~known[:-2] & ~known[2:]).tolist()
+    return {"marker": "o", "markersize": 3, "markevery": places} if places else {}

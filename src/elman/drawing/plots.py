@@ -7,9 +7,9 @@ from typing import Literal
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from elman.drawing.style import MUTED, canvas, colour, svg
+from elman.drawing.style import MUTED, Ticks, canvas, colour, number, svg
 
 _LOG_FROM = {"perplexity": 3.0, "nll": math.inf, "rate": 200.0, "norm": 10.0, "speed": math.inf}
 """Ratio of the largest to the smallest value from which a logarithmic scale is used, by what is drawn."""
@@ -18,7 +18,8 @@ _FASTEST = 3.0
 """The largest speed of an axis, in medians."""
 
 _HIGHEST = 1e9
-"""The largest perplexity of an axis, in smallest ones: no vocabulary is so large, so a model beyond it has diverged."""
+"""The largest perplexity that sets an axis, in smallest ones: a model beyond it has diverged, and its curve leaves the
+axis."""
 
 _LOSSES = ("perplexity", "nll")
 
@@ -104,7 +105,7 @@ def draw(plot: Plot) -> Markup:
     _marks(axes, plot.marks)
     axes.set_xlabel(plot.x_label, color=MUTED, fontsize=9.5)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=7 if plot.size == "wide" else 5, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.xaxis.set_major_formatter(Ticks())
     axes.set_xlim(left=0)
     return svg(figure, plot.name, plot.title, plot.description)
 
@@ -127,8 +128,9 @@ def _scale(axes: Axes, plot: Plot) -> None:
     if plot.quantity == "speed":
         high = min(high, _FASTEST * sorted(values)[len(values) // 2])  # one wrong time would fill the axis otherwise
     if plot.quantity == "perplexity" and low > 0:
-        high = min(high, _HIGHEST * low)
-    if checks := [y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y)]:
+        high = max(value for value in values if value <= _HIGHEST * low)
+    drawn = (y for curve in plot.curves if curve.form == "checks" for _, y in _finite(curve.x, curve.y))
+    if checks := [y for y in drawn if y <= high]:
         top = max(checks)  # the first steps of training would fill the axis otherwise; densities may be negative
         high = min(high, top + 1.2 * max(abs(top), top - min(checks)))
     if low > 0 and high / low > _LOG_FROM[plot.quantity]:
@@ -142,7 +144,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.set_ylim(low - margin, high + margin)
     elif low >= 0:
         axes.set_ylim(0, high * 1.08 or 1)
-    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.yaxis.set_major_formatter(Ticks())
 
 
 def _log_ticks(ratio: float) -> LogLocator:
@@ -150,10 +152,6 @@ def _log_ticks(ratio: float) -> LogLocator:
     if ratio > 1e4:
         return LogLocator(numticks=7)
     return LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if ratio < 30 else (1, 2, 5))
-
-
-def _tick(value: float, _: int | None = None) -> str:
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
@@ -173,7 +171,7 @@ def _levels(axes: Axes, levels: Sequence[Mark]) -> None:
         axes.axhline(level.at, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
         place = float(axes.transData.transform((0, level.at))[1]) * 72 / axes.figure.dpi
         free = max(free, place + 3)
-        text = f"{level.label} {_tick(level.at)}"
+        text = f"{level.label} {number(level.at, 3)}"
         _note(axes, text, (1, level.at), (-2, free - place), ("axes fraction", "data"), "right")
         free += LABEL_HEIGHT
 

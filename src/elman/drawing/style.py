@@ -5,6 +5,7 @@ import math
 import re
 import warnings
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -13,7 +14,7 @@ from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import Formatter, FuncFormatter, LogFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from elman.files import write_atomic
 
@@ -57,6 +58,35 @@ def canvas(size: Size) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def number(value: float, digits: int) -> str:
+    """A number with so many digits, below ten million with all before its point.
+
+    Example:
+        >>> number(731.25, 3), number(1002.5, 3), number(1002.5, 5), number(2.5e7, 3)
+        ('731', '1,002', '1,002.5', '2.5e+07')
+    """
+    whole = len(str(round(abs(value)))) if abs(value) < 1e7 else 0
+    return f"{value:,.{max(digits, whole)}g}"
+
+
+class Ticks(Formatter):
+    """Numbers with some digits, or as many as place each where its tick is, so that neighbours never have the same."""
+
+    def __init__(self, digits: int = 3) -> None:
+        self.digits = digits
+
+    def __call__(self, value: float, pos: int | None = None) -> str:  # noqa: ARG002
+        return number(value, self.digits)
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        near = 0.01 * min((abs(b - a) for a, b in pairwise(values)), default=math.inf)
+        for digits in range(self.digits, 17):
+            found = [number(value, digits) for value in values]
+            if all(abs(float(one.replace(",", "")) - value) <= near for one, value in zip(found, values, strict=True)):
+                break
+        return found
+
+
 def scale_across(axes: Axes, values: Collection[float], bins: int) -> None:
     """Numbers on the horizontal axis, of at most `bins` steps; logarithmic where the values span much."""
     if values and max(values) > _LOG_FROM * min(values) > 0:
@@ -65,7 +95,7 @@ def scale_across(axes: Axes, values: Collection[float], bins: int) -> None:
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=bins))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.xaxis.set_major_formatter(Ticks(6))
 
 
 def dated(axes: Axes, steps: Sequence[int], dates: Sequence[str], most: int = 5) -> None:
@@ -132,6 +162,7 @@ def write_drawing(path: Path, figure: Figure, name: str, title: str, description
     if path.suffix != ".png":
         write_atomic(path, svg_file(figure, name, title, description))
         return
+    as_written(figure)
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=200, facecolor="white")
     write_atomic(path, data.getvalue())

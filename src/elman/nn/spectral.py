@@ -175,8 +175,10 @@ class ConvolutionBound:
 
     @torch.no_grad()
     def norms(self) -> dict[str, float]:
-        """Sigma_1, or its bound from above, of each convolution by its name."""
-        return {name: torch.linalg.svdvals(self._matrices(name)).max().item() for name in self._layers}
+        """Sigma_1, or its bound from above, of each convolution by its name; NaN where a weight is not finite."""
+        found = {name: self._matrices(name) for name in self._layers}
+        known = {name: torch.linalg.svdvals(each).max() for name, each in found.items() if each.isfinite().all()}
+        return {name: float(known.get(name, torch.nan)) for name in found}
 
     def _matrices(self, name: str) -> Tensor:
         """The matrices [groups, frequencies, O, I] of a kernel; the others are their conjugates."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -145,20 +146,27 @@ def against(value: float, other: float, scale: Reporting = TOKENS) -> str:
     change = 100 * (value / other - 1)
     if abs(change) < 0.05:
         return "level with"
-    return f"{abs(change):.1f} % {'below' if change < 0 else 'above'}"
+    size = f"{abs(change):.1f}" if abs(change) < 1e6 else f"{abs(change):.2g}"
+    return f"{size} % {'below' if change < 0 else 'above'}"
 
 
 def verdict(run: RunFolder) -> str | None:
-    """The network against the strongest baseline of the same split, test before valid; None without either."""
+    """The network against the strongest baseline of the same split, test before valid; None without either.
+
+    Or that its loss is not finite.
+    """
     for split in ("test", "valid"):
         result = run.result(split)
         rivals = [row for row in run.baselines if row.split == split and row.name]
         if result is None or not rivals:
             continue
         best, scale = min(rivals, key=lambda row: row.nll), run.scale
+        if not math.isfinite(result.nll):
+            return f"On the {split} split the loss of the network is not finite."
         ours, theirs = scale.of(result.nll), scale.of(best.nll)
         digits = 1 if scale.in_perplexity else 3
-        figures = f"{scale.name} {ours:.{digits}f} to {theirs:.{digits}f}"
+        first, second = (f"{one:.{digits}f}" if one < 1e9 else f"{one:.3g}" for one in (ours, theirs))
+        figures = f"{scale.name} {first} to {second}"
         return (
             f"On the {split} split the network is {against(ours, theirs, scale)} the {best.name} baseline: {figures}."
         )
@@ -166,9 +174,9 @@ def verdict(run: RunFolder) -> str | None:
 
 
 def published_verdict(run: RunFolder) -> str | None:
-    """The network against the published test perplexity or NLL; None where the recipe expects none."""
+    """The network against the published test perplexity or NLL; None where the recipe expects none, or it diverged."""
     result, number = run.result("test"), published(run, "test")
-    if result is None or number is None:
+    if result is None or number is None or not math.isfinite(result.nll):
         return None
     scale = run.scale
     return f"Its test {scale.name} is {against(scale.of(result.nll), number, scale)} the published {number:g}."

@@ -134,7 +134,7 @@ class RunFolder:
     def valid_loss(self) -> float | None:
         """As evaluated after training, else the best one during training; infinite where it is so in nats."""
         best = self.metrics.best
-        return self._loss("valid", None if best is None else self.scale.of(best.nll))
+        return self._loss("valid", None if best is None else self.reported(best.nll))
 
     @property
     def test_loss(self) -> float | None:
@@ -145,7 +145,11 @@ class RunFolder:
         result = self.result(split)
         if result is None:
             return other
-        return self.scale.of(result.nll) if math.isfinite(result.nll) else math.inf
+        return self.reported(result.nll)
+
+    def reported(self, nll: float) -> float:
+        """The loss of an NLL (nats) on the run's scale, infinite where that is not finite."""
+        return self.scale.of(nll) if math.isfinite(nll) else math.inf
 
 
 class NotARunError(UserError):

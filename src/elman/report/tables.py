@@ -54,23 +54,24 @@ def ranking(groups: Sequence[Group]) -> str:
     """The best group, on test text if all were evaluated on it, and its margin."""
     scale = groups[0].scale
     split = "test" if all(group.test for group in groups) else "validation"
-    spreads = [(group.test if split == "test" else group.valid, group.name) for group in groups]
-    known = sorted(((value, name) for value, name in spreads if value), key=lambda pair: pair[0].mean)
+    spreads = [(group.test if split == "test" else group.valid, group) for group in groups]
+    known = sorted(((value, group) for value, group in spreads if value), key=lambda pair: pair[0].mean)
     if not known:
         return "No losses yet: the runs have not been validated."
-    best, name = known[0]
+    best, group = known[0]
     deviation = "" if best.deviation is None else f" ± {loss(best.deviation)}"
-    times = f" over {best.count} runs" if best.count > 1 else ""
-    lowest = f"{name}: {split} {scale.name} {loss(best.mean)}{deviation}{times}"
+    runs = f"{best.count} of {len(group.runs)}" if best.count < len(group.runs) else str(best.count)
+    times = f" over {runs} runs" if len(group.runs) > 1 else ""
+    lowest = f"{group.name}: {split} {scale.name} {loss(best.mean)}{deviation}{times}"
     if len(known) == 1:
         return f"{lowest}."
     second, other = known[1]
-    return f"Lowest is {lowest}, {against(best.mean, second.mean, scale)} the next, {other}."
+    return f"Lowest is {lowest}, {against(best.mean, second.mean, scale)} the next, {other.name}."
 
 
 def widest(rows: Sequence[ResultRow]) -> float:
-    """The loss of a full bar; 0 where a loss is below 0, as a density's may be: then there are no bars."""
-    losses = [row.test or row.valid or 0.0 for row in rows]
+    """The loss of a full bar, the largest finite one; 0 where one is below 0, as a density's may be: no bars then."""
+    losses = [loss for row in rows if math.isfinite(loss := row.test or row.valid or 0.0)]
     return max(losses, default=0.0) if min(losses, default=0.0) >= 0 else 0.0
 
 
@@ -83,8 +84,8 @@ def _evaluated(
     return ResultRow(
         name,
         kind,
-        valid=run.scale.of(valid.nll) if valid else None,
-        test=run.scale.of(test.nll) if test else None,
+        valid=run.reported(valid.nll) if valid else None,
+        test=run.reported(test.nll) if test else None,
         bits_per_token=shown.bits_per_token if shown else None,
         figure=getattr(shown, run.scale.figure[0]) if shown and run.scale.figure else None,
         parameters=parameters,
@@ -118,12 +119,12 @@ def brief(value: float | None) -> str:
     """A large number in a few characters.
 
     Example:
-        >>> brief(21500620), brief(3647905), brief(9000), brief(None)
-        ('21.5 M', '3.65 M', '9,000', '–')
+        >>> brief(21500620), brief(3647905), brief(999999999), brief(9000), brief(None)
+        ('21.5 M', '3.65 M', '1 G', '9,000', '–')
     """
     if value is None or value < 1e5:
         return number(value)
-    scaled, unit = (value / 1e9, "G") if value >= 1e9 else (value / 1e6, "M")
+    scaled, unit = (value / 1e9, "G") if value >= 9.995e8 else (value / 1e6, "M")
     return f"{scaled:.3g} {unit}"
 
 
@@ -153,11 +154,12 @@ def share(part: int | None, whole: int) -> str:
     return MISSING if part is None or not whole else f"{100 * part / whole:.1f} %"
 
 
-def mean_and_deviation(value: Spread | None) -> str:
-    """A mean and its standard deviation, or a dash."""
+def mean_and_deviation(value: Spread | None, runs: int) -> str:
+    """A mean and its standard deviation, and of how many runs where some have none that is finite, or a dash."""
     if value is None:
         return MISSING
-    return loss(value.mean) + ("" if value.deviation is None else f" ± {loss(value.deviation)}")
+    deviation = "" if value.deviation is None else f" ± {loss(value.deviation)}"
+    return f"{loss(value.mean)}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
 
 
 def trim_zeros(text: str) -> str:

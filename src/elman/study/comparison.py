@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from elman.errors import UserError
 from elman.study.statistics import LEVEL, MOST_SEEDS, Answer, Judgement, figure, judge, judge_spread, plain, spread_text
 
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
@@ -55,14 +56,11 @@ class Verdict(msgspec.Struct, frozen=True):
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
             return self.answer
-        parts = []
-        if self.apart is not None:
-            parts.append(f"at most {float(f'{100 * self.apart:.2g}'):g} % either way")
-        if self.needs is not None:
-            parts.append(f"needs {self.needs:,} seeds{' or more' if self.needs == MOST_SEEDS else ''}")
-        if self.direction != "undecided":
-            parts.append(f"so far it points to {self.direction}")
-        return f"undecided ({'; '.join(parts)})"
+        parts = [] if self.apart is None else [f"at most {float(f'{100 * self.apart:.2g}'):g} % either way"]
+        more = " or more" if self.needs == MOST_SEEDS else ""
+        parts += [] if self.needs is None else [f"needs {self.needs:,} seeds{more}"]
+        parts += [] if self.direction == "undecided" else [f"so far it points to {self.direction}"]
+        return f"undecided ({'; '.join(parts)})" if parts else "undecided"
 
     @property
     def p_value(self) -> float | None:
@@ -113,7 +111,8 @@ class Ratio:
 class Bound:
     """In every seed the metric of an arm is at most `limit`, or, with `exceeds`, greater.
 
-    `limit` is a number, or the name of another metric of the same arm and seed.
+    `limit` is a number, or the name of another metric of the same arm and seed. Undecided where a figure is unknown
+    (NaN) and no seed breaks it.
     """
 
     metric: str
@@ -131,9 +130,11 @@ class Bound:
             for seed in figures[self.arm]
         ]
         kept = [value > limit if self.exceeds else value <= limit for value, limit in rows]
+        known = [not math.isnan(value) and not math.isnan(limit) for value, limit in rows]
         shown = ", ".join(f"{plain(value)} against {plain(limit)}" for value, limit in rows)
         statement = f"{self.metric} of {self.arm} {'>' if self.exceeds else '<='} {self.limit} in every seed"
-        answer: Answer = "holds" if all(kept) else "does not hold"
+        broken = any(one and not other for one, other in zip(known, kept, strict=True))
+        answer: Answer = "holds" if all(kept) else "does not hold" if broken else "undecided"
         return Verdict(statement, answer, f"{self.arm} {shown}", answer)
 
 
@@ -214,7 +215,7 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     It holds if all its comparisons hold: its p-value is the largest of theirs (an intersection-union test, Berger 1982,
     which needs no adjustment). One comparison that fails, or whose difference is bounded, is enough to refute it: that
     p-value is the smallest of theirs times the number of comparisons tested (Bonferroni), and must be below 5 %, else
-    the claim is undecided. A bound on every seed that is not kept refutes it without a test.
+    the claim is undecided with that p-value. A bound on every seed that is not kept refutes it without a test.
     """
     tested = max(1, sum(one.judgement is not None for one in verdicts))
     words = " | ".join(verdict.figures for verdict in verdicts)
@@ -226,13 +227,14 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
         return Verdict(sentence, answer, words, direction, bound=bound, whole=p_value, indicative=indicative)
 
     def smallest(answer: Answer) -> float:
-        """The least p-value of this answer, adjusted; 0 where one needs no test, infinite where none has the answer."""
-        found = [one for one in verdicts if one.answer == answer]
-        values = (0.0 if one.p_value is None else one.p_value for one in found)
-        return min(1.0, tested * min(values)) if found else math.inf
+        """The least p-value of this answer, adjusted; infinite where none has the answer."""
+        values = [one.p_value for one in verdicts if one.answer == answer and one.p_value is not None]
+        return min(1.0, tested * min(values)) if values else math.inf
 
-    if (p_value := smallest("does not hold")) < LEVEL:
-        return made("does not hold", p_value or None)
+    if any(one.answer == "does not hold" and one.p_value is None for one in verdicts):
+        return made("does not hold", None)
+    if (refuted := smallest("does not hold")) < LEVEL:
+        return made("does not hold", refuted)
     if (p_value := smallest("no difference")) < LEVEL:
         judgements = [one.judgement for one in verdicts if one.answer == "no difference" and one.judgement is not None]
         return made("no difference", p_value, min(found.bound(LEVEL / tested) for found in judgements))
@@ -244,7 +246,8 @@ def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:
     needs = max([*failing, *(one.needs or 0 for one in verdicts)]) or None
     apart = [_most(one.judgement) for one in verdicts if one.answer != "holds"]
     most = None if None in apart else max(one for one in apart if one is not None)
-    undecided = made("undecided", None if None in known else largest)
+    refuting = min(refuted, p_value)  # what failed is the reason, with a p-value that is 5 % or more
+    undecided = made("undecided", refuting if refuting < math.inf else None if None in known else largest)
     return msgspec.structs.replace(undecided, needs=needs, apart=most)
 
 
@@ -273,8 +276,12 @@ def _log_ratio(a: float, b: float) -> float:
 
 
 def _log(value: float) -> float:
+    if value < 0:
+        raise UserError(f"{value:g} has no logarithm: ratios and spreads are judged of metrics that are 0 or more")
     return math.log(value) if value else -math.inf
 
 
 def _exp(value: float) -> str:
-    return "unknown" if math.isnan(value) else figure(math.exp(min(value, 700)))
+    if not value < 30:
+        return "unknown" if math.isnan(value) else "infinite" if math.isinf(value) else f"e^{value:.4g}"
+    return figure(math.exp(value))

@@ -184,7 +184,7 @@ def write_claim_page(
     seeds, trained = [Figure("", dots, DOTS)], training_curves(made.name, planned.runs)
     if trained is not None:
         seeds.insert(0, Figure("Validation while training", trained, SEEDS_AND_MEAN))
-    strength = powers(verdicts, made.effect, len(made.seeds))
+    strength = powers(verdicts, made.effect)
     sections = [
         Section("Published and ours", tables=[Table("", *table(made), note)]),
         Section("Comparisons", rules, tables=[comparisons(made)]),
@@ -234,18 +234,19 @@ def comparisons(made: ClaimRecord) -> Table:
 POWERS = ["comparison", "deviation of the logarithms", "power for the planned effect", "factor detected, power 80 %"]
 
 
-def powers(verdicts: Sequence[Verdict], effect: float | None, count: int) -> list[list[str]]:
-    """Rows below `POWERS` for the ratios: the power by the deviation observed, and what `count` seeds detect.
+def powers(verdicts: Sequence[Verdict], effect: float | None) -> list[list[str]]:
+    """Rows below `POWERS` for the ratios: the power by the deviation observed, and what the seeds judged detect.
 
     `effect` is the planned one, None where there was none. The effect that was observed is not used: the power to
     detect it is a function of the p-value alone.
     """
     rows = []
     for verdict in verdicts:
-        deviation = math.nan if verdict.judgement is None else verdict.judgement.deviation
-        if math.isnan(deviation):
+        found = verdict.judgement
+        if found is None or math.isnan(found.deviation):
             continue
+        count, deviation = found.count, found.deviation
         size = None if effect is None else abs(effect) / deviation if deviation else math.inf
-        found = "" if size is None else f"{100 * power(count, size):.0f} %"
-        rows.append([verdict.statement, f"{deviation:.2g}", found, f"{math.exp(detectable(count, deviation)):.4g}"])
+        planned = "" if size is None else f"{100 * power(count, size):.0f} %"
+        rows.append([verdict.statement, f"{deviation:.2g}", planned, f"{math.exp(detectable(count, deviation)):.4g}"])
     return rows

@@ -250,7 +250,7 @@ def cells(row: Row, *, brief: bool = False) -> list[str]:
         alone, gpu = (duration(60 * training_minutes(row.target.recipe, gpu=gpu)) for gpu in (False, True))
         training = f"about {alone}, on a GPU {gpu}"
     else:
-        ours = ", ".join(map(mean_and_deviation, (row.our_valid, row.our_test)))
+        ours = ", ".join(mean_and_deviation(one, len(row.runs)) for one in (row.our_valid, row.our_test))
         hours, epochs = max(run.seconds for run in row.runs) / 3600, max(run.epochs for run in row.runs)
         took = f"{epochs:.0f} epochs, {hours:.1f} h, {row.runs[0].machine}, {counted(len(row.runs), 'seed')}"
         changed = row.runs[0].changed

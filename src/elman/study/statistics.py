@@ -66,8 +66,9 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     """Whether the mean of paired differences lies between `low` and `high`.
 
     It holds if the 95 % interval of the mean lies within, does not hold if that interval lies outside, and is undecided
-    otherwise: for one bound the two-sided paired t test at 5 %, for two a test of equivalence. Infinite differences
-    (a training that diverged) decide if all seeds lie on one side; NaN (both diverged) lies on none.
+    otherwise: for one bound the two-sided paired t test at 5 %, for two a test of equivalence; one seed decides
+    nothing. Infinite differences (a training that diverged) decide if all seeds lie on one side, of which finite ones
+    must be decided by themselves; NaN (both diverged) lies on none.
 
     Example:
         >>> judge([-0.11, -0.10, -0.09], high=0.0).answer
@@ -89,7 +90,7 @@ def judge(differences: Sequence[float], low: float = -math.inf, high: float = ma
     p_value = t_test(mean - bound, error, len(differences))
     if low < mean - margin and mean + margin < high:
         answer: Answer = "holds"
-    elif mean + margin < low or mean - margin > high or (not error and not low < mean < high):
+    elif mean + margin < low or mean - margin > high:
         answer = "does not hold"
     else:
         answer = "undecided"
@@ -116,7 +117,7 @@ def judge_spread(a: Sequence[float], b: Sequence[float]) -> Judgement:
     ratio = over / under if under else math.inf if over else 1.0
     free = count - 1
     low, high = (ratio / float(stats.f.ppf(level, free, free)) for level in (1 - LEVEL / 2, LEVEL / 2))
-    p_value = 2 * min(float(stats.f.cdf(ratio, free, free)), float(stats.f.sf(ratio, free, free)))
+    p_value = min(1.0, 2 * float(min(stats.f.cdf(ratio, free, free), stats.f.sf(ratio, free, free))))
     mean, low, high = (math.log(each) / 2 if each > 0 else -math.inf for each in (ratio, low, high))
     answer: Answer = "holds" if high < 0 else "does not hold" if low > 0 else "undecided"
 
@@ -186,9 +187,11 @@ def _judge_infinite(differences: Sequence[float], low: float, high: float) -> Ju
         inside = low < value < high or value == math.inf == high or value == -math.inf == low
         return None if math.isnan(value) else inside
 
-    inside = set(map(is_inside, differences))
+    inside, finite = set(map(is_inside, differences)), list(filter(math.isfinite, differences))
     answer: Answer = "holds" if inside == {True} else "does not hold" if inside == {False} else "undecided"
-    needs = len(differences) + 1 if answer == "undecided" else None
+    if len(differences) < 2 or (finite and judge(finite, low, high).answer != answer):
+        answer = "undecided"
+    needs = max(3, len(differences) + 1) if answer == "undecided" else None
     infinite = {difference for difference in differences if not math.isfinite(difference)}
     mean = infinite.pop() if len(infinite) == 1 else math.nan
     return Judgement(answer, mean, math.nan, -math.inf, math.inf, math.nan, needs, is_inside(mean))

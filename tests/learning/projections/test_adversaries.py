@@ -9,7 +9,7 @@ import torch
 from elman import config
 from elman.learning.constraint import ConstrainedCore
 from elman.learning.projections import spectral
-from elman.learning.projections.projector import ByEigh, BySVD, ByTruncation
+from elman.learning.projections.projector import ByEigh, BySVD, ByTruncation, ToOrthogonal
 from elman.learning.projections.subspace import BySubspace
 from elman.network.cores.core import build_core
 from support.pairwise import every_value
@@ -136,3 +136,14 @@ def test_what_is_not_finite_is_left_to_the_trainer(method, value):
         core.layers[0].weight_hh[-1, 3] = value
     constrained.project()
     assert not core.layers[0].weight_hh.isfinite().all()
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (9, 4)])
+def test_orthogonal_weights_leave_an_infinity_to_be_reported(shape):
+    """A decomposition of it is finite with some libraries, and training would go on with other weights."""
+    torch.manual_seed(3)
+    matrix = torch.randn(shape)
+    matrix[0, 0] = torch.inf
+    before = matrix.clone()
+    ToOrthogonal().project_(matrix)
+    assert torch.equal(matrix, before)

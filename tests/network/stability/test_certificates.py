@@ -216,6 +216,16 @@ def test_the_exponent_of_a_linear_system_is_known():
     assert largest_exponent(StackCore([layer]), silence) == pytest.approx(math.log(0.9), abs=1e-3)
 
 
+def test_the_exponent_of_a_difference_that_is_gone_is_minus_infinity():
+    """Of a ReLU with no unit on; no number that a longer text would change."""
+    layer = random_layer("elman-relu", 0.1)
+    with torch.no_grad():
+        layer.bias_ih.fill_(-9.0)
+    for steps in (60, 90):
+        found = largest_exponent(StackCore([layer]), torch.zeros(steps, 2, INPUTS, dtype=torch.float64))
+        assert found == -math.inf
+
+
 @pytest.mark.slow
 def test_the_exponent_is_not_above_what_tier_2_proves():
     torch.manual_seed(8)

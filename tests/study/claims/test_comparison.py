@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from elman.errors import UserError
 from elman.study.comparison import (
     Bound,
     ByToken,
@@ -45,6 +46,41 @@ def test_bounds_hold_in_every_seed_or_not_at_all():
     assert Bound("ppl", "a", "limit").verdict(figures(a=[3.0, 4.0])).answer == "holds"
     assert Bound("ppl", "a", 3.5).verdict(figures(a=[3.0, 4.0])).answer == "does not hold"
     assert Bound("ppl", "a", "limit", exceeds=True).verdict(figures(a=[5.0, 4.0])).answer == "does not hold"
+
+
+def test_a_bound_on_what_is_unknown_is_undecided_unless_another_seed_breaks_it():
+    open_ = Bound("ppl", "a", 5.0).verdict(figures(a=[3.0, math.nan]))
+    assert (open_.answer, open_.line) == ("undecided", "undecided")
+    assert together("", [open_]).line == "undecided"
+    assert Bound("ppl", "a", 5.0).verdict(figures(a=[6.0, math.nan])).answer == "does not hold"
+    assert Bound("ppl", "a", 5.0, exceeds=True).verdict(figures(a=[math.nan])).answer == "undecided"
+
+
+def test_ratios_that_no_digits_can_show():
+    rows = figures(a=[math.inf, math.inf], b=[1.0, 2.0])
+    assert lower("ppl", "a", "b").verdict(rows).figures.endswith("ratio infinite")
+    assert lower("ppl", "a", "b").verdict(figures(a=[1e300], b=[1e-300])).figures.endswith("ratio e^1382")
+
+
+@pytest.mark.parametrize("comparison", [lower("ppl", "a", "b"), Steadier("ppl", "a", "b")])
+def test_negative_figures_have_no_ratio(comparison):
+    """Such as nats of a density, in a claim of a plug-in."""
+    with pytest.raises(UserError, match="-1 has no logarithm: ratios and spreads"):
+        comparison.verdict(figures(a=[-1.0, 2.0], b=[1.0, 2.0]))
+
+
+def test_equal_arms_do_not_differ():
+    verdict = bounded(lower("ppl", "a", "b").verdict(figures(a=[50.0, 60.0], b=[50.0, 60.0])))
+    assert verdict.line == together("", [verdict]).line == "no difference above 0 %"
+
+
+def test_an_undecided_claim_has_no_p_value_that_would_decide_it():
+    """One of four fails at p = .03: four times is the p-value of the claim; without deviation it is 0, not none."""
+    fails = lower("ppl", "b", "a").verdict(figures(a=[1.0, 1.0, 1.0], b=[1.045, 1.026, 1.035]))
+    holds = lower("ppl", "a", "b").verdict(figures(a=seeds(1.0), b=seeds(2.0)))
+    assert together("", [fails, *[holds] * 3]).whole == pytest.approx(4 * fails.p_value)
+    sure = lower("ppl", "b", "a").verdict(figures(a=[1.0, 1.0], b=[2.0, 2.0]))
+    assert (together("", [sure]).answer, together("", [sure]).whole) == ("does not hold", 0.0)
 
 
 def test_a_claim_holds_when_all_of_it_does():

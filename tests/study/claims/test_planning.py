@@ -28,13 +28,13 @@ def test_the_power_is_that_of_the_deviation_observed():
     spread = [0.01 * step / math.sqrt(2.5) for step in (-2, -1, 0, 1, 2)]
     figures = {"a": [{"ppl": 9 * math.exp(each)} for each in spread], "b": [{"ppl": 10.0}] * 5}
     verdicts = [lower("ppl", "a", "b").verdict(figures), Bound("ppl", "a", 20.0).verdict(figures)]
-    ((statement, deviation, planned, detected),) = powers(verdicts, 0.02, 5)
+    ((statement, deviation, planned, detected),) = powers(verdicts, 0.02)
     assert (statement, deviation, planned) == ("ppl of a is lower than of b", "0.01", "91 %")
     assert math.log(float(detected)) == pytest.approx(0.0169, abs=5e-4)
     assert seeds_needed(0.0169, 0.01) == 5
-    assert powers(verdicts, None, 5)[0][2] == ""
+    assert powers(verdicts, None)[0][2] == ""
 
 
 def test_one_seed_has_no_power():
     figures = {"a": [{"ppl": 9.0}], "b": [{"ppl": 10.0}]}
-    assert powers([lower("ppl", "a", "b").verdict(figures)], 0.02, 1) == []
+    assert powers([lower("ppl", "a", "b").verdict(figures)], 0.02) == []

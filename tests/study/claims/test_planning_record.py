@@ -1,6 +1,7 @@
 """Plans of claims: written before training, recognised by their digest, and what is judged after a verdict."""
 
 import json
+import math
 import shutil
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from elman.cli import main
 from elman.study import claims as registry
 from elman.study.planning import PlanRecord
+from elman.study.statistics import detectable
 from support.claims import Error, claim
 
 
@@ -34,13 +36,16 @@ def test_a_plan_is_written_once_before_anything_is_computed(reproduce):
     assert reproduce()[0] == plans, "the same plan again is the same plan"
 
 
-def test_seeds_added_after_a_verdict_are_judged_alone(reproduce):
+def test_seeds_added_after_a_verdict_are_judged_alone(reproduce, tmp_path):
     reproduce()
     plans, made = reproduce("--seeds", "6")
     assert (plans[1]["seeds"], plans[1]["fresh"], plans[1]["trained"]) == ([1, 2, 3, 4, 5, 6], [4, 5, 6], 6)
     assert plans[1]["after"].endswith("seeds 1 to 3")
     assert made["comparisons"][0]["judgement"]["count"] == 3
     assert len(made["arms"]["a"]["figures"]["error"]["by_seed"]) == 6, "all are shown"
+    deviation = made["comparisons"][0]["judgement"]["deviation"]
+    detected = f"{math.exp(detectable(3, deviation)):.4g}"
+    assert f"<td>{detected}</td>" in (tmp_path / "toy.html").read_text(), "by the three seeds that were judged"
 
 
 def test_fresh_seeds_can_be_asked_for(reproduce):

@@ -43,6 +43,24 @@ def test_divergence_decides_when_every_seed_diverges():
     assert judge([math.inf, -0.1, -0.1], high=0.0).answer == "undecided"
 
 
+def test_one_seed_that_diverged_decides_nothing():
+    found = judge([math.inf], high=0.0)
+    assert (found.answer, found.direction, found.needs) == ("undecided", "does not hold", 3)
+
+
+def test_a_seed_that_diverged_leaves_the_others_to_be_decided():
+    """Two finite seeds of three that lie on one side by chance are no evidence; a clear difference of them is."""
+    assert judge([-math.inf, -0.001, -0.02], high=0.0).answer == "undecided"
+    assert judge([-math.inf, -0.02, -0.021, -0.019], high=0.0).answer == "holds"
+    assert judge([math.inf, 0.5], high=0.0).answer == "undecided"
+
+
+def test_equal_arms_differ_by_nothing_and_refute_nothing():
+    """The mean is on the bound with no deviation: p = 1 is no refutation, and no difference is certain."""
+    found = judge([0.0, 0.0], high=0.0)
+    assert (found.answer, found.p_value, found.equivalence(0.02)) == ("undecided", 1.0, 0.0)
+
+
 def test_planned_seeds_have_the_power_they_promise():
     """By simulation: with so many seeds a true effect is found about four times in five."""
     count = seeds_needed(0.5, 1.0)
@@ -103,7 +121,7 @@ def test_variances_are_compared_by_the_f_test():
     assert judge_spread([1.0, 1.0], [2.0, 1.0]).answer == "holds"
     assert judge_spread([2.0, 1.0], [1.0, 1.0]).answer == "does not hold"
     equal = judge_spread([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
-    assert (equal.answer, equal.mean, equal.p_value) == ("undecided", 0.0, pytest.approx(1.0))
+    assert (equal.answer, equal.mean, equal.p_value) == ("undecided", 0.0, 1.0)
     assert judge_spread([1.0], [2.0]).answer == "undecided"
     assert judge_spread([1.0, math.inf], [2.0, 1.0]).answer == "undecided"
 

@@ -88,7 +88,7 @@ def test_one_rule_gives_verdict_and_p_value_of_stored_comparisons(out):
     bound = {"judgement": None, "p_value": None}
     assert again(ratio("holds", 0.01), ratio("holds", 0.03)) == ("holds", 0.03)
     assert again(ratio("does not hold", 0.02), ratio("holds", 0.001)) == ("does not hold", pytest.approx(0.04))
-    assert again(ratio("does not hold", 0.03), ratio("holds", 0.001)) == ("undecided", 0.03)
+    assert again(ratio("does not hold", 0.03), ratio("holds", 0.001)) == ("undecided", pytest.approx(0.06))
     assert again(bound, bound) == ("holds", None), "bounds have none"
     assert again(ratio("does not hold", 0.02), {**bound, "answer": "does not hold"}) == ("does not hold", None)
     assert again(ratio("undecided", None), ratio("holds", 0.01)) == ("undecided", None), "not tested"

@@ -21,7 +21,8 @@ from elman.learning.update import Update
 from elman.network.output.choice import Surroundings
 from elman.network.output.gaussian import GaussianChoice
 from elman.objective.loss import Objective
-from elman.study.lab.conduct import LADDER, Chain, chains, conduct, reach, summarise, to_builtins
+from elman.study.lab import page
+from elman.study.lab.conduct import LADDER, Chain, chains, conduct, kept_result, reach, summarise, to_builtins
 from elman.study.lab.networks import NETWORKS, PENALTY, build_network, learner_of, learning_rule
 from elman.study.lab.page import table, verdict, write_laboratory
 from elman.study.lab.trial import Trial, TrialResult, error_flow, error_of, train_trial
@@ -74,6 +75,32 @@ def test_every_network_learns_values_by_every_rule(cell):
     flow = error_flow(model, batch)
     assert len(flow) == 4
     assert all(map(math.isfinite, flow))
+
+
+def test_a_trial_whose_error_is_not_finite_is_kept(tmp_path):
+    """JSON has null for it; the median over seeds counts it as infinite."""
+    trials = [Trial(task="adding", cell="elman", span=8, seed=seed) for seed in range(3)]
+    diverged = msgspec.structs.replace(
+        outcome(trials[0], solved=False), error=math.nan, curve=[(0, 1.0), (25, math.nan)], flow_after=[math.nan] * 3
+    )
+    keep(tmp_path, diverged, *(outcome(trial, solved=False) for trial in trials[1:]))
+    found = {Chain(trial, 8): [kept_result(tmp_path, trial).find()] for trial in trials}
+    (kept, *_) = found.values()
+    assert (kept[0].trial, kept[0].steps) == (trials[0], 25)
+    assert math.isnan(kept[0].error)
+    (row,) = summarise(found)
+    assert row.error == 0.4
+
+
+def test_errors_back_in_time_stand_where_they_are(tmp_path, monkeypatch):
+    """One that is not finite leaves a gap, and those behind it are no nearer."""
+    drawn = []
+    monkeypatch.setattr(page, "svg", lambda figure, *_: drawn.append(figure.axes[0]) or "")
+    trial = Trial(task="adding", cell="elman", span=8)
+    found = {Chain(trial, 8): [outcome(trial, solved=False, flow=(1.0, math.inf, 0.25))]}
+    write_laboratory(tmp_path / "p.html", found, title="t")
+    lines = [line for axes in drawn for line in axes.lines if axes.get_xlabel().startswith("steps back")]
+    assert [line.get_xydata().tolist() for line in lines] == [[[0.0, 1.0], [2.0, 0.25]]] * 2
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 from elman.config.data import Data, reporting_of
 from elman.config.parts import members
 from elman.study.statistics import judge
+from elman.study.sweep import conduct
 from elman.study.sweep.conduct import reading_of_tests
 from elman.study.sweep.found import Found, Paired, Row
 
@@ -42,3 +43,14 @@ def test_the_best_against_another(kind):
         assert interval == f"{judged.low:.4f} to {judged.high:.4f}"
         assert "the difference of their nats per" in reading_of_tests(found)
         assert "logarithms" not in reading_of_tests(found)
+
+
+def test_a_setting_with_a_diverged_seed_has_dots_and_no_mean(monkeypatch):
+    """As its table calls it diverged; one whose seeds all diverged is not drawn."""
+    drawn = []
+    monkeypatch.setattr(conduct, "svg", lambda figure, *_: drawn.append(figure.axes[0]) or "")
+    rows = [row("1", [4.0, 4.1]), row("2", [4.2, math.inf]), row("3", [math.inf] * 2)]
+    conduct._every_seed(Found(rows=rows, best=rows[0], best_test=None, scale=reporting_of("text")))
+    assert [tick.get_text() for tick in drawn[0].get_yticklabels()] == ["1", "2"]
+    dots = [len(line.get_xdata()) for line in drawn[0].lines if line.get_marker() == "o"]
+    assert (dots, sum(line.get_marker() == "None" for line in drawn[0].lines)) == ([2, 1], 1)

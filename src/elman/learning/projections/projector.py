@@ -99,6 +99,8 @@ class ToOrthogonal(Projector):
                 break
             q = q - 0.5 * q @ error
         if not distance < 0.9:
+            if not matrix.isfinite().all():
+                return  # a decomposition of infinities may be finite and would hide them
             u, values, vh = torch.linalg.svd(q, full_matrices=False)
             self.computed, q = len(values), u @ vh
         matrix.copy_(q * self.gain)

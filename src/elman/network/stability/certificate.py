@@ -217,7 +217,8 @@ def _lstm_blocks(u: dict[str, Tensor], inner: dict[str, Tensor], c: Tensor) -> t
 def largest_exponent(core: RecurrentCore, vectors: Tensor, warm_up: int = 50, seed: int = 0) -> float:
     """Growth of a small difference between states in nats per step, along encoded words [T, B, E], float64.
 
-    It follows random tangent vectors; the first `warm_up` steps, in which they align, are not counted.
+    It follows random tangent vectors; the first `warm_up` steps, in which they align, are not counted. Minus infinity
+    where a difference became 0, as where no unit of a ReLU is on.
     """
     advance, columns = plain_step(core), vectors.shape[1]
     state = map_state(Tensor.double, core.begin(columns))
@@ -227,8 +228,8 @@ def largest_exponent(core: RecurrentCore, vectors: Tensor, warm_up: int = 50, se
     for time, x in enumerate(vectors):
         state, tangent = torch.func.jvp(lambda at, x=x: advance(x, at), (state,), (tangent,))[:2]
         size = torch.stack([leaf.flatten(1).square().sum(1) for leaf in leaves(tangent)]).sum(0).sqrt()
-        size = size.clamp(min=1e-300)
-        tangent = map_state(lambda leaf, by=size: leaf / by.view(-1, *[1] * (leaf.ndim - 1)), tangent)
+        by = size.clamp(min=1e-300)  # a difference that is gone stays 0
+        tangent = map_state(lambda leaf, by=by: leaf / by.view(-1, *[1] * (leaf.ndim - 1)), tangent)
         if time >= warm_up:
             growth += size.log()
     return (growth / max(1, len(vectors) - warm_up)).mean().item()

@@ -1,5 +1,6 @@
 """Chains of trials at growing spans, whose results are kept so that none is run twice; their summary and the lesson."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -32,9 +33,18 @@ class Chain(msgspec.Struct, frozen=True):
 Results = Mapping[Chain, list[TrialResult]]
 
 
+def _unknown(value: Any) -> Any:
+    """Plain values in which null, as JSON has numbers that are not finite, is NaN."""
+    if isinstance(value, dict):
+        return {key: _unknown(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return list(map(_unknown, value))
+    return math.nan if value is None else value
+
+
 def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
     def load(path: Path) -> tuple[TrialResult, Trial]:
-        result = msgspec.convert(parse_json(path.read_bytes()), TrialResult)
+        result = msgspec.convert(_unknown(parse_json(path.read_bytes())), TrialResult)
         return result, result.trial
 
     def save(path: Path, result: TrialResult, _: Trial) -> None:
@@ -106,7 +116,8 @@ class Summary(msgspec.Struct, frozen=True):
     """A network and a rule on a task, over seeds.
 
     `spans` are the longest learnt, by seed, and `median` is theirs; `first` is the shortest. `steps` and `error` are
-    medians at the shortest span, `steps` over the seeds that learnt it. `seconds` is processor time in total.
+    medians at the shortest span, `steps` over the seeds that learnt it; an error that is not finite counts as infinite.
+    `seconds` is processor time in total.
     """
 
     task: str
@@ -133,7 +144,8 @@ def summarise(results: Results) -> list[Summary]:
         found.append(
             Summary(
                 *names, firsts[0].trial.span, spans, median(spans), median(steps) if steps else None,
-                median(first.error for first in firsts), firsts[0].parameters, seconds,
+                median(math.inf if math.isnan(first.error) else first.error for first in firsts),
+                firsts[0].parameters, seconds,
             )
         )  # fmt: skip
     return found

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
+from matplotlib.ticker import MaxNLocator
 
 from elman.data.classic import classic_task
 from elman.drawing.page import Figure, Section, Table, write_page
@@ -20,8 +21,8 @@ LEARNING = (
 )
 FLOWS = (
     "The norm of the gradient of the last step's loss with respect to the state k steps back, averaged over"
-    " sequences and divided by that at k = 0: falling lines vanish, rising ones explode. First seed and"
-    " longest span: untrained, and after training."
+    " sequences and divided by that at k = 0: falling lines vanish, rising ones explode; below 1e-12 they are"
+    " drawn as 1e-12. First seed and longest span: untrained, and after training."
 )
 
 
@@ -110,8 +111,9 @@ def _flows(task: str, results: Results, names: Sequence[str]) -> list[Figure]:
         for name, outcomes in chains:
             flow = (outcomes[-1].flow_before, outcomes[-1].flow_after)[pick]
             if flow and flow[0] > 0:
-                y = [max(value / flow[0], 1e-12) for value in flow if math.isfinite(value)]
-                lines.append(([float(k) for k in range(len(y))], y, names.index(name)))
+                points = [(k, value) for k, value in enumerate(flow) if math.isfinite(value)]
+                y = [max(value / flow[0], 1e-12) for _, value in points]
+                lines.append(([float(k) for k, _ in points], y, names.index(name)))
         drawing = _drawn(f"flow-{task}-{pick}", f"Error by distance, {task}, {when}", "steps back, k", lines)
         figures.append(Figure(f"{task}, {when}", drawing, note))
     return figures
@@ -124,5 +126,6 @@ def _drawn(name: str, title: str, across: str, lines: Sequence[Line], wanted: fl
     for x, y, series in lines:
         axes.plot(x, y, color=colour(series), linewidth=1.4, alpha=0.85)
     axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
     axes.set_xlabel(across, color=MUTED, fontsize=9.5)
     return svg(figure, name, title, f"{len(lines)} lines")

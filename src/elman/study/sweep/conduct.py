@@ -77,11 +77,12 @@ def reading_of_tests(found: Found) -> str:
 
 
 def _values(found: Found, row: Row) -> list[float]:
-    return [found.scale.of(nll) for nll in row.known if math.isfinite(nll)]
+    return [found.scale.of(nll) if math.isfinite(nll) else math.inf for nll in row.known]
 
 
 def _every_seed(found: Found) -> Section:
-    rows = [Dots(row.label, values) for row in found.rows if (values := _values(found, row))][:MOST_DOTS]
+    rows = [Dots(row.label, _values(found, row)) for row in found.rows if any(map(math.isfinite, row.known))]
+    rows = rows[:MOST_DOTS]
     if not rows:
         return Section("Every seed", ["No run is finished."])
     dots = draw_dots(rows, f"valid {found.scale.name}")
