@@ -362,7 +362,9 @@ def test_the_last_blank_in_subwords_begins_the_next_word(tmp_path, tab):
     recipe = text_recipe(tokenisation="subwords", lowercase=False, eos="none", subwords={"size": 600})
     folder = subword_folder(tmp_path / "doc", recipe)
     run, served = elman.load(folder), service(folder)
-    spaces, size = list(run.spaces), len(run.vocabulary)
+    size = len(run.vocabulary)
+    spaces = [one for one, word in enumerate(run.vocabulary.words) if piece_bytes(word)[:1] == b" "]
+    assert len(spaces) < len(run.spaces), "a tabulator is white space, and no blank"
     with torch.inference_mode():
         log_probs, _ = read(run.model, [run.first, *run.read("to be or")[1]], run.begin())
     probs = log_probs[0].double().exp()

@@ -65,6 +65,7 @@ class Conversation:
         self.text.unread = [*unread, *ids]
         for word in self.loaded.tokeniser.encode(text):
             self.undo.add(word)
+        self.undo.end()
         self._continue()
 
     def _continue(self) -> None:
@@ -77,7 +78,8 @@ class Conversation:
                 sys.stdout.flush()
         except KeyboardInterrupt:
             print("\nstopped; Ctrl-D ends", file=sys.stderr)
-        sys.stdout.write("" if added.endswith("\n") else "\n")
+        rest = self.undo.end()
+        sys.stdout.write(rest if added.endswith("\n") and not rest else f"{rest}\n")
         sys.stdout.flush()
 
     def _obey(self, command: str = "help", *values: str) -> None:
