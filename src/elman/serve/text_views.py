@@ -139,8 +139,8 @@ class TextViews(TextReader):
     def pairs(self, question: questions.Pairs, tab: Tab) -> Work[answers.JudgedPairs]:  # noqa: ARG002
         """The surprisal of both sentences of each pair in bits, each read by itself with its end."""
         found = list[answers.JudgedPair]()
-        for pair in question.pairs:
-            judged = judge(self.run, [Pair(pair.good, pair.bad, "the pair")])
+        for place, pair in enumerate(question.pairs, start=1):
+            judged = judge(self.run, [Pair(pair.good, pair.bad, "pairs", item=str(place))])
             bits = surprisal(judged.log_probs[0])
             same = judged.coded[0].same
             found.append(
