@@ -205,6 +205,8 @@ def test_minimal_pairs_and_neighbours(run, served, tab):
     assert [found.pairs[0].good, found.pairs[0].bad] == pytest.approx(-log_probs / math.log(2))
     assert found.pairs[0].correct == (log_probs[0] > log_probs[1])
     assert found.pairs[1].correct is None
+    twice = questions.Sentences(good="the zzz zzz king", bad="the king")
+    assert ask(served, tab, "pairs", questions.Pairs(pairs=[twice])).pairs[0].unknown == ["zzz"]
     with pytest.raises(UserError, match="pairs: item 2: a line break in a sentence"):
         ask(served, tab, "pairs", questions.Pairs(pairs=[pair, questions.Sentences(good="the king\n", bad="a king")]))
     near = ask(served, tab, "neighbours", questions.Neighbours(word="King", count=3))

@@ -148,7 +148,7 @@ class TextViews(TextReader):
                     good=None if same else float(bits[0]),
                     bad=None if same else float(bits[1]),
                     correct=None if same else bool(bits[0] < bits[1]),
-                    unknown=list(judged.coded[0].unknown),
+                    unknown=list(dict.fromkeys(judged.coded[0].unknown)),
                 )
             )
             yield
