@@ -12,7 +12,7 @@ from elman.decoding import sampling
 from elman.decoding.sampling import read
 from elman.tasks.text.run import TextRun
 from support.commands import output, refusal, trained
-from support.served import WORDS, text_folder, text_recipe
+from support.served import WORDS, subword_folder, text_folder, text_recipe
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +131,14 @@ def test_a_conversation_is_one_text(run, monkeypatch, capsys):
     if "<eos>" not in expected:
         whole = answer(capsys, run, *line, " ".join(["w1 w2", *expected, "w3"]))["words"]
         assert second.split() == [word for word in whole if word != "<eos>"]
+
+
+def test_the_last_blank_of_a_turn_begins_the_next_word(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("sentencepiece", reason="subwords need elman[subwords]")
+    recipe = text_recipe(tokenisation="subwords", lowercase=False, eos="none", subwords={"size": 600})
+    folder = subword_folder(tmp_path / "run", recipe)
+    expected = output(capsys, "generate", folder, "--tokens", 6, "--temperature", 0, "--prompt", "to be ")
+    assert converse(folder, monkeypatch, capsys, "to be \n", "--temperature", "0")[0] == [expected[5:-1]]
 
 
 def test_unknown_words_of_a_turn_are_reported(run, monkeypatch, capsys):

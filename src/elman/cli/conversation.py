@@ -60,6 +60,7 @@ class Conversation:
         size, unk = len(self.loaded.vocabulary), self.loaded.vocabulary.unk
         unread = [unk if symbol >= size and unk is not None else symbol for symbol in self.text.unread]
         reader = self.loaded.reader("standard input")
+        text, self.text.first = self.loaded.begun(text)
         self.text.model, ids = self.loaded.read(text, reader)
         texts.report(reader)
         self.text.unread = [*unread, *ids]
