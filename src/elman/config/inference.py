@@ -121,7 +121,7 @@ class Rule(Settings, frozen=True, kw_only=True):
     """
 
     kind: Annotated[Literal["rms", "sgd"], Meta(title="rule")] = "rms"
-    lr: Annotated[float, Meta(ge=0)] = 5e-5
+    lr: Annotated[float, Meta(ge=0, le=1e38)] = 5e-5
     decay: Annotated[float, Meta(ge=0)] = 2e-3
     eps: Annotated[float, Meta(gt=0)] = 2e-5
     segment: Annotated[int, Meta(ge=1)] = 5

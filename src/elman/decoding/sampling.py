@@ -33,7 +33,7 @@ def require_numbers(log_probs: Tensor) -> None:
     if log_probs.isnan().any():
         raise Diverged(
             "the model's probabilities are not numbers, since its training has diverged; train again with a lower"
-            " training.optimiser.lr"
+            " training.optimiser.lr, or with --adapt give a lower --lr"
         )
 
 
