@@ -77,7 +77,7 @@ def forecast(
     plots = [] if plot is None else drawings(plot, *names[1:])
     known = None if covariates is None else loaded.covariates(covariates, steps)
     if backtest is not None:
-        others = {"--plot": plot, "--out": out, "--from": history, "--covariates": covariates}
+        others: dict[str, object] = {"--plot": plot, "--out": out, "--from": history, "--covariates": covariates}
         others |= {"--quantiles": tuple(quantiles) != QUANTILES, "--every-sample": every_sample}
         others |= {"--temperature": temperature != 1}
         refuse((name for name, given in others.items() if given), "does not belong to --backtest; leave it out")
