@@ -7,8 +7,12 @@ import re
 import pytest
 
 from elman.cli import main
+from elman.config.inference import Sampling
 from elman.decoding import sampling
+from elman.decoding.sampling import read
+from elman.tasks.text.run import TextRun
 from support.commands import output, refusal, trained
+from support.served import WORDS, subword_folder, text_folder, text_recipe
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +80,40 @@ def test_sentences_end_the_text(run, capsys):
     assert "no end of a sentence within 4 tokens; raise --tokens" in capsys.readouterr().err
 
 
+def test_a_line_break_that_ends_a_prompt_is_read(tmp_path, capsys, monkeypatch):
+    """What follows begins a line, for the model as on the screen; of standard input it only ends the text."""
+    folder = text_folder(tmp_path / "run", text_recipe(eos="line", lowercase=False), [*WORDS, "<eos>"])
+    loaded, cold = TextRun(folder), ("--temperature", 0, "--tokens", 1, "--prompt")
+    texts = {"to be\n": ["to", "be", "<eos>"], "to\nbe": ["to", "<eos>", "be"], "to be": ["to", "be"]}
+    for prompt, words in texts.items():
+        log_probs, _ = read(loaded.model, [loaded.first, *loaded.vocabulary.encode(words)], loaded.begin())
+        wanted = dict(zip(loaded.vocabulary.words, log_probs[0].exp().tolist(), strict=True))
+        assert dict(loaded.next_words(prompt, len(wanted))) == pytest.approx(wanted, rel=1e-5), prompt
+        best = max(set(wanted) - {"<unk>"}, key=wanted.get)
+        assert answer(capsys, folder, *cold, prompt)["words"] == [best]
+        assert loaded.words(prompt, count=1, sampling=Sampling(temperature=0)) == [best]
+    for seed in range(9):
+        written = output(capsys, "generate", folder, "--tokens", 1, "--seed", seed, "--prompt", "to be\n")
+        assert re.fullmatch(r"to be\n(\S+|\n)\n", written), written
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"to be\r\n")))
+    assert output(capsys, "generate", folder, *cold, "-") == output(capsys, "generate", folder, *cold, "to be")
+
+
+def test_a_character_that_a_prompt_begins_is_written_once(tmp_path, capsysbinary, monkeypatch):
+    names = [*map(chr, range(128)), *(f"<0x{byte:02X}>" for byte in range(128, 256))]
+    folder = text_folder(tmp_path / "run", text_recipe(tokenisation="bytes", lowercase=False, eos="none"), names)
+    command = ["generate", str(folder), "--prompt", "-", "--tokens", "5", "--seed", "1"]
+    for prompt in (b"caf\xc3\xa9", b"\xe7\x8c", b"caf\xc3"):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(prompt), encoding="utf-8"))
+        assert main(command) == 0
+        written = capsysbinary.readouterr().out
+        assert written.startswith(prompt)
+        assert len(written) == len(prompt) + 5 + 1
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xc3\n"), encoding="utf-8"))
+    assert main([*command[:2], "--interactive", *command[4:]]) == 0
+    assert capsysbinary.readouterr().out.strip() == written.removeprefix(prompt).strip()
+
+
 def converse(run, monkeypatch, capsys, lines, *options):
     """The replies of a session, and what stands on standard error."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode("utf-8", "surrogateescape"))))
@@ -93,6 +131,14 @@ def test_a_conversation_is_one_text(run, monkeypatch, capsys):
     if "<eos>" not in expected:
         whole = answer(capsys, run, *line, " ".join(["w1 w2", *expected, "w3"]))["words"]
         assert second.split() == [word for word in whole if word != "<eos>"]
+
+
+def test_the_last_blank_of_a_turn_begins_the_next_word(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("sentencepiece", reason="subwords need elman[subwords]")
+    recipe = text_recipe(tokenisation="subwords", lowercase=False, eos="none", subwords={"size": 600})
+    folder = subword_folder(tmp_path / "run", recipe)
+    expected = output(capsys, "generate", folder, "--tokens", 6, "--temperature", 0, "--prompt", "to be ")
+    assert converse(folder, monkeypatch, capsys, "to be \n", "--temperature", "0")[0] == [expected[5:-1]]
 
 
 def test_unknown_words_of_a_turn_are_reported(run, monkeypatch, capsys):

@@ -76,3 +76,10 @@ def test_a_log_that_cannot_be_written_stops_nothing(tmp_path):
     found = subprocess.run(command, stderr=write, stdout=subprocess.PIPE, text=True)
     os.close(write)
     assert (found.returncode, found.stdout) == (0, "2 False done\n")
+
+
+def test_words_of_a_command_line_that_is_no_utf_8_are_written_as_they_came(capsysbinary, tmp_path):
+    show.write_or_print(None, "fish\t\udcff\n", "1 line")
+    show.write_or_print(tmp_path / "a", "fish\t\udcff\n", "1 line")
+    assert capsysbinary.readouterr().out == b"fish\t\xff\n" + f"{tmp_path / 'a'}: 1 line\n".encode()
+    assert (tmp_path / "a").read_bytes() == b"fish\t\xff\n"

@@ -249,6 +249,8 @@ def test_equal_candidates_are_told_apart_by_their_place():
     [
         ({"size": 0}, "--beam is 0; it must be 1"),
         ({"size": 3, "nbest": 4}, "--nbest is 4; it must be 1 to 3"),
+        ({"length_penalty": 1000.0}, "--length-penalty is 1000; it must be 0 or more and at most 10"),
+        ({"coverage": 1e308}, "--coverage is .* at most 1e\\+06"),
         ({"length_penalty": -1.0}, "--length-penalty is -1; it must be 0 or more"),
         ({"coverage": math.nan}, "--coverage is nan"),
         ({"max_length": 0}, "--max-length is 0"),

@@ -31,6 +31,7 @@ def shares(sampling, draws=20_000, p=P):
         (Sampling(top_p=0.69), P * (P > 0.2)),
         (Sampling(top_p=0.71), P * (P > 0.11)),
         (Sampling(top_p=0.01), P * (P > 0.35)),
+        (Sampling(top_p=1e-300), P * (P > 0.35)),
         (Sampling(top_p=1.0), P),
         (Sampling(forbidden=(1, 4)), P * torch.tensor([1, 0, 1, 1, 0])),
         (Sampling(forbidden=(1,), top_k=1), P * torch.tensor([0, 0, 0, 1, 0])),
@@ -43,6 +44,17 @@ def test_symbols_are_drawn_in_their_share(sampling, expected):
     drawn = shares(sampling)
     assert torch.equal(drawn > 0, expected > 0)
     torch.testing.assert_close(drawn, expected, atol=0.015, rtol=0)
+
+
+def test_at_the_greatest_temperature_all_symbols_that_are_allowed_are_equal():
+    drawn = shares(Sampling(temperature=1e6, forbidden=(0,)))
+    torch.testing.assert_close(drawn, torch.tensor([0, 0.25, 0.25, 0.25, 0.25]), atol=0.015, rtol=0)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_of_equal_symbols_no_more_are_drawn_from(number):
+    drawn = shares(Sampling(top_k=number), p=torch.tensor([0.2, 0.3, 0.3, 0.2]))
+    assert (drawn > 0).sum() == number
 
 
 @pytest.mark.parametrize(("forbidden", "best"), [((), 1), ((1,), 3)])
@@ -63,6 +75,8 @@ def test_draw_is_row_by_row_and_leaves_its_argument():
     [
         (Sampling(temperature=-1.0), "--temperature"),
         (Sampling(temperature=float("nan")), "--temperature"),
+        (Sampling(temperature=1e-7), "--temperature"),
+        (Sampling(temperature=1e39), "--temperature"),
         (Sampling(top_k=0), "--top-k"),
         (Sampling(top_p=0.0), "--top-p"),
         (Sampling(top_p=1.5), "--top-p"),

@@ -102,6 +102,7 @@ def test_padding_is_not_read(run, opened):
     mask = torch.tensor([[0] * 3 + [1] * 6 + [0] * 2])
     read = model(padded, attention_mask=mask)
     torch.testing.assert_close(read.logits[:, 3:9], alone.logits, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(read.logits[:, 9:], alone.logits[:, [-1, -1]], rtol=1e-5, atol=1e-5)
     for ours, theirs in zip(alone.state, read.state, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 

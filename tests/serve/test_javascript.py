@@ -180,7 +180,8 @@ def test_draws_have_the_shares_that_elman_gives_them(page):
         const counts = shares[4].map(() => 0);
         for (let draw = 0; draw < 4000; draw += 1) counts[drawn(shares[4], random)] += 1;
         return { shares, counts, best: best(given.logProbs, 3), entropy: entropy(given.logProbs),
-          cold: [...weighed(given.logProbs, { ...given.settings[0], temperature: 0 })] };
+          cold: [...weighed(given.logProbs, { ...given.settings[0], temperature: 0 })],
+          equal: [...weighed([-1, -1, -1], { ...given.settings[0], top_k: 2 })] };
     """
     found = run(
         page,
@@ -192,6 +193,7 @@ def test_draws_have_the_shares_that_elman_gives_them(page):
         np.testing.assert_allclose(shares, expected, atol=1e-6)
     np.testing.assert_allclose(np.array(found["counts"]) / 4000, found["shares"][4], atol=0.03)
     assert found["best"] == log_probs.topk(3).indices.tolist()
+    assert found["equal"] == [0.5, 0.5, 0]
     assert found["cold"].index(1) == int(log_probs.argmax())
     assert found["entropy"] == pytest.approx(float(torch.special.entr(log_probs.exp()).sum()) / math.log(2), abs=1e-5)
 

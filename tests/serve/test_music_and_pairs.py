@@ -72,8 +72,9 @@ def test_pitches_out_of_range_and_settings_of_text_are_refused(music):
     served = service(music)
     with pytest.raises(UserError, match="step 2: note 5 is outside the 88 pitches"):
         answer(served.ask("score", questions.Score(roll=[[60], [5]]), tab()))
-    with pytest.raises(UserError, match="top_k and top_p are for runs on text"):
-        answer(served.ask("next", questions.Next(roll=ROLL, top_k=3), tab()))
+    for other in ({"top_k": 3}, {"top_p": 0.5}, {"text": "a"}, {"after": [1]}):
+        with pytest.raises(UserError, match=f"{next(iter(other))} is not for runs on music; leave it out"):
+            served.ask("generate", questions.Generate(roll=ROLL, **other), tab())
     with pytest.raises(UserError, match="does not answer components"):
         served.ask("components", questions.Components(), tab())
 

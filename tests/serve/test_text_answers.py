@@ -205,6 +205,10 @@ def test_minimal_pairs_and_neighbours(run, served, tab):
     assert [found.pairs[0].good, found.pairs[0].bad] == pytest.approx(-log_probs / math.log(2))
     assert found.pairs[0].correct == (log_probs[0] > log_probs[1])
     assert found.pairs[1].correct is None
+    twice = questions.Sentences(good="the zzz zzz king", bad="the king")
+    assert ask(served, tab, "pairs", questions.Pairs(pairs=[twice])).pairs[0].unknown == ["zzz"]
+    with pytest.raises(UserError, match="pairs: item 2: a line break in a sentence"):
+        ask(served, tab, "pairs", questions.Pairs(pairs=[pair, questions.Sentences(good="the king\n", bad="a king")]))
     near = ask(served, tab, "neighbours", questions.Neighbours(word="King", count=3))
     assert len(near.neighbours) == 3
     assert near.word == "king"
@@ -362,7 +366,9 @@ def test_the_last_blank_in_subwords_begins_the_next_word(tmp_path, tab):
     recipe = text_recipe(tokenisation="subwords", lowercase=False, eos="none", subwords={"size": 600})
     folder = subword_folder(tmp_path / "doc", recipe)
     run, served = elman.load(folder), service(folder)
-    spaces, size = list(run.spaces), len(run.vocabulary)
+    size = len(run.vocabulary)
+    spaces = [one for one, word in enumerate(run.vocabulary.words) if piece_bytes(word)[:1] == b" "]
+    assert len(spaces) < len(run.spaces), "a tabulator is white space, and no blank"
     with torch.inference_mode():
         log_probs, _ = read(run.model, [run.first, *run.read("to be or")[1]], run.begin())
     probs = log_probs[0].double().exp()

@@ -311,6 +311,12 @@ def test_generation_adapts_to_its_prompt_and_goes_on(capsys, run, tmp_path):
     part = answer(capsys, "generate", run, *adapt, "--tokens", 3, "--save-state", state, "--json")["words"]
     rest = answer(capsys, "generate", run, "--adapt", "--state", state, "--temperature", 0, "--tokens", 5, "--json")
     assert part + rest["words"] == whole
+    for command in (("generate", run), ("score", run, __file__)):
+        line = complaint(capsys, *command, "--adapt", "--rule", "sgd", "--lr", 1e300)
+        assert "--lr is 1e+300; it must be 0 or more and at most 1e+38" in line
+    (tmp_path / "text").write_text("w1 w2 w3 w1 w2 w3 w1 w2 w3 w1 w2 w3\n")
+    line = complaint(capsys, "score", run, tmp_path / "text", "--adapt", "--rule", "sgd", "--lr", 1e30)
+    assert "dynamic evaluation diverged; give a lower --lr" in line
 
 
 @pytest.mark.parametrize("adapt", [(), ("--adapt", "--rule", "sgd", "--lr", 0.5)], ids=["static", "adapt"])
@@ -356,7 +362,7 @@ def test_a_saved_state_does_not_read_a_symbol_twice(capsys, run, tmp_path, token
             "--method cache reads one stream; leave out --streams and --warm-up",
         ),
         (["--method", "dynamic", "--segment", "0"], "--segment is 0; it must be 1 or more"),
-        (["--method", "dynamic", "--lr", "-1"], "--lr is -1; it must be 0 or more"),
+        (["--method", "dynamic", "--lr", "-1"], "--lr is -1; it must be 0 or more and at most 1e+38"),
         (["--method", "cache", "--cache-weight", "1"], "--cache-weight is 1; it must be 0 or more and below 1"),
         (["--method", "cache", "--tune", "--tune-tokens", "0"], "--tune-tokens is 0; it must be 1 or more"),
         (["--method", "dynamic", "--rule", "sgd", "--eps", "1"], "--eps belongs to --rule rms"),

@@ -251,7 +251,7 @@ def test_a_run_is_the_prior_of_a_beam(trained):
     ],
 )
 def test_the_last_blank_of_a_prompt_begins_the_next_word(tokenisation, prompt, begun):
-    run = SimpleNamespace(options=TextData(tokenisation=tokenisation), spaces=(1,))
+    run = SimpleNamespace(options=TextData(tokenisation=tokenisation), blanks=(1,))
     assert TextRun.begun(run, prompt) == begun
 
 

@@ -138,7 +138,8 @@ class MethodOptions(RuleOptions):
 
     def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> Result:
         """The result of a run under the method; of its own data, read as usual, it is kept in results.json."""
-        from elman.tasks.adaptation import DIVERGED, method_figures
+        from elman.evaluation.dynamic import DIVERGED
+        from elman.tasks.adaptation import method_figures
 
         if self.method == "static":
             with progress.counting(f"evaluating {loaded.path}") as advance:

@@ -60,11 +60,13 @@ class Conversation:
         size, unk = len(self.loaded.vocabulary), self.loaded.vocabulary.unk
         unread = [unk if symbol >= size and unk is not None else symbol for symbol in self.text.unread]
         reader = self.loaded.reader("standard input")
+        text, self.text.first = self.loaded.begun(text)
         self.text.model, ids = self.loaded.read(text, reader)
         texts.report(reader)
         self.text.unread = [*unread, *ids]
         for word in self.loaded.tokeniser.encode(text):
             self.undo.add(word)
+        self.undo.end()
         self._continue()
 
     def _continue(self) -> None:
@@ -77,7 +79,8 @@ class Conversation:
                 sys.stdout.flush()
         except KeyboardInterrupt:
             print("\nstopped; Ctrl-D ends", file=sys.stderr)
-        sys.stdout.write("" if added.endswith("\n") else "\n")
+        rest = self.undo.end()
+        sys.stdout.write(rest if added.endswith("\n") and not rest else f"{rest}\n")
         sys.stdout.flush()
 
     def _obey(self, command: str = "help", *values: str) -> None:

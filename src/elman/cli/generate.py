@@ -115,11 +115,13 @@ def generate(
     loaded = common.open_text(run)
     mixture.join(loaded)
     chosen = msgspec.structs.replace(chosen, forbidden=() if sampling.unk else loaded.unspeakable)
-    prompt = texts.read_text("-", loaded.tokeniser.options) if prompt == "-" else prompt
+    if prompt == "-":
+        prompt = texts.read_text("-", loaded.options)
+        prompt = prompt if loaded.options.eos == "exact" else prompt.removesuffix("\n").removesuffix("\r")
     saved = None if state is None else states.load(state, loaded)
     reader = reading.reader(loaded, "--prompt")
     begun, first = loaded.begun(prompt)
-    model, ids = loaded.read(begun, reader)
+    model, ids = loaded.read(begun, reader, prompt=True)
     texts.report(reader)
     stream = adaptation.stream(loaded, saved, model) if adaptation.adapt else None
     if stream is not None:
@@ -188,11 +190,13 @@ def _write_samples(
 def _after(tokeniser: "Tokeniser", prompt: str, target: TextIO, *, raw: bool = False) -> "Detokeniser":
     """Write the prompt, and return what makes text of the tokens that follow it, as they are drawn."""
     from elman.data.text.tokeniser import Detokeniser
+    from elman.data.text.vocabulary import EOS
 
     options = tokeniser.options
     undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
-    if prompt:
-        target.write(prompt)
-        for word in tokeniser.encode(prompt):
+    target.write(prompt)
+    for place, line in enumerate(prompt.split("\n")):
+        for word in [*[EOS] * (place > 0), *tokeniser.encode(line)]:
             undo.add(word)
+    undo.end()  # the beginning of a character is written already
     return undo

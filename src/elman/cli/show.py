@@ -33,11 +33,18 @@ def json_line(value: Any) -> str:
 
 
 def write_or_print(out: Path | None, text: str, what: str) -> None:
-    """Write a text to a file, and print its name and `what` it has; or print the text, also where the name is -."""
+    """Write a text to a file, and print its name and `what` it has; or print the text, also where the name is -.
+
+    Lone surrogates, of a command line that is not UTF-8, become the bytes that they stand for.
+    """
+    from elman.cli.texts import write_any_text
+    from elman.data.text.utf8 import to_bytes
+
     if out is None or out == Path("-"):
+        write_any_text()
         sys.stdout.write(text)
     else:
-        write_atomic(out, text)
+        write_atomic(out, to_bytes(text))
         print(f"{out}: {what}")
 
 

@@ -30,14 +30,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 raise UserError(f"{option_of(type(self), name)} is {value:g}; it must be {in_words(meta)}")
 
 
-COLDEST = 1e-6
-"""The least temperature above 0; scores divided by less overflow."""
+COLDEST, HOTTEST = 1e-6, 1e6
+"""The least temperature above 0, and the greatest; divided by less, or multiplied by more, numbers overflow."""
 
 
 def require_temperature(value: float) -> None:
-    """Raises UserError where a temperature is too small to divide by."""
-    if 0 < value < COLDEST:
-        raise UserError(f"--temperature is {value:g}; it must be {COLDEST:g} or more, or 0, the most probable")
+    """Raises UserError where a temperature is neither 0 nor one that can be computed with."""
+    if value and not COLDEST <= value <= HOTTEST:
+        raise UserError(f"--temperature is {value:g}; it must be {COLDEST:g} to {HOTTEST:g}, or 0, the most probable")
 
 
 Temperature: TypeAlias = Annotated[float, Meta(ge=0)]
@@ -86,8 +86,8 @@ class Beam(Settings, frozen=True, kw_only=True):
 
     size: Annotated[int, Meta(ge=1, title="beam")] = 5
     nbest: Annotated[int, Meta(ge=1)] = 1
-    length_penalty: Annotated[float, Meta(ge=0)] = 0.6
-    coverage: Annotated[float, Meta(ge=0)] = 0.0
+    length_penalty: Annotated[float, Meta(ge=0, le=10)] = 0.6
+    coverage: Annotated[float, Meta(ge=0, le=1e6)] = 0.0
     max_length: Annotated[int, Meta(ge=1)] | None = None
 
     def check(self) -> None:
@@ -121,7 +121,7 @@ class Rule(Settings, frozen=True, kw_only=True):
     """
 
     kind: Annotated[Literal["rms", "sgd"], Meta(title="rule")] = "rms"
-    lr: Annotated[float, Meta(ge=0)] = 5e-5
+    lr: Annotated[float, Meta(ge=0, le=1e38)] = 5e-5
     decay: Annotated[float, Meta(ge=0)] = 2e-3
     eps: Annotated[float, Meta(gt=0)] = 2e-5
     segment: Annotated[int, Meta(ge=1)] = 5

@@ -33,7 +33,7 @@ def require_numbers(log_probs: Tensor) -> None:
     if log_probs.isnan().any():
         raise Diverged(
             "the model's probabilities are not numbers, since its training has diverged; train again with a lower"
-            " training.optimiser.lr"
+            " training.optimiser.lr, or with --adapt give a lower --lr"
         )
 
 
@@ -49,11 +49,12 @@ def weighed(log_probs: Tensor, sampling: Sampling) -> Tensor:
         return scores
     scores = scores / sampling.temperature
     if sampling.top_k is not None and sampling.top_k < scores.shape[-1]:
-        smallest = scores.topk(sampling.top_k).values[:, -1:]
-        scores = scores.masked_fill(scores < smallest, -torch.inf)
+        best = scores.topk(sampling.top_k)
+        scores = torch.full_like(scores, -torch.inf).scatter(-1, best.indices, best.values)
     if sampling.top_p is not None and sampling.top_p < 1:
         ordered, order = scores.softmax(-1).sort(dim=-1, descending=True)
         beyond = ordered.cumsum(-1) - ordered >= sampling.top_p
+        beyond[:, 0] = False
         scores = scores.masked_fill(beyond.gather(-1, order.argsort(-1)), -torch.inf)
     return scores
 

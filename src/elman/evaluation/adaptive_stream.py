@@ -11,7 +11,7 @@ from torch import Tensor
 
 from elman.config.inference import Rule
 from elman.errors import UserError
-from elman.evaluation.dynamic import DynamicModel, Statistics, read_static
+from elman.evaluation.dynamic import DIVERGED, DynamicModel, Statistics, read_static
 from elman.evaluation.scoring import Prediction, Symbols, predict
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
@@ -28,7 +28,7 @@ class AdaptiveStream:
     `first` is the symbol that precedes the text.
 
     `inputs` replace tokens where they are read: to a model that reads spelling (`LanguageModel.knowing`) unknown words
-    have numbers of their own, and are `<unk>` where they are predicted.
+    have numbers of their own, and are `<unk>` where they are predicted. Raises UserError where the adaptation diverged.
     """
 
     def __init__(self, model: LanguageModel, rule: Rule, statistics: Statistics | None, first: int) -> None:
@@ -102,6 +102,8 @@ class AdaptiveStream:
             else:
                 log_prob, _, _ = read_static(self.model, before, targets, self.state)
                 self._read, self._waiting = read, segment
+            if log_prob.isnan().any():
+                raise UserError(DIVERGED)
             parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
         return np.concatenate(parts)
 

@@ -77,6 +77,8 @@ REFERENCE = 5
 COLUMNS, SEGMENT = 100, 5
 """For the statistics: columns read side by side and steps of a segment (Krause et al. 2018; thesis 4.4)."""
 
+DIVERGED = "dynamic evaluation diverged; give a lower --lr, or another --rule"
+
 CHUNK = 32768
 """Numbers updated at a time on a CPU: small enough to stay in its cache from one operation to the next."""
 

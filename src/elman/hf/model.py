@@ -151,16 +151,19 @@ class ElmanForCausalLM(PreTrainedModel, GenerationMixin):
 
 
 def _read(network: LanguageModel, symbols: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-    """Log-probabilities [T, B, V] after symbols [T, B], and the state after those that the mask [T, B] has."""
+    """Log-probabilities [T, B, V] after symbols [T, B], and the state after those that the mask [T, B] has.
+
+    Those at padding are what follows the last symbol before it.
+    """
     if mask is None:
         return network.log_probs(symbols, state)
-    parts = []
+    parts = list[Tensor]()
     for step, there in zip(symbols, mask, strict=True):
         log_probs, after = network.step(step, state)
         state = map_state(
             lambda new, old, there=there: torch.where(there.view(-1, *[1] * (old.ndim - 1)), new, old), after, state
         )
-        parts.append(log_probs)
+        parts.append(torch.where(there.unsqueeze(-1), log_probs, parts[-1]) if parts else log_probs)
     return torch.stack(parts), state
 
 

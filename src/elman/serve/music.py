@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from elman.errors import UserError
 from elman.kinds.music.pitches import Roll
 from elman.kinds.music.run import MusicRun
 from elman.network.state import State, select
@@ -27,7 +26,7 @@ QUARTER_SECONDS = 0.5  # of a quarter note, where a piece is played
 class MusicService(Service[MusicRun]):
     """A run on music; a piece is the MIDI pitches that sound at each of its steps, and begins after silence."""
 
-    kind = "music"
+    kind, foreign = "music", ("text", "after", "top_k", "top_p")
 
     def __init__(self, name: str, run: MusicRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
@@ -75,8 +74,6 @@ class MusicService(Service[MusicRun]):
 
     def _placed(self, question: questions.Weighed, after: Sequence[questions.Chord] = ()) -> Work[tuple[Tensor, State]]:
         """The frames [T, 1, P] up to a position, and the state before the last of them."""
-        if question.top_k is not None or question.top_p is not None:
-            raise UserError("top_k and top_p are for runs on text; of music leave them out")
         frames = self._frames([*question.roll[: place_in(question.position, len(question.roll), "steps")], *after])
         state = begin(self.run.model)
         for at in range(0, len(frames) - 1, CHUNK):

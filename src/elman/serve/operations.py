@@ -56,6 +56,7 @@ _STATUSES = {
     "403": "another site, or another name of the server",
     "408": "the request arrives too slowly",
     "413": "the request is too large",
+    "415": "the question is not sent as JSON",
     "429": "too much to do; Retry-After has the seconds to wait",
 }
 

@@ -17,10 +17,12 @@ Answer = Callable[[Any, Tab], Generator[Any, None, Any]]  # a question and its t
 class Service(ABC, Generic[RunT]):
     """A run under a name; `answers` holds its operations by their names.
 
-    A subclass answers for one kind of data. Questions with a text or a roll that is too long are refused.
+    A subclass answers for one kind of data. Questions with a text or a roll that is too long are refused, and those
+    with fields that are for runs of another kind.
     """
 
     kind: ClassVar[str]
+    foreign: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, run: RunT, limits: Limits) -> None:
         self.name, self.run, self.limits = name, run, limits
@@ -46,8 +48,11 @@ class Service(ABC, Generic[RunT]):
         return answer(question, tab)
 
     def check(self, question: Any) -> None:
-        """Raise `Refused` where a question is too long."""
+        """Raise `Refused` where a question is too long, or UserError where a field has no meaning here."""
         limits = self.limits
+        for name in self.foreign:
+            if getattr(question, name, None):
+                raise UserError(f"{name} is not for runs on {self.kind}; leave it out")
         texts = [getattr(question, name, "") for name in ("text", "word")]
         texts += [text for pair in getattr(question, "pairs", ()) for text in (pair.good, pair.bad)]
         if (length := sum(map(len, texts))) > limits.text:

@@ -187,7 +187,7 @@ class Adapted:
 class TextReader(Service[TextRun]):
     """A run on text, read from where the prefixes of a tab end."""
 
-    kind = "text"
+    kind, foreign = "text", ("roll", "after_roll")
 
     def prefixes(self, tab: Tab) -> Prefixes:
         return tab.keep(self.name, Prefixes, self._fresh)
@@ -208,7 +208,7 @@ class TextReader(Service[TextRun]):
         text = read_text(self.run, question.text, known_only=adapted is not None)
         position, blank = place_in(question.position, text.length), self.run.vocabulary.ids.get(SPACE)
         ends = after is not None and 1 < position == text.length and text.symbols.ids[-1] == blank
-        first = self.run.spaces if ends and (not after or after[0] in self.run.spaces) else ()
+        first = self.run.blanks if ends and (not after or after[0] in self.run.blanks) else ()
         position -= bool(first)
         if adapted is None:
             unread, state = yield from self.prefixes(tab).place(text.symbols, position)

@@ -139,8 +139,8 @@ class TextViews(TextReader):
     def pairs(self, question: questions.Pairs, tab: Tab) -> Work[answers.JudgedPairs]:  # noqa: ARG002
         """The surprisal of both sentences of each pair in bits, each read by itself with its end."""
         found = list[answers.JudgedPair]()
-        for pair in question.pairs:
-            judged = judge(self.run, [Pair(pair.good, pair.bad, "the pair")])
+        for place, pair in enumerate(question.pairs, start=1):
+            judged = judge(self.run, [Pair(pair.good, pair.bad, "pairs", item=str(place))])
             bits = surprisal(judged.log_probs[0])
             same = judged.coded[0].same
             found.append(
@@ -148,7 +148,7 @@ class TextViews(TextReader):
                     good=None if same else float(bits[0]),
                     bad=None if same else float(bits[1]),
                     correct=None if same else bool(bits[0] < bits[1]),
-                    unknown=list(judged.coded[0].unknown),
+                    unknown=list(dict.fromkeys(judged.coded[0].unknown)),
                 )
             )
             yield

@@ -18,6 +18,7 @@ from elman.errors import UserError, notice
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.dynamic import (
     COLUMNS,
+    DIVERGED,
     SEGMENT,
     DynamicModel,
     NeuralCache,
@@ -147,9 +148,6 @@ def _stream(
     model, windows = source.column(method.segment)
     cache = None if method.cache is None else NeuralCache(method.cache)
     return adaptive_stream(reader(model, method.rule, gradients), model, windows, cache), windows.num_windows
-
-
-DIVERGED = "dynamic evaluation diverged; give a lower --lr, or another --rule"
 
 
 def _converging(part: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

@@ -281,10 +281,15 @@ def test_forecast_with_dates_a_drawing_and_a_backtest(run, tmp_path, capsys):
     assert "80 %" in plot.read_text()
     assert "2021-0" in plot.read_text()
     capsys.readouterr()
+    assert main([*command, "--quantiles", "0.1234567", "--quantiles", "0.1234568", "--quantiles", "1", "--json"]) == 0
+    names = ["visits mean", "visits q0.1234567", "visits q0.1234568", "visits q1"]
+    assert list(json.loads(capsys.readouterr().out)["forecast"]) == names
     (tmp_path / "mine.svg").write_text("mine")
     assert "is there already" in refusal(capsys, *command, "--plot", str(tmp_path / "mine.svg"))
     assert (tmp_path / "mine.svg").read_text() == "mine"
-    for refused in (["--backtest", "0"], ["--backtest", "3", "--plot", str(tmp_path / "x.svg")]):
+    others = [["--plot", str(tmp_path / "x.svg")], ["--from", str(tmp_path)], ["--quantiles", "0.3"]]
+    others += [["--every-sample"], ["--temperature", "0"]]
+    for refused in (["--backtest", "0"], *(["--backtest", "3", *one] for one in others)):
         assert main(["forecast", str(run), *refused]) == 2
         assert "--backtest" in capsys.readouterr().err
     assert main(["forecast", str(run), "--steps", "5", "--samples", "9", "--backtest", "3", "--json"]) == 0

@@ -167,7 +167,7 @@ def test_forecast_depends_on_its_seed_and_starts_near_the_series(trained):
     assert abs(drawn[..., 1].mean() - 1e6) < 200
     still = run.forecast(steps=4, samples=2, temperature=0)
     np.testing.assert_allclose(still[0], still[1], rtol=1e-6)
-    with pytest.raises(UserError, match="--temperature is -1; it must be 0 or more"):
+    with pytest.raises(UserError, match=r"--temperature is -1; it must be 1e-06 to 1e\+06, or 0"):
         run.forecast(steps=1, temperature=-1.0)
     for temperature in (1e-40, 1e300):
         with pytest.raises(UserError, match=r"--temperature is 1e.*; it must be"):

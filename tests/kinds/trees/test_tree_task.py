@@ -140,6 +140,9 @@ def test_parsing_from_python_and_from_the_command_line(trained, tmp_path, capsys
 
 
 def test_unknown_words_are_reported_and_parentheses_are_not_brackets(trained, tmp_path, capsys):
+    assert main(["parse", str(trained), "--text", "the \udcff", "--out", str(tmp_path / "bytes")]) == 0
+    assert b" \xff)" in (tmp_path / "bytes").read_bytes()
+    capsys.readouterr()
     assert main(["parse", str(trained), "--text", "the ( dog ) zzz", "--out", str(tmp_path / "t"), "--json"]) == 0
     told = capsys.readouterr()
     assert told.out == f"{tmp_path / 't'}: 1 tree\n"

@@ -12,13 +12,15 @@ from msgspec import Meta
 
 from elman.cli import show
 from elman.cli.groups import Common
-from elman.cli.options import Natural, OutFile, Positive, Reals, drawings, file_to_write, number
+from elman.cli.options import Natural, OutFile, Positive, Reals, drawings, file_to_write, number, refuse
 from elman.errors import UserError, counted
 from elman.kinds.series.record import Missing
 
 if TYPE_CHECKING:
     from elman.kinds.series.corpus import Series
     from elman.kinds.series.table import Array
+
+QUANTILES = (0.1, 0.5, 0.9)
 
 
 def forecast(
@@ -29,7 +31,7 @@ def forecast(
     samples: Positive = 100,
     seed: Natural = 0,
     temperature: Annotated[float, number(float, Meta(ge=0))] = 1.0,
-    quantiles: Reals = (0.1, 0.5, 0.9),
+    quantiles: Reals = QUANTILES,
     every_sample: bool = False,
     history: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
     covariates: Annotated[Path | None, Parameter(metavar="FILE")] = None,
@@ -75,8 +77,10 @@ def forecast(
     plots = [] if plot is None else drawings(plot, *names[1:])
     known = None if covariates is None else loaded.covariates(covariates, steps)
     if backtest is not None:
-        if plot is not None or out is not None:
-            raise UserError(f"--backtest prints errors alone; leave {'--plot' if plot is not None else '--out'} out")
+        others: dict[str, object] = {"--plot": plot, "--out": out, "--from": history, "--covariates": covariates}
+        others |= {"--quantiles": tuple(quantiles) != QUANTILES, "--every-sample": every_sample}
+        others |= {"--temperature": temperature != 1}
+        refuse((name for name, given in others.items() if given), "does not belong to --backtest; leave it out")
         origins, rows = backtested(loaded, loaded.corpus(missing=missing), backtest, steps, samples, seed)
         cells = [[row["model"], *(f"{row[one]:.4f}" if one in row else "" for one in MEASURES)] for row in rows]
         title = f"{run}: {steps} steps from {counted(origins, 'origin')} of the test split"
@@ -133,7 +137,7 @@ def _table(drawn: "Array", names: Sequence[str], quantiles: Sequence[float] | No
             continue
         table[f"{name} mean"] = drawn[:, :, index].mean(axis=0).tolist()
         for one in quantiles:
-            table[f"{name} q{one:g}"] = np.quantile(drawn[:, :, index], one, axis=0).tolist()
+            table[f"{name} q{one:.15g}"] = np.quantile(drawn[:, :, index], one, axis=0).tolist()
     return table
 
 

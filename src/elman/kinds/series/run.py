@@ -33,7 +33,6 @@ from elman.network.state import select
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
 from elman.tasks.splits import SplitRun
 
-HOTTEST = 1e6  # the greatest temperature: with one that is much greater, values are drawn that overflow
 LENGTH = 500  # steps read at once to evaluate; the figures do not depend on it
 
 
@@ -183,10 +182,8 @@ class SeriesRun(SplitRun):
         test split of the run's own data, with UserError where it cannot be read. The temperature multiplies the
         variances; at 0 every step is the mean (of a mixture, of its heaviest part). `known`, [steps, C], are the
         covariates of the steps to come (None: as a season before, or the last). Raises UserError where the temperature
-        is negative, or beyond what can be computed with.
+        cannot be computed with.
         """
-        if not 0 <= temperature <= HOTTEST:
-            raise UserError(f"--temperature is {temperature:g}; it must be 0 or more, and {HOTTEST:g} at most")
         require_temperature(temperature)
         found = self.corpus().split("test") if history is None else history
         if not isinstance(found, Series):

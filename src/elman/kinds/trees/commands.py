@@ -57,6 +57,7 @@ def parse(
         out: the file to write (default: standard output)
     """
     from elman.data.kinds import Seen
+    from elman.data.text.utf8 import to_bytes
     from elman.data.trees.brackets import bracketed
     from elman.kinds.trees.looks import claim
     from elman.kinds.trees.run import TreeRun
@@ -69,7 +70,7 @@ def parse(
         if raw or search is not None:
             raise UserError("--given reads whole trees: leave out --raw and --search")
         found = _labelled(loaded, lines, name)
-    elif claim(Seen(Path(name), "\n".join([*lines, ""]).encode())):
+    elif claim(Seen(Path(name), to_bytes("\n".join([*lines, ""])))):
         raise UserError(f"{name}: trees in brackets; add --given to read them, or give a sentence in each line")
     else:
         found = _parsed(loaded, lines, name, raw=raw, search=search)

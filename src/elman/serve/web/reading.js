@@ -21,6 +21,7 @@ export class Reading {
     [this.first, this.last] = [new RegExp(`^[${space}]`, "u"), new RegExp(`[${space}]$`, "u")];
     this.ended = new RegExp(reading.ended, "u");
     this.spaces = subwords ? words.flatMap((word, id) => (this.isSpaced(word) ? [id] : [])) : [];
+    this.blanks = this.spaces.filter((id) => this.textOf(words[id]).startsWith(" "));
   }
 
   /** The pieces of a text: {text, token, id or null, begins, unknown, ends}, without the end of an unfinished line. */

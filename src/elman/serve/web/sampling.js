@@ -11,8 +11,7 @@ export function weighed(logProbs, { temperature, top_k: k, top_p: p }, forbidden
   let shares = scores.map((one) => Math.exp((one - scores[greatest]) / temperature));
   const order = k !== null || p !== null ? [...shares.keys()].sort((a, b) => shares[b] - shares[a]) : [];
   if (k !== null && k < shares.length) {
-    const least = shares[order[k - 1]];
-    shares = shares.map((one) => (one < least ? 0 : one));
+    for (const id of order.slice(k)) shares[id] = 0;
   }
   const total = shares.reduce((sum, one) => sum + one, 0);
   shares = shares.map((one) => one / total);

@@ -104,16 +104,16 @@ export class TextModel {
 
   /** Whether a blank ends the text before a position, so that in subwords it begins the next word and is not read. */
   isHeld(ids, position, after = []) {
-    const { spaces, ids: numbers, rules } = this.reading;
-    if (!spaces.length || (position ?? ids.length) < ids.length || ids.length < 2) return false;
-    return ids.at(-1) === numbers.get(rules.marker) && (!after.length || spaces.includes(after[0]));
+    const { blanks, ids: numbers, rules } = this.reading;
+    if (!blanks.length || (position ?? ids.length) < ids.length || ids.length < 2) return false;
+    return ids.at(-1) === numbers.get(rules.marker) && (!after.length || blanks.includes(after[0]));
   }
 
-  /** The log-probabilities given that a symbol that begins with white space comes. */
+  /** The log-probabilities given that a symbol that begins with a blank comes. */
   spaced(logProbs) {
-    const all = Math.log(this.reading.spaces.reduce((sum, id) => sum + Math.exp(logProbs[id]), 0));
+    const all = Math.log(this.reading.blanks.reduce((sum, id) => sum + Math.exp(logProbs[id]), 0));
     const found = new Float64Array(logProbs.length).fill(-Infinity);
-    for (const id of this.reading.spaces) found[id] = logProbs[id] - all;
+    for (const id of this.reading.blanks) found[id] = logProbs[id] - all;
     return found;
   }
 

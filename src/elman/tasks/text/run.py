@@ -17,7 +17,9 @@ from elman.config.text import TextData, TextEvaluation
 from elman.data.lines import with_breaks
 from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
+from elman.data.text.portable import is_ended
 from elman.data.text.reading import Sentence, TextReader, with_last_break
+from elman.data.text.subwords import piece_bytes
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import TABLE, Vocabulary
 from elman.data.windows import EvaluationWindows, start_symbol
@@ -165,6 +167,11 @@ class TextRun(Run):
 
         return spaces_of(self.vocabulary.words, self.options)
 
+    @functools.cached_property
+    def blanks(self) -> tuple[int, ...]:
+        """Those of `spaces` that begin with a blank."""
+        return tuple(one for one in self.spaces if piece_bytes(self.vocabulary.words[one]).startswith(b" "))
+
     @property
     def reads_spelling(self) -> bool:
         """Whether words beyond the vocabulary have vectors of their own."""
@@ -186,13 +193,16 @@ class TextRun(Run):
         return self.read(text, known_only=True)[1]
 
     def read(
-        self, text: str, reader: TextReader | None = None, *, known_only: bool = False
+        self, text: str, reader: TextReader | None = None, *, known_only: bool = False, prompt: bool = False
     ) -> tuple[LanguageModel, list[int]]:
-        """The model that reads a text, and its ids; where it reads spelling, unknown words have ids of their own."""
+        """The model that reads a text, and its ids; where it reads spelling, unknown words have ids of their own.
+
+        A `prompt` that ends with a line break has its `<eos>` at the end; other texts have none there (`encode`).
+        """
         found = self.reading(text, reader, known_only=known_only)
         ids = [int(symbol) for _, part in found.items for symbol in part]
-        ends = bool(ids) and ids[-1] == self.vocabulary.eos and self.options.eos != "exact"
-        return found.model, ids[:-1] if ends else ids
+        kept = self.options.eos == "exact" or (prompt and is_ended(text, self.options))
+        return found.model, ids[:-1] if ids and ids[-1] == self.vocabulary.eos and not kept else ids
 
     def reading(
         self, lines: Iterable[str] | str, reader: TextReader | None = None, *, known_only: bool = False
@@ -297,12 +307,12 @@ class TextRun(Run):
         """
         if self.options.tokenisation in ("characters", "bytes") or not prompt.endswith(" ") or not prompt.strip():
             return prompt, ()
-        return prompt[:-1], self.spaces
+        return prompt[:-1], self.blanks
 
     def next_words(self, prompt: str, k: int = 10) -> list[tuple[str, float]]:
         """The k most probable words to follow `prompt`, with their probabilities."""
         begun, first = self.begun(prompt)
-        model, ids = self.read(begun)
+        model, ids = self.read(begun, prompt=True)
         log_probs, _ = read(model, [self.first, *ids], self.begin())
         log_probs = among(log_probs, first) if first else log_probs
         best = log_probs.squeeze(0).topk(min(k, len(self.vocabulary)))
@@ -322,7 +332,7 @@ class TextRun(Run):
             sampling = msgspec.structs.replace(sampling, forbidden=(*sampling.forbidden, *self.unspeakable))
         generator = torch.Generator(self.device).manual_seed(seed)
         begun, first = self.begun(prompt)
-        model, ids = self.read(begun)
+        model, ids = self.read(begun, prompt=True)
         stream = generate(model, [self.first, *ids], self.begin(), sampling, generator, first)
         return self.vocabulary.decode([symbol for symbol, _ in (next(stream) for _ in range(count))])
 

@@ -33,7 +33,13 @@ class Judged(NamedTuple):
 
 
 def judge(run: TextModel, pairs: Sequence[Pair], *, known_only: bool = False, advance: Advance = None) -> Judged:
-    """Score pairs; with `known_only` unknown words are `<unk>` also to a model that reads spelling."""
+    """Score pairs; with `known_only` unknown words are `<unk>` also to a model that reads spelling.
+
+    Raises UserError where a sentence has a line break, or has nothing that the model could read.
+    """
+    for pair in pairs:
+        if "\n" in pair.good + pair.bad:
+            raise UserError(f"{pair.phenomenon}: item {pair.item}: a line break in a sentence; take it out")
     if not isinstance(run, TextRun):
         return Judged(*pair_scores(run, pairs, advance))
     lexicon = Lexicon(run.vocabulary) if run.reads_spelling and not known_only else None
