@@ -1,10 +1,12 @@
 """Modules that have the arrays of a network's part under plain names, and call it; how an output's arrays begin."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils.parametrize import is_parametrized
@@ -64,9 +66,31 @@ T = TypeVar("T")
 def record_of(keys: dict[str, Any], kind: type[T], name: str, more: str = "") -> T:
     """The record with these keys; where one is wrong ValueError with a name, the key, and what else may be given."""
     try:
-        return convert(keys, kind)
+        return convert(_plain(keys), kind)
     except msgspec.ValidationError as error:
         raise ValueError(f"{name}: {error}{more}") from None
+
+
+def _plain(value: Any) -> Any:
+    """A value with numbers of Python in the place of NumPy's, which no record takes."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def widths_of(input_size: Any, hidden_size: Any, num_layers: Any) -> tuple[int, ...]:
+    """The widths of all layers; TypeError or ValueError where sizes are no whole numbers, or do not fit."""
+    several = isinstance(hidden_size, Iterable)
+    widths = tuple(hidden_size) if several else (hidden_size,)
+    given = f"input_size is {input_size!r}, hidden_size {hidden_size!r} and num_layers {num_layers!r}"
+    if not all(isinstance(size, Integral) for size in (input_size, num_layers, *widths)):
+        raise TypeError(f"{given}; they are whole numbers, or hidden_size a list of them")
+    if several and num_layers not in (1, len(widths)):
+        raise ValueError(f"num_layers is {num_layers}, but hidden_size lists {len(widths)} widths")
+    widths = widths if several else widths * num_layers
+    if not widths or min(input_size, *widths) < 1:
+        raise ValueError(f"{given}; each is 1 or more")
+    return tuple(map(int, widths))
 
 
 class Birth(NamedTuple):

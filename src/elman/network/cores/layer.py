@@ -17,7 +17,7 @@ from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weight
 from elman.network.cores.core import RecurrentCore
 from elman.network.fast import policy
 from elman.network.initialisation import fill
-from elman.network.state import State
+from elman.network.state import State, as_type
 
 
 class Layer(nn.Module):
@@ -101,7 +101,7 @@ class Layer(nn.Module):
         if widened:
             weights = weights.replaced(**{name: array.to(within) for name, array in weights.tensors().items()})
         with torch.autocast(device, enabled=False):
-            outputs, after = self._run(weights, xs.to(within), tuple(part.to(within) for part in state))
+            outputs, after = self._run(weights, as_type(xs, within), tuple(part.to(within) for part in state))
         return outputs.to(dtype), tuple(part.to(dtype) for part in after)
 
     def _run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:

@@ -166,7 +166,9 @@ def differentiable_once(backward: Backward) -> Backward:
     @wraps(backward)
     def checked(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
-            raise RuntimeError("this fast form has first derivatives only; use the plain form for second derivatives")
+            raise RuntimeError(
+                "this fast form has first derivatives only; set fused = False of the layer or the output"
+            )
         with precision.products_in(ctx.precision):
             return backward(ctx, *gradients)
 

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from elman.network.fast import precision
 
@@ -54,7 +55,7 @@ class Named(Protocol):
 
 
 def plain(like: Tensor, cell: Named | None = None) -> bool:
-    """Whether torch.compile, torch.export or torch.func follows what is computed, or it has 16 bits: the plain form.
+    """Whether the plain form is taken: torch's compiler, export, jit, func or forward_ad follows it, or it has 16 bits.
 
     A `cell` with an operator is compiled as that. Exported without gradients, windows of any number of steps keep their
     fast form, since a loop over the plain form would fix the number.
@@ -66,7 +67,8 @@ def plain(like: Tensor, cell: Named | None = None) -> bool:
     if torch.compiler.is_compiling():
         has_operator = cell is not None and cell.name in OPERATORS
         return not has_operator or like.is_cuda
-    return torch._C._functorch.peek_interpreter_stack() is not None
+    followed = torch._C._is_tracing() or forward_ad._current_level >= 0
+    return followed or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 @cache
