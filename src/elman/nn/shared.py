@@ -112,6 +112,8 @@ class Birth(NamedTuple):
     ) -> OutputLayer:
         """The layer of the records `choice` and `contexts`, over levels of widths `sizes`, initialised."""
         tied = {} if self.weight is None else {"tied": True}
+        if self.counts is not None and len(self.counts) != num_outputs:
+            raise ValueError(f"counts has {len(self.counts)} numbers, and there are {num_outputs} symbols")
         parts = {"activation": activation, "choice": choice | tied, "contexts": contexts or {"kind": "single"}}
         record = record_of(parts, config.Output, choice["kind"])
         with self._device:

@@ -155,6 +155,11 @@ def keep(ctx: Any, *tensors: Tensor | None) -> None:
     ctx.precision = precision.chosen()
 
 
+def without_autocast(like: Tensor) -> torch.autocast:
+    """No autocast within the block, on the device of a tensor."""
+    return torch.autocast("cpu" if like.is_meta else like.device.type, enabled=False)
+
+
 def differentiable_once(backward: Backward) -> Backward:
     """Decorate a backward pass, after `keep`, to refuse `create_graph=True` by a RuntimeError.
 
