@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 from torch.nn.utils.parametrizations import weight_norm
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -638,3 +639,49 @@ def test_notes_one_after_another_for_each_sequence_by_vmap(name):
     known = [level.requires_grad_() for level in levels]
     output.nll(known, target, "sum").backward()
     torch.testing.assert_close(found[-1], known[-1].grad)
+
+
+def test_parts_that_are_replaced_or_parametrised_are_read():
+    """As tools replace linear layers, in `_modules`; the matrices of a mixture as torch parametrises them."""
+    h, target = torch.randn(4, D), torch.randn(4, P)
+    output, other = enn.Gaussian(D, P), nn.Linear(D, P)
+    output._modules["readout"] = other
+    known = enn.Gaussian(D, P)
+    known.load_state_dict(output.state_dict())
+    torch.testing.assert_close(output.nll(h, target), known.nll(h, target))
+    output.nll(h, target).backward()
+    assert other.weight.grad.any()
+    assert copy.deepcopy(output).nll(h, target) == output.nll(h, target)
+    for name in ("mos", "doc"):
+        output, levels, _ = made(name)
+        before = output.log_probs(levels)
+        part = output.latent if name == "mos" else output.latent["2"]
+        weight_norm(part, "weight")
+        torch.testing.assert_close(output.log_probs(levels), before)
+        with torch.no_grad():
+            part.parametrizations.weight.original0.mul_(2)
+        assert not torch.equal(output.log_probs(levels), before)
+    output.prior = nn.Linear(D, 5, bias=False)
+    with pytest.raises(ValueError, match="latent or prior was replaced"):
+        output.log_probs(levels)
+
+
+def test_arrays_that_hooks_of_forward_compute_are_refused():
+    """They would be those of the last call of `forward`, which the other methods do not make."""
+    output = enn.Softmax(D, V)
+    prune.l1_unstructured(output, "weight", amount=0.5)
+    assert "Softmax" in repr(output)
+    with pytest.raises(ValueError, match="weight is computed by a hook of forward"):
+        output.nll(torch.randn(3, D), torch.zeros(3, dtype=torch.long))
+    prune.remove(output, "weight")
+    assert (output.weight == 0).float().mean().item() == pytest.approx(0.5, abs=0.01)
+    output.nll(torch.randn(3, D), torch.zeros(3, dtype=torch.long)).backward()
+
+
+def test_the_mode_as_an_attribute():
+    h, target, ids = torch.ones(3, 2, D), torch.zeros(3, 2, dtype=torch.long), torch.zeros(3, 2, dtype=torch.long)
+    output, encoder = mos(dropout=0.5), enn.Embedding(V, 64, dropout=0.5)
+    for mode in (False, True):
+        output.training = encoder.training = mode
+        assert torch.equal(output.nll(h, target), output.nll(h, target)) is not mode
+        assert torch.equal(encoder(ids), encoder(ids)) is not mode

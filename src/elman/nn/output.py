@@ -69,6 +69,11 @@ class Output(Shared):
     def layer(self) -> OutputLayer:
         """The layer that is called, with the arrays of this module."""
         layer: OutputLayer = self.called()
+        contexts = layer.contexts
+        if isinstance(contexts, MixtureContexts):
+            known = {*contexts.projections.children(), contexts.projections, contexts.prior}
+            if not known >= {self.latent, self.prior}:
+                raise ValueError("latent or prior was replaced; change its arrays, or parametrise them")
         return layer
 
     @property
@@ -99,7 +104,7 @@ class Output(Shared):
 
     def extra_repr(self) -> str:
         """What is read and predicted."""
-        return f"{self.width}, {self.num_outputs}, choice={type(self.choice).__name__}"
+        return f"{self.width}, {self.num_outputs}, choice={type(self._arrays[0]).__name__}"
 
     def forward(self, h: Levels) -> Tensor:
         """Log-probabilities [..., V] of all symbols (`log_probs`)."""

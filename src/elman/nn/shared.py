@@ -27,29 +27,39 @@ class Shared(nn.Module):
 
     Neither is a part of this module, so that a name such as `weight` has nothing before it. What is done to the arrays
     of this module (a move, another type, `functional_call`) is done to those that `whole` reads: they are the same.
+    Parts that are replaced are read too. ValueError where a hook of `forward` computes an array.
     """
 
     def __init__(self, whole: nn.Module, arrays: nn.Module) -> None:
         super().__init__()
         self._whole, self._arrays = (whole,), (arrays,)
         self._parameters, self._buffers = arrays._parameters, arrays._buffers
-        self._non_persistent_buffers_set = arrays._non_persistent_buffers_set
+        self._non_persistent_buffers_set, self._names = arrays._non_persistent_buffers_set, (*arrays._parameters,)
         for name, part in arrays.named_children():
             self.add_module(name, part)
 
-    def train(self, mode: bool = True) -> Any:
-        """Set the mode of the module and of what it calls."""
-        self._whole[0].train(mode)
-        return super().train(mode)
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What is called has the mode of the module, however it is set."""
+        super().__setattr__(name, value)
+        if name == "training":
+            self._whole[0].train(value)
 
     def called(self) -> Any:
-        """What is called: `whole`, or a copy that reads what torch parametrises in this module."""
+        """What is called: `whole`, or a copy that reads what torch parametrises and what is replaced in this module."""
         (whole,), (arrays,) = self._whole, self._arrays
-        if not is_parametrized(self):
+        parametrised: Any = self.parametrizations if is_parametrized(self) else ()
+        if gone := [name for name in self._names if name not in self._parameters and name not in parametrised]:
+            raise ValueError(
+                f"{gone[0]} is computed by a hook of forward, which other methods do not call;"
+                " parametrise it by torch.nn.utils.parametrize, or make it permanent"
+            )
+        found = {name: self._modules.get(name, part) for name, part in arrays._modules.items()}
+        others = {name: part for name, part in found.items() if part is not arrays._modules[name]}
+        if not (parametrised or others):
             return whole
-        parametrised: Any = self.parametrizations
         read = copy.copy(arrays)
         read._parameters = arrays._parameters | {name: getattr(self, name) for name in parametrised}
+        read._modules = arrays._modules | others
         if whole is arrays:
             return read
         found = copy.copy(whole)
