@@ -137,7 +137,7 @@ def mixture_nll(
         reduction: as in `Output.nll`
         position_weight: w [N]; None: 1
 
-    Raises ValueError where a target is out of its range.
+    Raises ValueError where a target is out of its range, or shapes do not fit.
     """
     if reduction not in get_args(Reduction):
         raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
@@ -145,15 +145,15 @@ def mixture_nll(
     w = contexts.new_ones(number) if position_weight is None else position_weight
     fitting = [(*contexts.shape[:2], width), tuple(contexts.shape[:2]), tuple(number), tuple(number)]
     prior = contexts[..., 0] if log_prior is None and contexts.shape[1:2] == (1,) else log_prior
-    found = [None if one is None else tuple(one.shape) for one in (contexts, prior, target, w)]
-    if found != fitting:
+    shapes = [None if one is None else tuple(one.shape) for one in (contexts, prior, target, w)]
+    if shapes != fitting:
         raise ValueError(
-            f"contexts, log_prior, target and position_weight have shapes {found}; [N, K, {width}], [N, K], [N] and"
+            f"contexts, log_prior, target and position_weight have shapes {shapes}; [N, K, {width}], [N, K], [N] and"
             " [N] are read"
         )
     target, dtype = symbols_below(len(weight), target), weight.dtype
     wide = torch.promote_types(dtype, torch.float32)
-    arrays = [None if one is None else one.to(wide) for one in (contexts, log_prior, weight, bias)]
+    arrays: list[Any] = [None if one is None else one.to(wide) for one in (contexts, log_prior, weight, bias)]
     w = w.to(wide)
     if reduction == "mean":
         w = w / w.sum()
@@ -168,7 +168,7 @@ def mixture_nll(
         found: Tensor = w * Each.apply(each, total, *arrays)  # type: ignore[no-untyped-call]
         found = found if reduction == "none" else found.sum()
     else:
-        found = total(*arrays, w)
+        found = total(*[*arrays, w])
     return (found if len(w) or reduction != "mean" else found + math.nan).to(dtype)
 
 

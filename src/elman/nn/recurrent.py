@@ -199,8 +199,8 @@ class Recurrent(nn.Module):
     def fused(self) -> bool:
         """Whether the fast forms over time are used, which have first derivatives alone.
 
-        `core.fused = False` chooses the loop over the plain step of the cell, for derivatives of any order and the
-        transforms of `torch.func`. `torch.compile` and `torch.export` read the plain step in any case.
+        `core.fused = False` chooses the loop over the plain step of the cell, for derivatives of any order.
+        `torch.func`, derivatives in forward mode, `torch.compile` and `torch.export` read it in any case.
         """
         return all(layer.scan == layer.cell.scan for layer in self._layers)
 

@@ -53,8 +53,8 @@ class Shared(nn.Module):
                 f"{gone[0]} is computed by a hook of forward, which other methods do not call;"
                 " parametrise it by torch.nn.utils.parametrize, or make it permanent"
             )
-        found = {name: self._modules.get(name, part) for name, part in arrays._modules.items()}
-        others = {name: part for name, part in found.items() if part is not arrays._modules[name]}
+        parts = {name: self._modules.get(name, part) for name, part in arrays._modules.items()}
+        others = {name: part for name, part in parts.items() if part is not arrays._modules[name]}
         if not (parametrised or others):
             return whole
         read = copy.copy(arrays)

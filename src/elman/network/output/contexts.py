@@ -96,8 +96,9 @@ class Mixture(config.Contexts, frozen=True, tag="mixture"):
 
 def projected(part: nn.Module, x: Tensor) -> Tensor:
     """The product of a layer, as fast as there is; one that has hooks or is parametrised is called."""
-    plain = type(part) is nn.Linear and not (part._forward_pre_hooks or part._forward_hooks)
-    found: Tensor = linear(x, part.weight, part.bias) if plain else part(x)
+    if type(part) is nn.Linear and not (part._forward_pre_hooks or part._forward_hooks):
+        return linear(x, part.weight, part.bias)
+    found: Tensor = part(x)
     return found
 
 
