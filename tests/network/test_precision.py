@@ -242,3 +242,8 @@ def test_every_measured_rate_is_positive():
     found = preference.measure(torch.device("cpu"))
     assert {peak.precision for peak in found} == {"float32", "bf16"}
     assert all(0 < peak.gflops < 1e6 for peak in found)
+
+
+def test_a_precision_that_there_is_not():
+    with pytest.raises(ValueError, match=r"precision is 'fp16'; choose"), precision.products_in("fp16"):
+        pass

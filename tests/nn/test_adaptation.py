@@ -117,3 +117,26 @@ def test_dropout_is_off_and_the_mode_stays():
     made.eval()
     assert [enn.perplexity(read(), TEST) for read in readers] == expected
     assert not made.training
+
+
+@pytest.mark.parametrize("wrong", [{"columns": 0}, {"columns": -1}, {"window": 0}, {"window": -1}])
+def test_columns_and_windows_are_one_or_more(wrong):
+    with pytest.raises(ValueError, match="it must be 1 or more"):
+        enn.perplexity(Words(), TEST, **wrong)
+    with pytest.raises(TypeError):
+        enn.perplexity(Words(), TEST, **dict.fromkeys(wrong, 1.5))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.complex64])
+def test_ids_of_other_types(dtype):
+    with pytest.raises(ValueError, match=r"ids are one sequence \[n\] of whole numbers, and not torch"):
+        enn.perplexity(Words(), TEST.to(dtype))
+
+
+def test_statistics_of_another_model_are_refused():
+    """Those of other shapes might be repeated, in silence."""
+    made = Words()
+    right = enn.gradient_statistics(made, TRAIN)
+    for wrong in ({"x": torch.ones(1)}, {name: one[..., :1] for name, one in right.items()}):
+        with pytest.raises(ValueError, match="statistics are of another model"):
+            enn.DynamicEvaluation(made, wrong)

@@ -96,3 +96,19 @@ def test_wrong_arguments_are_one_line():
         enn.TriggeredAverage([], 0)
     with pytest.raises(ValueError, match="decay is 1; it must be 0 or more and below 1"):
         enn.WeightAverage([], 1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("decay", [None, 0.999])
+def test_an_average_of_16_bits_does_not_stand_still(dtype, decay):
+    """The share of a step is below half a unit in the last place of the average after some hundred steps."""
+    weight = torch.nn.Parameter(torch.zeros(20, dtype=dtype))
+    average, total, sum_of_shares = enn.WeightAverage([weight], decay), torch.zeros(20, dtype=torch.float64), 0.0
+    draw = torch.Generator().manual_seed(0)
+    for step in range(2000):
+        weight.data.copy_(1 + step / 2000 + 0.3 * torch.randn(20, generator=draw))
+        average.step()
+        share = 1.0 if decay is None else decay
+        total, sum_of_shares = share * total + weight.data.double(), share * sum_of_shares + 1
+    with average.applied():
+        torch.testing.assert_close(weight.detach().double(), total / sum_of_shares, rtol=6e-3, atol=0)

@@ -101,3 +101,14 @@ def test_lengths_are_within_the_scores(lengths):
     chain, scores = made()
     with pytest.raises(ValueError, match="lengths are from 1 to 4, one for each of 3 sequences"):
         chain(scores, torch.tensor(lengths))
+
+
+@pytest.mark.parametrize("shape", [(T, B, 1), (T, B, K + 1), (T, K)])
+def test_scores_of_other_shapes_are_refused(shape):
+    chain, scores = made()
+    tags = torch.zeros(T, B, dtype=torch.long)
+    for call in (chain, chain.decode, lambda one: chain.nll(one, tags)):
+        with pytest.raises(ValueError, match=rf"\[T, B, {K}\] is read"):
+            call(torch.zeros(shape))
+    with pytest.raises(ValueError, match=r"tags have shape \[4, 1\], and scores \[4, 3, "):
+        chain.score(scores, tags[:, :1])

@@ -162,3 +162,19 @@ def test_an_optimiser_of_another_model_is_refused():
     optimiser = torch.optim.SGD(Words().parameters(), 1.0)
     with pytest.raises(ValueError, match="has no parameter of this model"):
         elman.fit(Words(), [1, 2] * 90, [1, 2, 3], optimiser=optimiser, batch_size=2, bptt=5)
+
+
+def test_an_average_of_another_model_is_refused():
+    average = enn.TriggeredAverage(Words().parameters())
+    with pytest.raises(ValueError, match="the average has no parameter of this model"):
+        elman.fit(Words(), [1, 2] * 90, [1, 2, 3], average=average, batch_size=2, bptt=5)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"batch_size": 0}, {"bptt": -3}, {"valid_columns": 0}, {"patience": 0}, {"clip": -1.0}, {"clip": float("nan")}],
+)
+def test_numbers_out_of_their_range(wrong):
+    """A negative norm to clip to would turn the steps round."""
+    with pytest.raises(ValueError, match=r"it must be (1 or more|above 0)"):
+        elman.fit(Words(), [1, 2] * 90, [1, 2, 3], **({"batch_size": 2, "bptt": 5} | wrong))

@@ -141,3 +141,70 @@ def test_one_softmax_is_torchs_cross_entropy(reduction):
         module.weight.copy_(weight)
         module.bias.copy_(bias)
     torch.testing.assert_close(module.nll(h, target, reduction), expected)
+
+
+def test_sparsemax_of_what_is_no_number():
+    for bad in (torch.nan, torch.inf):
+        found = F.sparsemax(torch.tensor([[1.0, bad, 2.0], [0.0, 1.0, 9.0]]))
+        assert found[0].isnan().all()
+        assert found[1].tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"reduction": "average"}, 'choose "mean", "sum" or "none"'),
+        ({"position_weight": torch.ones(1)}, r"\[N, K, 4\], \[N, K\], \[N\] and \[N\] are read"),
+        ({"target": torch.zeros(1, dtype=torch.long)}, "are read"),
+        ({"log_prior": None}, "are read"),
+        ({"contexts": torch.randn(6, 4)}, "are read"),
+    ],
+)
+def test_a_mixture_that_cannot_be_read(wrong, line):
+    given = {"contexts": torch.randn(6, 3, 4), "log_prior": torch.randn(6, 3).log_softmax(-1)}
+    given |= {"weight": torch.randn(9, 4), "bias": None, "target": torch.randint(9, (6,))}
+    with pytest.raises(ValueError, match=line):
+        F.mixture_nll(**given | wrong)
+
+
+def test_no_positions_have_no_mean():
+    arrays = torch.randn(0, 4), torch.randn(9, 4, requires_grad=True), None, torch.zeros(0, dtype=torch.long)
+    loss = F.softmax_nll(*arrays)
+    assert loss.isnan()
+    loss.backward()
+    assert not arrays[1].grad.any()
+    assert F.softmax_nll(*arrays, reduction="sum") == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_functions_in_16_bits(dtype):
+    """Beside the same numbers in float32; a mean over more positions than 65504, the greatest number."""
+    torch.manual_seed(0)
+    h, weight, target = torch.randn(70_000, 4).to(dtype), torch.randn(9, 4).to(dtype), torch.randint(9, (70_000,))
+    found = F.softmax_nll(h, weight.requires_grad_(), None, target)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), F.softmax_nll(h.float(), weight.float(), None, target), rtol=4e-3, atol=0)
+    found.backward()
+    assert weight.grad.any()
+    x, state = torch.randn(3, 2, 4).to(dtype), torch.randn(2, 5).to(dtype)
+    for name, gates in (("lstm", 4), ("gru", 3), ("elman", 1)):
+        weights = [torch.randn(gates * 5, width).to(dtype) for width in (4, 5)]
+        outputs, _ = getattr(F, name)(x, (state, state) if name == "lstm" else state, weights)
+        wide = [one.float() for one in weights]
+        known, _ = getattr(F, name)(x.float(), (state.float(),) * 2 if name == "lstm" else state.float(), wide)
+        assert outputs.dtype == dtype
+        torch.testing.assert_close(outputs.float(), known, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "elman"])
+def test_recurrences_that_cannot_be_computed(name):
+    gates = {"lstm": 4, "gru": 3, "elman": 1}[name]
+    weights = [torch.randn(gates * 5, 4), torch.randn(gates * 5, 5)]
+    for x, h in (((3, 2, 3), (2, 5)), ((3, 2, 4), (1, 5)), ((3, 2, 4), (2, 4)), ((0, 2, 4), (2, 5)), ((3, 4), (5,))):
+        state = torch.zeros(h)
+        with pytest.raises(ValueError, match="x and the state have shapes"):
+            getattr(F, name)(torch.randn(x), (state, state) if name == "lstm" else state, weights)
+    if name != "lstm":
+        key = {"gru": "reset", "elman": "nonlinearity"}[name]
+        with pytest.raises(ValueError, match="Invalid enum value 'never'"):
+            getattr(F, name)(torch.randn(3, 2, 4), torch.zeros(2, 5), weights, **{key: "never"})

@@ -189,3 +189,30 @@ def test_a_transducer_joins_frames_and_labels(core, blank):
     nll.sum().backward()
     assert all(one.grad.isfinite().all() and one.grad.any() for one in [frames, *transducer.parameters()])
     assert not frames.grad[3:, 1].any()
+
+
+@pytest.mark.parametrize(
+    ("targets", "frames", "lengths", "line"),
+    [
+        ([[1, 2], [3, 1]], [0, 2], [2, 1], "frames are from 1 to 3, and lengths from 0 to 2"),
+        ([[1, 2], [3, 1]], [4, 2], [2, 1], "frames are from 1 to 3"),
+        ([[1, 2], [3, 1]], [3, 2], [-1, 1], "lengths from 0 to 2"),
+        ([[1, 2], [3, 1]], [3, 2], [3, 1], "lengths from 0 to 2"),
+        ([[1, 2]], [3, 2], [2, 1], r"\[B, T, U \+ 1, V\], \[B, U\], \[B\] and \[B\] are read"),
+        ([[1, 2], [3, 1]], [3], [2], "are read"),
+    ],
+)
+def test_lattices_that_do_not_fit(targets, frames, lengths, line):
+    given = (torch.tensor(one) for one in (targets, frames, lengths))
+    with pytest.raises(ValueError, match=line):
+        F.transducer_nll(lattice(2, 3, 3, 4), *given)
+
+
+@pytest.mark.parametrize("wrong", [{"width": 0}, {"blank": -1}, {"blank": 4}])
+def test_beams_that_cannot_search(wrong):
+    line = "a beam is 1 or more wide, and the blank is a label"
+    with pytest.raises(ValueError, match=line):
+        enn.ctc_beam(lattice(3, 4), **wrong)
+    if wrong != {"blank": 4}:
+        with pytest.raises(ValueError, match=line):
+            enn.transducer_beam(lambda _, labels: lattice(len(labels), 4), 3, **wrong)

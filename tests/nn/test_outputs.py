@@ -2,9 +2,11 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import prune
 from torch.nn.utils.parametrizations import weight_norm
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -524,6 +526,8 @@ def test_wrong_calls_are_one_line():
         output.nll(levels, target, "average")
     with pytest.raises(ValueError, match=r"weight has shape \[4\], and the positions \[4, 3\]"):
         output.nll(levels, target, weight=WEIGHT[:, 0])
+    with pytest.raises(ValueError, match="imaginary parts"):
+        output.nll([level * 1j for level in levels], target)
     with pytest.raises(ValueError, match="temperature is -1"):
         output.sample(levels, -1)
     with pytest.raises(ValueError, match="level 2 of a core is read, and 1 are given"):
@@ -558,6 +562,8 @@ def test_wrong_calls_are_one_line():
         (lambda: enn.Embedding(V, 0), "Expected `int` >= 1"),
         (lambda: enn.Embedding(V, D, word_dropout=1.0), "Expected `float` < 1.0"),
         (lambda: enn.Characters(["a"], widths=(1, 2), filters=(3,)), "2 widths and 1 filters"),
+        (lambda: enn.Softmax(D, V, counts=[2, 1]), "counts has 2 numbers, and there are 23 symbols"),
+        (lambda: enn.Mixture(D, mos(), 2), "MixtureOfSoftmaxes is a mixture itself"),
     ],
 )
 def test_wrong_arguments_are_one_line(make, line):
@@ -582,3 +588,100 @@ def test_devices_and_types():
     assert {one.dtype for one in tied.parameters()} == {torch.float64}
     assert enn.Softmax(D, V, device="meta").weight.is_meta
     assert tied.weight is weight
+    assert mos(dropout=np.float64(0.25)).layer.contexts.rate == 0.25
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_positions_have_no_mean(name):
+    """As in torch; parameters have gradients of zeros."""
+    output, levels, target = made(name)
+    loss = output.nll([level[:0] for level in levels], target[:0])
+    assert loss.isnan()
+    loss.backward()
+    assert all(not one.grad.any() for one in output.parameters() if one.grad is not None)
+    assert output.nll([level[:0] for level in levels], target[:0], "sum") == 0
+
+
+@pytest.mark.parametrize("name", ["softmax", "monotone", "adaptive", "hierarchical"])
+def test_the_mean_of_many_positions_in_16_bits(name):
+    """More than the greatest number of 16 bits, 65504."""
+    output = EVERY[name][0](None)
+    h, target = torch.randn(70_000, D).half(), torch.randint(V, (70_000,))
+    known = output.nll([h] * 3, target)
+    narrow = copy.deepcopy(output).half()
+    found = narrow.nll([h] * 3, target)
+    assert found.dtype == torch.float16
+    torch.testing.assert_close(found.float(), known, rtol=2e-3, atol=0)
+    found.backward()
+    gradients = [next(one.parameters()) for one in (narrow, output)]
+    known.backward()
+    torch.testing.assert_close(gradients[0].grad.float(), gradients[1].grad, rtol=0.1, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["softmax", "mos", "mixtape", "bernoulli", "gaussian"])
+def test_shapes_alone_on_the_device_meta(name):
+    output, levels, target = made(name)
+    levels = [level.to("meta") for level in levels]
+    assert output.to("meta").nll(levels, target.to("meta"), "none").shape == (T, B)
+    if name in SYMBOLS:
+        assert output.log_probs(levels).shape == (T, B, V)
+
+
+@pytest.mark.parametrize("name", ["nade", "mixture of nade"])
+def test_notes_one_after_another_for_each_sequence_by_vmap(name):
+    output, levels, target = made(name)
+
+    def loss(h, one):
+        return output.nll([level.unsqueeze(1) for level in h], one.unsqueeze(1), "sum")
+
+    levels = [level.detach() for level in levels]
+    found = torch.func.vmap(torch.func.grad(loss), in_dims=1, out_dims=1)(levels, target)
+    known = [level.requires_grad_() for level in levels]
+    output.nll(known, target, "sum").backward()
+    torch.testing.assert_close(found[-1], known[-1].grad)
+
+
+def test_parts_that_are_replaced_or_parametrised_are_read():
+    """As tools replace linear layers, in `_modules`; the matrices of a mixture as torch parametrises them."""
+    h, target = torch.randn(4, D), torch.randn(4, P)
+    output, other = enn.Gaussian(D, P), nn.Linear(D, P)
+    output._modules["readout"] = other
+    known = enn.Gaussian(D, P)
+    known.load_state_dict(output.state_dict())
+    torch.testing.assert_close(output.nll(h, target), known.nll(h, target))
+    output.nll(h, target).backward()
+    assert other.weight.grad.any()
+    assert copy.deepcopy(output).nll(h, target) == output.nll(h, target)
+    for name in ("mos", "doc"):
+        output, levels, _ = made(name)
+        before = output.log_probs(levels)
+        part = output.latent if name == "mos" else output.latent["2"]
+        weight_norm(part, "weight")
+        torch.testing.assert_close(output.log_probs(levels), before)
+        with torch.no_grad():
+            part.parametrizations.weight.original0.mul_(2)
+        assert not torch.equal(output.log_probs(levels), before)
+    output.prior = nn.Linear(D, 5, bias=False)
+    with pytest.raises(ValueError, match="latent or prior was replaced"):
+        output.log_probs(levels)
+
+
+def test_arrays_that_hooks_of_forward_compute_are_refused():
+    """They would be those of the last call of `forward`, which the other methods do not make."""
+    output = enn.Softmax(D, V)
+    prune.l1_unstructured(output, "weight", amount=0.5)
+    assert "Softmax" in repr(output)
+    with pytest.raises(ValueError, match="weight is computed by a hook of forward"):
+        output.nll(torch.randn(3, D), torch.zeros(3, dtype=torch.long))
+    prune.remove(output, "weight")
+    assert (output.weight == 0).float().mean().item() == pytest.approx(0.5, abs=0.01)
+    output.nll(torch.randn(3, D), torch.zeros(3, dtype=torch.long)).backward()
+
+
+def test_the_mode_as_an_attribute():
+    h, target, ids = torch.ones(3, 2, D), torch.zeros(3, 2, dtype=torch.long), torch.zeros(3, 2, dtype=torch.long)
+    output, encoder = mos(dropout=0.5), enn.Embedding(V, 64, dropout=0.5)
+    for mode in (False, True):
+        output.training = encoder.training = mode
+        assert torch.equal(output.nll(h, target), output.nll(h, target)) is not mode
+        assert torch.equal(encoder(ids), encoder(ids)) is not mode

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn.utils.parametrizations import orthogonal
 
 from elman import config
 from elman import nn as enn
@@ -92,3 +93,26 @@ def test_what_has_no_such_penalty_is_refused():
             penalties.gradient_norm(core, xs, torch.sum)
         assert penalties.gradient_norm(core.eval(), xs, torch.sum) > 0
     assert penalties.balance(Words(mixture).output, levels) >= 0
+
+
+def test_masks_of_other_shapes_are_refused():
+    """One of [T, 1] would count each step once, and add up all columns."""
+    levels, _ = Words()(torch.zeros(3, 2, dtype=torch.long), levels=True)
+    for mask in (torch.ones(3, 1).bool(), torch.ones(2, 3).bool(), torch.ones(3, 2)):
+        for penalty in (penalties.activation, penalties.temporal, penalties.norm_stabiliser):
+            with pytest.raises(ValueError, match=r"the levels need \[3, 2\], bool"):
+                penalty(levels, 1.0, mask)
+
+
+def test_the_gradient_norm_reads_what_torch_parametrises():
+    torch.manual_seed(0)
+    core, xs = enn.Elman(4, 5), torch.randn(3, 2, 4)
+    orthogonal(core, "weight_hh_l0")
+    plain = enn.Elman(4, 5)
+    with torch.no_grad():
+        for name, parameter in plain.named_parameters():
+            parameter.copy_(getattr(core, name))
+    found = penalties.gradient_norm(core, xs, lambda h: h.square().sum())
+    torch.testing.assert_close(found, penalties.gradient_norm(plain, xs, lambda h: h.square().sum()))
+    found.backward()
+    assert core.parametrizations.weight_hh_l0.original.grad.any()

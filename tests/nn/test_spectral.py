@@ -263,3 +263,12 @@ def test_weights_that_cannot_be_parametrised_are_refused():
             enn.svd_weight(enn.Elman(3, 4), **keys)
     with pytest.raises(ValueError, match="weight_ih_l0 is 4 x 3"):
         enn.svd_weight(enn.Elman(3, 4), "weight_ih_l0")
+
+
+def test_weights_of_16_bits():
+    """A bound would not survive their rounding; a parametrised matrix has it up to theirs."""
+    with pytest.raises(ValueError, match=r"GRU: weights of torch\.bfloat16 are rounded beyond a bound"):
+        enn.SpectralBound(enn.GRU(3, 4, dtype=torch.bfloat16))
+    core = enn.svd_weight(enn.Elman(3, 4, dtype=torch.bfloat16), radius=0.1)
+    assert core(torch.randn(5, 2, 3))[0].dtype == torch.bfloat16
+    assert ((svals(core.weight_hh_l0.float()) - 1).abs() < 0.12).all()

@@ -1,7 +1,9 @@
 """Recurrent layers where a program gives what torch's own refuse, or calls what only torch's own had."""
 
+import numpy as np
 import pytest
 import torch
+from torch.autograd import forward_ad
 
 from elman import nn as enn
 
@@ -111,5 +113,72 @@ def test_methods_of_torchs(name):
     ],
 )
 def test_arguments_out_of_their_range(keys):
-    with pytest.raises(ValueError, match=r"1 or more|bias is|Expected `float`"):
+    with pytest.raises(ValueError, match=r"1 or more|bias is|dropout is|Expected `float`"):
         enn.Elman(**{"input_size": 3, "hidden_size": 4} | keys)
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "Elman"])
+def test_dropout_may_be_set_later(name):
+    """As programs set `rnn.dropout`, which torch's read at every call."""
+    made, xs = EVERY[name](3, 64, 2, dropout=0.5), torch.randn(5, 4, 3)
+    assert made.dropout == 0.5
+    made.dropout = 0.0
+    torch.testing.assert_close(made(xs)[0], made.eval()(xs)[0], rtol=0, atol=0)
+    made.train().dropout = np.float64(0.25)
+    trace, _ = made(xs, levels=True)
+    kept = trace.levels[1] != 0
+    assert kept.float().mean().item() == pytest.approx(0.75, abs=0.05)
+    assert not torch.equal(kept[0], kept[1])
+    with pytest.raises(ValueError, match="dropout is 1; it is 0 or more and below 1"):
+        made.dropout = 1
+
+
+def test_dropout_of_one_layer_drops_nothing_and_says_so():
+    for key in ("dropout", "between_dropout"):
+        with pytest.warns(UserWarning, match="there is one: nothing is dropped"):
+            enn.LSTM(3, 4, **{key: 0.5})
+
+
+def test_the_mode_as_an_attribute_is_that_of_all_masks():
+    made, xs = enn.LSTM(3, 16, 2, dropout=0.5, weight_drop=0.5, output_dropout=0.5), torch.randn(5, 4, 3)
+    made.training = False
+    assert torch.equal(made(xs)[0], made(xs)[0])
+    made.training = True
+    assert not torch.equal(made(xs)[0], made(xs)[0])
+
+
+@pytest.mark.parametrize(
+    "keys", [{"hidden_size": 4.0}, {"input_size": "3"}, {"num_layers": 2.0}, {"hidden_size": [4, 5.0]}]
+)
+def test_sizes_that_are_no_whole_numbers(keys):
+    with pytest.raises(TypeError, match="they are whole numbers"):
+        enn.GRU(**{"input_size": 3, "hidden_size": 4} | keys)
+    assert enn.GRU(np.int64(3), np.int64(4), np.int64(2), between_dropout=np.float64(0.5))(torch.randn(2, 1, 3))
+
+
+def test_complex_numbers_are_not_cut():
+    made, xs = enn.GRU(3, 4), torch.randn(5, 2, 3)
+    for given in ((xs * 1j, None), (xs, torch.zeros(1, 2, 4) * 1j)):
+        with pytest.raises(ValueError, match="imaginary parts"):
+            made(*given)
+    assert enn.GRU(3, 4, dtype=torch.complex64)(xs * 1j)[0].is_complex()
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "Elman", "SLSTM", "Mogrifier", "QRNN"])
+def test_forward_mode_is_the_plain_step(name):
+    made = EVERY[name](4, 4, dtype=torch.float64)
+    xs, along = torch.randn(2, 5, 2, 4, dtype=torch.float64)
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(made(forward_ad.make_dual(xs, along))[0]).tangent
+    step = 1e-6 * along
+    torch.testing.assert_close(found, (made(xs + step)[0] - made(xs - step)[0]) / 2e-6, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "Elman"])
+def test_a_traced_layer_reads_other_numbers_of_sequences(name):
+    """As writers of graphs for TensorBoard trace a model."""
+    made, xs = EVERY[name](3, 4, 2, bidirectional=True), torch.randn(5, 2, 3)
+    traced = torch.jit.trace(made, xs)
+    other = torch.randn(5, 6, 3)
+    torch.testing.assert_close(tensors(traced(other)), tensors(made(other)))

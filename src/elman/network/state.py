@@ -17,6 +17,13 @@ else:
     State = Tensor | tuple  # checkers of types at run time have no recursive types
 
 
+def as_type(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """A tensor in a type; raises ValueError where its imaginary parts would be lost."""
+    if x.is_complex() and not dtype.is_complex:
+        raise ValueError(f"a tensor is {x.dtype}, whose imaginary parts weights of {dtype} do not read")
+    return x.to(dtype)
+
+
 def map_state(function: Callable[..., Tensor], *states: State) -> State:
     """Apply `function` to the corresponding tensors of states of one structure."""
     if isinstance(states[0], Tensor):

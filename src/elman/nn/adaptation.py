@@ -40,7 +40,7 @@ class DynamicEvaluation(Reader):
     Attributes:
         model: the copy, with the weights of the moment
 
-    Raises ValueError where a number is out of its range.
+    Raises ValueError where a number is out of its range, or the statistics are of another model.
     """
 
     def __init__(
@@ -63,6 +63,11 @@ class DynamicEvaluation(Reader):
             segment=segment,
         )
         _require(rule)
+        shapes = None if statistics is None else {name: one.shape for name, one in statistics.items()}
+        if shapes not in (None, {name: one.shape for name, one in model.named_parameters()}):
+            raise ValueError(
+                "statistics are of another model; take those that gradient_statistics returns for this one"
+            )
         self._copy = dynamic.AdaptiveCopy(model, rule, None if statistics is None else dict(statistics))
         self.model, self.segment, self._state = self._copy.model, segment, None
 

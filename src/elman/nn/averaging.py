@@ -33,7 +33,10 @@ class WeightAverage:
     def __init__(self, parameters: Iterable[nn.Parameter], decay: float | None = None) -> None:
         if decay is not None and not 0 <= decay < 1:
             raise ValueError(f"decay is {decay:g}; it must be 0 or more and below 1, or None")
-        self._average = Average([*parameters], equal if decay is None else exponential(decay))
+        self._parameters = [*parameters]
+        narrow = any(one.dtype.itemsize == 2 for one in self._parameters)  # in which small shares are rounded away
+        share = equal if decay is None else exponential(decay)
+        self._average = Average(self._parameters, share, compensated=narrow)
 
     @property
     def count(self) -> int:
@@ -86,8 +89,9 @@ class TriggeredAverage:
 
     def update(self, valid_loss: float) -> bool:
         """Record a validation loss, of the averaged weights where they are averaged; whether averaging begins now."""
-        begins = self.average is None and non_monotone(self.losses, valid_loss, self.interval)
-        self.losses.append(float(valid_loss))
+        loss = float(valid_loss)
+        begins = self.average is None and non_monotone(self.losses, loss, self.interval)
+        self.losses.append(loss)
         if begins:
             self.average = WeightAverage(self._parameters)
         return begins

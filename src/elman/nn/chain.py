@@ -18,6 +18,8 @@ class LinearChain(nn.Module):
 
     Args:
         tags: K
+
+    Its methods raise ValueError where shapes do not fit.
     """
 
     def __init__(self, tags: int) -> None:
@@ -27,7 +29,7 @@ class LinearChain(nn.Module):
 
     def forward(self, scores: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The logarithm of the sum over all sequences of tags, [B], of scores [T, B, K]."""
-        read = _read(scores, lengths)
+        read = self._read(scores, lengths)
         before = self.first + scores[0]
         for score, here in zip(scores[1:], read[1:], strict=True):
             after = (before.unsqueeze(-1) + self.transitions).logsumexp(-2) + score
@@ -36,7 +38,9 @@ class LinearChain(nn.Module):
 
     def score(self, scores: Tensor, tags: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The score [B] of one sequence of tags each, ids [T, B]."""
-        read = _read(scores, lengths)
+        read = self._read(scores, lengths)
+        if tags.shape != read.shape:
+            raise ValueError(f"tags have shape {list(tags.shape)}, and scores {list(scores.shape)}")
         tags = tags.where(read, 0)
         found = scores.gather(-1, tags.unsqueeze(-1)).squeeze(-1).where(read, 0.0).sum(0)
         found = found + self.transitions[tags[:-1], tags[1:]].where(read[1:], 0.0).sum(0)
@@ -50,7 +54,7 @@ class LinearChain(nn.Module):
     @torch.no_grad()
     def decode(self, scores: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The most probable sequences of tags, ids [T, B]; -1 beyond the lengths. Of equal ones any."""
-        read = _read(scores, lengths)
+        read = self._read(scores, lengths)
         before, best = self.first + scores[0], []
         for score, here in zip(scores[1:], read[1:], strict=True):
             after, arg = (before.unsqueeze(-1) + self.transitions).max(-2)
@@ -61,11 +65,12 @@ class LinearChain(nn.Module):
             tags.append(torch.where(here, arg.gather(-1, tags[-1].unsqueeze(-1)).squeeze(-1), tags[-1]))
         return torch.stack(tags[::-1]).where(read, -1)
 
-
-def _read(scores: Tensor, lengths: Tensor | None) -> Tensor:
-    """Where a sequence is, bool [T, B]."""
-    steps = torch.arange(len(scores), device=scores.device).unsqueeze(-1)
-    lengths = steps.new_full(scores.shape[1:2], len(scores)) if lengths is None else lengths
-    if lengths.shape != scores.shape[1:2] or not bool(((lengths >= 1) & (lengths <= len(scores))).all()):
-        raise ValueError(f"lengths are from 1 to {len(scores)}, one for each of {scores.shape[1]} sequences")
-    return steps < lengths
+    def _read(self, scores: Tensor, lengths: Tensor | None) -> Tensor:
+        """Where a sequence is, bool [T, B]."""
+        if scores.dim() != 3 or scores.shape[-1] != len(self.first):
+            raise ValueError(f"scores have shape {list(scores.shape)}; [T, B, {len(self.first)}] is read")
+        steps = torch.arange(len(scores), device=scores.device).unsqueeze(-1)
+        lengths = steps.new_full(scores.shape[1:2], len(scores)) if lengths is None else lengths
+        if lengths.shape != scores.shape[1:2] or not bool(((lengths >= 1) & (lengths <= len(scores))).all()):
+            raise ValueError(f"lengths are from 1 to {len(scores)}, one for each of {scores.shape[1]} sequences")
+        return steps < lengths

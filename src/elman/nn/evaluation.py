@@ -5,6 +5,7 @@ where sequences begin, and whose `output` is one of the outputs of `elman.nn`, o
 """
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
@@ -89,11 +90,14 @@ def token_log_probs(
 
     Returns:
         [n], on the CPU
+
+    Raises ValueError where `ids`, `columns` or `window` are not of this kind.
     """
     if isinstance(model, Reader):
         if columns != 1:
             raise ValueError(f"a reader of one text reads {columns} columns; leave columns out")
         return model.log_prob(ids, first).cpu()
+    require_positive(columns=columns, window=window)
     ids = sequence_of(ids, model)
     before, counted = (int(ids[0]), ids[1:]) if first is None else (first, ids)
     windows = EvaluationWindows(counted.cpu().numpy(), before, streams=columns, length=window)
@@ -127,6 +131,13 @@ def mean_nll(log_probs: Tensor) -> float:
     return -float(counted.double().mean())
 
 
+def require_positive(**numbers: int) -> None:
+    """Raise ValueError where one is not 1 or more, and TypeError where it is no whole number."""
+    for name, number in numbers.items():
+        if operator.index(number) < 1:
+            raise ValueError(f"{name} is {number}; it must be 1 or more")
+
+
 def sequence_of(ids: Any, model: nn.Module) -> Tensor:
     """Ids [n] as a tensor on the model's device; raises ValueError where they are of another shape or type, or none."""
     try:
@@ -135,7 +146,7 @@ def sequence_of(ids: Any, model: nn.Module) -> Tensor:
         raise ValueError(f"ids are one sequence [n] of whole numbers, and not {type(ids).__name__}") from None
     if found.dim() != 1 or not len(found):
         raise ValueError(f"ids are one sequence [n], n 1 or more, and have the shape {list(found.shape)}")
-    if found.is_floating_point():
+    if found.is_floating_point() or found.is_complex() or found.dtype == torch.bool:
         raise ValueError(f"ids are one sequence [n] of whole numbers, and not {found.dtype}")
     return found.long()
 

@@ -24,7 +24,7 @@ from elman.errors import Diverged, UserError
 from elman.learning import checkpoint as files
 from elman.learning.slices import masks_of
 from elman.nn.averaging import TriggeredAverage, WeightAverage
-from elman.nn.evaluation import mean_nll, output_of, sequence_of, token_log_probs
+from elman.nn.evaluation import mean_nll, output_of, require_positive, sequence_of, token_log_probs
 from elman.nn.recurrent import detach
 from elman.nn.spectral import SpectralBound
 
@@ -123,8 +123,10 @@ def fit(
     Raises ValueError where texts or arguments do not fit, UserError where a text is too short or the checkpoint belongs
     to another training, Diverged where the loss is not finite.
     """
-    if epochs < 1:
-        raise ValueError(f"epochs is {epochs}; it must be 1 or more")
+    require_positive(epochs=epochs, batch_size=batch_size, bptt=bptt, valid_columns=valid_columns)
+    require_positive(patience=1 if patience is None else patience)
+    if clip is not None and not clip > 0:
+        raise ValueError(f"clip is {clip}; it must be above 0, or None")
     model.to(device or next(model.parameters()).device)
     tokens = sequence_of(train_ids, model).cpu().numpy()
     windows = TrainingWindows(tokens, batch_size, bptt, random=random_windows, max_extra=max_extra, seed=seed)
@@ -132,6 +134,8 @@ def fit(
     own = set(model.parameters())
     if not any(own.intersection(group["params"]) for group in optimiser.param_groups):
         raise ValueError("the optimiser has no parameter of this model; make it after the model")
+    if average is not None and not own.intersection(average._parameters):
+        raise ValueError("the average has no parameter of this model; make it after the model")
     rates, done = [group["lr"] for group in optimiser.param_groups], list[Epoch]()
     kept: dict[str, Kept] = {name: one for name, one in (("average", average), ("bound", bound)) if one is not None}
     settings: dict[str, Any] = {"batch_size": batch_size, "bptt": bptt, "random_windows": random_windows, "seed": seed}

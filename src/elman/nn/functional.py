@@ -2,9 +2,11 @@
 
 T steps, B sequences, I inputs, H units, G gates, N positions, K components, D the width of a context, V symbols. The
 weights of a recurrence are weight_ih [G H, I], weight_hh [G H, H], bias_ih [G H] and bias_hh [G H], with the gates in
-torch's order. Where there is a fast form it is used; it has first derivatives.
+torch's order. Where there is a fast form it is used; it has first derivatives. A ValueError names shapes that do not
+fit.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -13,13 +15,15 @@ from torch import Tensor
 
 from elman.config.parts import Activation
 from elman.config.record import Nonlinearity
-from elman.network.cells.cell import Weights
+from elman.network.cells.cell import Cell, LayerState, Weights
 from elman.network.cells.elman import Elman
 from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
+from elman.network.cores.layer import in_their_type
 from elman.network.fast import mixture
 from elman.network.output.activation import log_g
-from elman.nn.output import Each, Reduction, symbols_below
+from elman.nn.output import Each, Reduction, require, symbols_below
+from elman.nn.shared import record_of
 
 Arrays: TypeAlias = Sequence[Any]
 """(weight_ih, weight_hh, bias_ih, bias_hh), tensors, of which biases can be None or left out."""
@@ -38,7 +42,7 @@ def lstm(x: Tensor, state: tuple[Tensor, Tensor], weights: Arrays) -> tuple[Tens
     Returns:
         h of every step, [T, B, H], and the last h and c.
     """
-    outputs, (h, c) = LSTM().scan(Weights(*weights), x, state)
+    outputs, (h, c) = _over(LSTM(), x, state, weights)
     return outputs, (h, c)
 
 
@@ -54,7 +58,7 @@ def gru(x: Tensor, h: Tensor, weights: Arrays, reset: Literal["before", "after"]
     Returns:
         h of every step, [T, B, H], and the last one.
     """
-    outputs, (h,) = GRU(reset=reset).scan(Weights(*weights), x, (h,))
+    outputs, (h,) = _over(record_of({"kind": "gru", "reset": reset}, GRU, "gru"), x, (h,), weights)
     return outputs, h
 
 
@@ -70,8 +74,22 @@ def elman(x: Tensor, h: Tensor, weights: Arrays, nonlinearity: Nonlinearity = "t
     Returns:
         h of every step, [T, B, H], and the last one.
     """
-    outputs, (h,) = Elman(nonlinearity=nonlinearity).scan(Weights(*weights), x, (h,))
+    keys = {"kind": "elman", "nonlinearity": nonlinearity}
+    outputs, (h,) = _over(record_of(keys, Elman, "elman"), x, (h,), weights)
     return outputs, h
+
+
+def _over(cell: Cell, x: Tensor, state: LayerState, weights: Arrays) -> tuple[Tensor, LayerState]:
+    """The outputs and the last state of a cell; ValueError where shapes do not fit."""
+    given = Weights(*weights)
+    inputs, size = given.weight_ih.shape[1], given.weight_hh.shape[1]
+    fitting = [(len(x), len(state[0]), inputs), *[(len(state[0]), size)] * len(state)]
+    found = [tuple(part.shape) for part in (x, *state)]
+    if found != fitting or not len(x):
+        raise ValueError(
+            f"x and the state have shapes {found}; [T, B, {inputs}], T 1 or more, and [B, {size}] are read"
+        )
+    return in_their_type(cell, cell.scan, given, x, state)
 
 
 def log_activated(z: Tensor, activation: Activation = "softmax") -> Tensor:
@@ -119,13 +137,26 @@ def mixture_nll(
         reduction: as in `Output.nll`
         position_weight: w [N]; None: 1
 
-    Raises ValueError where a target is out of its range.
+    Raises ValueError where a target is out of its range, or shapes do not fit.
     """
-    target = symbols_below(len(weight), target)
-    w = contexts.new_ones(len(contexts)) if position_weight is None else position_weight
+    if reduction not in get_args(Reduction):
+        raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
+    number, width = contexts.shape[:1], weight.shape[1]
+    w = contexts.new_ones(number) if position_weight is None else position_weight
+    fitting = [(*contexts.shape[:2], width), tuple(contexts.shape[:2]), tuple(number), tuple(number)]
+    prior = contexts[..., 0] if log_prior is None and contexts.shape[1:2] == (1,) else log_prior
+    shapes = [None if one is None else tuple(one.shape) for one in (contexts, prior, target, w)]
+    if shapes != fitting:
+        raise ValueError(
+            f"contexts, log_prior, target and position_weight have shapes {shapes}; [N, K, {width}], [N, K], [N] and"
+            " [N] are read"
+        )
+    target, dtype = symbols_below(len(weight), target), weight.dtype
+    wide = torch.promote_types(dtype, torch.float32)
+    arrays: list[Any] = [None if one is None else one.to(wide) for one in (contexts, log_prior, weight, bias)]
+    w = w.to(wide)
     if reduction == "mean":
         w = w / w.sum()
-    arrays = (contexts, log_prior, weight, bias)
 
     def total(c: Tensor, log_pi: Tensor | None, matrix: Tensor, vector: Tensor | None, w: Tensor) -> Tensor:
         return mixture.nll(c, log_pi, matrix, vector, target, w, activation)[0]
@@ -135,8 +166,10 @@ def mixture_nll(
 
     if reduction == "none" or w.requires_grad:
         found: Tensor = w * Each.apply(each, total, *arrays)  # type: ignore[no-untyped-call]
-        return found if reduction == "none" else found.sum()
-    return total(*arrays, w)
+        found = found if reduction == "none" else found.sum()
+    else:
+        found = total(*[*arrays, w])
+    return (found if len(w) or reduction != "mean" else found + math.nan).to(dtype)
 
 
 def softmax_nll(
@@ -217,7 +250,7 @@ def _threshold(z: Tensor) -> Tensor:
     """The tau [..., 1] of sparsemax."""
     falling = z.sort(-1, descending=True).values
     sums, places = falling.cumsum(-1), torch.arange(1, 1 + z.shape[-1], device=z.device)
-    k = (1 + places * falling > sums).sum(-1, keepdim=True)
+    k = (1 + places * falling > sums).sum(-1, keepdim=True).clamp(min=1)  # 0 only where a score is no number
     return (sums.gather(-1, k - 1) - 1) / k
 
 
@@ -260,7 +293,15 @@ def transducer_nll(
         lengths: U of each sequence [B], 0 or more
         blank: the label that moves to the next frame
         reduction: "mean" over the sequences, "sum", or "none", [B]
+
+    Raises ValueError where shapes do not fit, or `frames` or `lengths` are out of their range.
     """
+    number, steps, most, _ = log_probs.shape
+    if targets.shape != (number, most - 1) or not frames.shape == lengths.shape == (number,):
+        found = [list(one.shape) for one in (log_probs, targets, frames, lengths)]
+        raise ValueError(f"shapes are {found}; [B, T, U + 1, V], [B, U], [B] and [B] are read")
+    inside = (frames >= 1) & (frames <= steps) & (lengths >= 0) & (lengths < most)
+    require(inside, f"frames are from 1 to {steps}, and lengths from 0 to {most - 1}")
     blanks = log_probs[..., blank].double()
     before = blanks.cumsum(1) - blanks  # C [B, T, U + 1]
     index = targets[:, None, :, None].expand(-1, log_probs.shape[1], -1, 1)

@@ -50,7 +50,10 @@ def ctc_beam(log_probs: Tensor, width: int = 16, blank: int = 0, prior: Prior | 
         width: hypotheses that are kept after each frame
         blank: the label that says nothing
         prior: None: no prior
+
+    Raises ValueError where `width` or `blank` is out of its range.
     """
+    _require(width, blank, log_probs.shape[-1])
     added = _sums(prior)
     beam: dict[Labels, tuple[float, float]] = {(): (0.0, -math.inf)}
     for row in log_probs.tolist():
@@ -91,7 +94,10 @@ def transducer_beam(
         blank: the label that moves to the next frame
         prior: None: no prior
         most: labels of one frame
+
+    Raises ValueError where `width` or `blank` is below its range.
     """
+    _require(width, blank)
     added = _sums(prior)
     beam: dict[Labels, float] = {(): 0.0}
     for t in range(frames):
@@ -168,6 +174,11 @@ class Transducer(nn.Module):
             return self._joined(of_frames[t], torch.stack([after(labels)[0] for labels in beam]))
 
         return transducer_beam(log_probs, len(frames), width, self.blank, prior, most)
+
+
+def _require(width: int, blank: int, number: float = math.inf) -> None:
+    if width < 1 or not 0 <= blank < number:
+        raise ValueError(f"width is {width} and blank {blank}; a beam is 1 or more wide, and the blank is a label")
 
 
 def _add(a: float, b: float) -> float:

@@ -4,6 +4,7 @@ N positions in any leading shape [...], D the width of their vectors, L levels, 
 notes or values of a vector. Whatever is predicted is a target: a symbol, [...] of int64, or a vector, [..., P].
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -12,13 +13,16 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call
 
 from elman.network.cores.core import Trace
-from elman.network.fast.matmul import differentiable_once, keep
+from elman.network.fast.matmul import differentiable_once, keep, without_autocast
 from elman.network.output.choice import Choice, Chord, Conditional, Drawn
 from elman.network.output.contexts import MixtureContexts
 from elman.network.output.layer import OutputLayer
+from elman.network.state import as_type
 from elman.nn.shared import Shared
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
+
+LEFT_OUT = "leave positions out by weight, with any target there"
 
 Levels: TypeAlias = Tensor | Sequence[Tensor] | Trace
 """What an output reads: the last level [..., D] of a core, or all its levels, the encoder's first."""
@@ -65,6 +69,11 @@ class Output(Shared):
     def layer(self) -> OutputLayer:
         """The layer that is called, with the arrays of this module."""
         layer: OutputLayer = self.called()
+        contexts = layer.contexts
+        if isinstance(contexts, MixtureContexts):
+            known = {*contexts.projections.children(), contexts.projections, contexts.prior}
+            if not known >= {self.latent, self.prior}:
+                raise ValueError("latent or prior was replaced; change its arrays, or parametrise them")
         return layer
 
     @property
@@ -95,7 +104,7 @@ class Output(Shared):
 
     def extra_repr(self) -> str:
         """What is read and predicted."""
-        return f"{self.width}, {self.num_outputs}, choice={type(self.choice).__name__}"
+        return f"{self.width}, {self.num_outputs}, choice={type(self._arrays[0]).__name__}"
 
     def forward(self, h: Levels) -> Tensor:
         """Log-probabilities [..., V] of all symbols (`log_probs`)."""
@@ -110,8 +119,9 @@ class Output(Shared):
             reduction: "mean" is sum_n w_n nll_n / sum_n w_n, "sum" without the division, "none" w_n nll_n [...]
             weight: w [...] of the positions, or a mask of those that count; by default 1
 
-        The mean is NaN where all weights are 0. In "mean" and "sum" the gradients are formed in the forward pass. In
-        "none" a position's share of the loss is not known by then, and the backward pass computes the positions again.
+        The mean is NaN where all weights are 0, or there is no position. In "mean" and "sum" the gradients are formed
+        in the forward pass. In "none" a position's share of the loss is not known by then, and the backward pass
+        computes the positions again.
         """
         if reduction not in get_args(Reduction):
             raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
@@ -120,15 +130,21 @@ class Output(Shared):
         like = trace.top
         if weight is not None and weight.shape != lead:
             raise ValueError(f"weight has shape {list(weight.shape)}, and the positions {list(lead)}")
-        each = like.new_ones(like.shape[:2]) if weight is None else self._entered(weight.to(like.dtype), len(lead))
+        wide = torch.promote_types(like.dtype, torch.float32)  # the shares of many positions are below 16 bits
+        each = torch.ones_like(like[..., 0], dtype=wide)
+        if weight is not None:
+            each = self._entered(weight.to(wide), len(lead))
         if reduction == "mean":
             each = each / each.sum()
-        with torch.autocast(like.device.type, enabled=False):
+        with without_autocast(like):
             contexts = self.layer.contexts(trace)
             if reduction == "none" or each.requires_grad:
                 found = each * self._each(*(part.flatten(0, 1) for part in (*contexts, target))).view_as(each)
-                return self._left(found, lead) if reduction == "none" else found.sum()
-            return self.layer.nll(contexts, target, each)[0]
+                found = self._left(found, lead) if reduction == "none" else found.sum()
+            else:
+                found = self.layer.nll(contexts, target, each)[0]
+        nothing = reduction == "mean" and not each.numel()
+        return (found + math.nan if nothing else found).to(like.dtype)
 
     def log_prob(self, h: Levels, target: Tensor) -> Tensor:
         """Log-probability, or log-density, [...] of the targets."""
@@ -139,7 +155,7 @@ class Output(Shared):
         if not isinstance(self.choice, Choice):
             raise TypeError(f"{type(self).__name__} predicts vectors, which cannot be listed; use log_prob or sample")
         trace, lead = self._trace(h)
-        with torch.autocast(trace.top.device.type, enabled=False):
+        with without_autocast(trace.top):
             return self._left(self.layer.untempered(trace), lead)
 
     def sample(self, h: Levels, temperature: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -152,7 +168,7 @@ class Output(Shared):
         with torch.no_grad():
             if isinstance(self.choice, Drawn):
                 trace, lead = self._trace(h)
-                with torch.autocast(trace.top.device.type, enabled=False):
+                with without_autocast(trace.top):
                     return self._left(self.layer.sample(trace, temperature, generator), lead)
             log_probs = self.log_probs(h)
             if temperature == 0:
@@ -175,7 +191,7 @@ class Output(Shared):
                     f"level {level % len(levels)} has shape {list(levels[level].shape)}, but {[*lead, width]} is read"
                 )
         dtype = next(self.parameters()).dtype
-        return Trace(tuple(self._entered(level.to(dtype), len(lead)) for level in levels), ()), lead
+        return Trace(tuple(self._entered(as_type(level, dtype), len(lead)) for level in levels), ()), lead
 
     def _entered(self, x: Tensor, lead: int) -> Tensor:
         """A tensor with `lead` leading axes as [T, B, ...]."""
@@ -198,7 +214,7 @@ class Output(Shared):
         if symbols:
             target = symbols_below(self.num_outputs, target)
         elif isinstance(self.choice, Chord):
-            require((target == 0) | (target == 1), "0 or 1")
+            require((target == 0) | (target == 1), f"every target is 0 or 1; {LEFT_OUT}")
         return self._entered(target, len(lead))
 
     def _each(self, vectors: Tensor, log_prior: Tensor, target: Tensor) -> Tensor:
@@ -225,18 +241,18 @@ def symbols_below(number: int, target: Tensor) -> Tensor:
     """Targets as int64; raises ValueError where they are no symbols below a number."""
     if target.is_floating_point() or target.dtype == torch.bool:
         raise ValueError(f"targets are symbols, of type torch.int64, and not {target.dtype}")
-    require((target >= 0) & (target < number), f"a symbol from 0 to {number - 1}")
+    require((target >= 0) & (target < number), f"every target is a symbol from 0 to {number - 1}; {LEFT_OUT}")
     return target.long()
 
 
-def require(right: Tensor, what: str) -> None:
-    """Raise ValueError where targets are not right; on a GPU, which is not waited for, its own assertion fails."""
-    if torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(right):
+def require(right: Tensor, line: str) -> None:
+    """Raise ValueError where numbers are not right; on a GPU, which is not waited for, its own assertion fails."""
+    if torch.compiler.is_compiling() or right.is_meta or torch._C._functorch.is_functorch_wrapped_tensor(right):
         return
     if right.device.type == "cuda":
-        torch._assert_async(right.all(), f"every target is {what}")
+        torch._assert_async(right.all(), line)
     elif not right.all():
-        raise ValueError(f"every target is {what}; leave positions out by weight, with any target there")
+        raise ValueError(line)
 
 
 class _Total(nn.Module):

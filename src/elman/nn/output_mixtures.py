@@ -18,6 +18,7 @@ from torch import nn
 
 from elman.config.initialisation import Initialisation
 from elman.config.parts import Activation
+from elman.network.output.contexts import MixtureContexts
 from elman.network.output.layer import OutputLayer
 from elman.nn.output import Output
 from elman.nn.shared import Birth, Device
@@ -111,6 +112,8 @@ class Mixture(Output):
         initialisation: Initialisation | None = None,
     ) -> None:
         sizes, heads = levels(size, components)
+        if isinstance(output.layer.contexts, MixtureContexts):
+            raise ValueError(f"{type(output).__name__} is a mixture itself; give an output with one context")
         like = next(output.parameters())
         birth = Birth(None, initialisation, like.device, like.dtype)
         contexts = mixture(heads, output.width, dropout, shared_mask, linear, prior)

@@ -10,7 +10,7 @@ D is the width of what an output reads, V the number of symbols, P the number of
                     output_bias = "unigram" biases begin where contexts of zeros give the frequencies of `counts`
     device, dtype   of the arrays; with `weight` its own
 
-A ValueError names an argument that is out of its range.
+A ValueError names an argument that is out of its range, a UserError one that does not fit the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from elman.config.initialisation import Initialisation
 from elman.config.parts import Activation
 from elman.network.output.pen import PenChoice
-from elman.nn.output import Output, require
+from elman.nn.output import LEFT_OUT, Output, require
 from elman.nn.shared import Birth, Device
 
 
@@ -124,7 +124,8 @@ class PenMixture(Output):
 
     def _target(self, target: Tensor, lead: torch.Size) -> Tensor:
         entered = super()._target(target, lead)
-        require((target[..., 2] == 0) | (target[..., 2] == 1), "a point whose last number is 0 or 1")
+        right = (target[..., 2] == 0) | (target[..., 2] == 1)
+        require(right, f"every target is a point whose last number is 0 or 1; {LEFT_OUT}")
         return entered
 
 

@@ -4,7 +4,7 @@
     loss = model.output.nll(levels, targets) + penalties.activation(levels, 2.0) + penalties.temporal(levels, 1.0)
 
 T steps, B columns. A `mask`, bool [T, B], is true at the positions that count; None: all do. Of a core that has no
-levels, such as torch's, a tensor [T, B, D] may be given.
+levels, such as torch's, a tensor [T, B, D] may be given. A mask of another shape raises ValueError.
 """
 
 import copy
@@ -118,7 +118,7 @@ def _own_layers(core: Recurrent) -> list[Layer]:
     for place, layer in enumerate(core._layers):
         one, suffix = copy.deepcopy(layer), core._suffix(place)
         for name in one._parameters:
-            one._parameters[name] = core._parameters.get(name + suffix)
+            one._parameters[name] = getattr(core, name + suffix, None)
         made.append(one)
     return made
 
@@ -127,6 +127,8 @@ def _seen(levels: Trace | Tensor, mask: Tensor | None, log_prior: Tensor | None 
     """What a penalty of a recipe is given; of contexts it reads the prior, of a batch which positions count."""
     trace = Trace((levels,), (levels,)) if isinstance(levels, Tensor) else levels
     symbols = trace.top.new_zeros(trace.top.shape[:2], dtype=torch.long)
+    if mask is not None and (mask.shape != symbols.shape or mask.dtype != torch.bool):
+        raise ValueError(f"mask is {list(mask.shape)}, {mask.dtype}, and the levels need {list(symbols.shape)}, bool")
     contexts = Contexts(trace.top, trace.top if log_prior is None else log_prior)
     return Seen(None, trace, contexts, Batch(symbols, symbols, mask))  # type: ignore[arg-type] # these read no model
 

@@ -5,8 +5,10 @@ T steps, B sequences, I inputs, H units of a layer, L layers, D directions. A la
 """
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import msgspec
@@ -21,8 +23,9 @@ from elman.network.cores.core import Trace
 from elman.network.cores.layer import Layer
 from elman.network.cores.stack import Stack, build_layer
 from elman.network.dropout import Dropout
+from elman.network.state import as_type
 from elman.nn.lengths import by_lengths, held_at_ends, turned
-from elman.nn.shared import record_of
+from elman.nn.shared import record_of, widths_of
 
 State: TypeAlias = Tensor | tuple[Any, ...]
 """What `forward` returns in addition to its outputs.
@@ -42,7 +45,7 @@ class Recurrent(nn.Module):
         num_layers: L; with a list of widths its length
         bias: two bias vectors per gate, as in torch, or none
         batch_first: sequences are [B, T, I] and outputs [B, T, D H]
-        dropout: of the outputs of every layer but the last, element by element
+        dropout: of the outputs of every layer but the last, element by element; it may be set later
         bidirectional: each layer reads the sequence in both directions
         device: of the weights
         dtype: of the weights
@@ -54,7 +57,8 @@ class Recurrent(nn.Module):
         gate_masks: each gate has masks of its own
         initialisation: how weights begin; None: every one in U(-1/sqrt(H), 1/sqrt(H)), as in torch
 
-    Raises ValueError where an argument is unknown or out of its range, UserError where the cell has no such dropout.
+    Raises ValueError where an argument is unknown or out of its range, TypeError where a size is no whole number,
+    UserError where the cell has no such dropout.
     """
 
     kind: ClassVar[type[Cell]]
@@ -99,27 +103,24 @@ class Recurrent(nn.Module):
         **keys: Any,
     ) -> None:
         super().__init__()
-        widths = (hidden_size,) * num_layers if isinstance(hidden_size, int) else tuple(hidden_size)
-        if not isinstance(hidden_size, int) and num_layers not in (1, len(widths)):
-            raise ValueError(f"num_layers is {num_layers}, but hidden_size lists {len(widths)} widths")
-        if not widths or min(input_size, *widths) < 1:
-            raise ValueError(
-                f"input_size is {input_size}, hidden_size {hidden_size} and num_layers {num_layers}; each is 1 or more"
-            )
+        widths = widths_of(input_size, hidden_size, num_layers)
         if not isinstance(bias, bool):
             raise ValueError(f"bias is {bias!r}; it is True or False (a nonlinearity is given by keyword)")
         if dropout and between_dropout:
             raise ValueError("dropout and between_dropout are two kinds of masks between layers; give one of them")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, len(widths)
-        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        self.bias, self.batch_first, self.bidirectional = bias, batch_first, bidirectional
         self.cell = self._cell(keys)
         self._rules = initialisation or Initialisation()
         rates = {"weight_drop": weight_drop, "input_dropout": input_dropout, "recurrent_dropout": recurrent_dropout}
-        rates |= {"between_dropout": between_dropout or dropout, "output_dropout": output_dropout}
+        rates |= {"between_dropout": between_dropout, "output_dropout": output_dropout}
         sizes = {"kind": "stack", "sizes": list(widths), "biases": 2 if bias else 0, "gate_masks": gate_masks}
         record = msgspec.structs.replace(record_of(sizes | rates, Stack, type(self).__name__), cell=self.cell)
-        self._between = Dropout(between_dropout or dropout, locked=not dropout)
-        self._output = Dropout(output_dropout)
+        self._between, self._output = Dropout(between_dropout), Dropout(output_dropout)
+        if dropout:
+            self.dropout = dropout
+        if self._between.rate and len(widths) == 1:
+            warnings.warn("dropout is between layers, and there is one: nothing is dropped", stacklevel=2)
         self._layers: list[Layer] = []
         self._names: list[dict[str, str]] = []
         below, directions = input_size, 1 + bidirectional
@@ -128,7 +129,7 @@ class Recurrent(nn.Module):
                 for _ in range(directions):
                     self._add(build_layer(record, below, width, locked=True), dtype)
                 below = directions * width
-        self._stacked = isinstance(hidden_size, int) and len({layer.shapes for layer in self._layers}) == 1
+        self._stacked = isinstance(hidden_size, Integral) and len({layer.shapes for layer in self._layers}) == 1
         self.reset_parameters()
 
     def _cell(self, keys: dict[str, Any]) -> Cell:
@@ -176,18 +177,30 @@ class Recurrent(nn.Module):
         """The arrays of each layer and direction, in torch's order, and then the further arrays of the cell."""
         return [[getattr(self, key) for key in names.values() if hasattr(self, key)] for names in self._names]
 
-    def train(self, mode: bool = True) -> "Recurrent":
-        """Set the mode of the module and of its layers."""
-        for layer in self._layers:
-            layer.train(mode)
-        return super().train(mode)
+    @property
+    def dropout(self) -> float:
+        """The rate of dropout between layers, element by element."""
+        return 0.0 if self._between.locked else self._between.rate
+
+    @dropout.setter
+    def dropout(self, rate: float) -> None:
+        if isinstance(rate, bool) or not 0 <= rate < 1:
+            raise ValueError(f"dropout is {rate!r}; it is 0 or more and below 1")
+        self._between.rate, self._between.locked = rate, False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """The layers, which are no modules of this one, have its mode however it is set."""
+        super().__setattr__(name, value)
+        if name == "training":
+            for part in (*self._layers, self._between, self._output):
+                part.training = value
 
     @property
     def fused(self) -> bool:
         """Whether the fast forms over time are used, which have first derivatives alone.
 
-        `core.fused = False` chooses the loop over the plain step of the cell, for derivatives of any order and the
-        transforms of `torch.func`. `torch.compile` and `torch.export` read the plain step in any case.
+        `core.fused = False` chooses the loop over the plain step of the cell, for derivatives of any order.
+        `torch.func`, derivatives in forward mode, `torch.compile` and `torch.export` read it in any case.
         """
         return all(layer.scan == layer.cell.scan for layer in self._layers)
 
@@ -277,7 +290,7 @@ class Recurrent(nn.Module):
         if self._stacked:
             parts = tuple(zip(*parts[0], strict=True))
         dtype = next(self.parameters()).dtype
-        return [tuple((part.unsqueeze(0) if batch is None else part).to(dtype) for part in one) for one in parts]
+        return [tuple(as_type(part.unsqueeze(0) if batch is None else part, dtype) for part in one) for one in parts]
 
     def _left(self, after: list[LayerState], *, batched: bool = True) -> State:
         """The state as it is returned."""

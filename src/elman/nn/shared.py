@@ -1,10 +1,12 @@
 """Modules that have the arrays of a network's part under plain names, and call it; how an output's arrays begin."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils.parametrize import is_parametrized
@@ -25,29 +27,39 @@ class Shared(nn.Module):
 
     Neither is a part of this module, so that a name such as `weight` has nothing before it. What is done to the arrays
     of this module (a move, another type, `functional_call`) is done to those that `whole` reads: they are the same.
+    Parts that are replaced are read too. ValueError where a hook of `forward` computes an array.
     """
 
     def __init__(self, whole: nn.Module, arrays: nn.Module) -> None:
         super().__init__()
         self._whole, self._arrays = (whole,), (arrays,)
         self._parameters, self._buffers = arrays._parameters, arrays._buffers
-        self._non_persistent_buffers_set = arrays._non_persistent_buffers_set
+        self._non_persistent_buffers_set, self._names = arrays._non_persistent_buffers_set, (*arrays._parameters,)
         for name, part in arrays.named_children():
             self.add_module(name, part)
 
-    def train(self, mode: bool = True) -> Any:
-        """Set the mode of the module and of what it calls."""
-        self._whole[0].train(mode)
-        return super().train(mode)
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What is called has the mode of the module, however it is set."""
+        super().__setattr__(name, value)
+        if name == "training":
+            self._whole[0].train(value)
 
     def called(self) -> Any:
-        """What is called: `whole`, or a copy that reads what torch parametrises in this module."""
+        """What is called: `whole`, or a copy that reads what torch parametrises and what is replaced in this module."""
         (whole,), (arrays,) = self._whole, self._arrays
-        if not is_parametrized(self):
+        parametrised: Any = self.parametrizations if is_parametrized(self) else ()
+        if gone := [name for name in self._names if name not in self._parameters and name not in parametrised]:
+            raise ValueError(
+                f"{gone[0]} is computed by a hook of forward, which other methods do not call;"
+                " parametrise it by torch.nn.utils.parametrize, or make it permanent"
+            )
+        parts = {name: self._modules.get(name, part) for name, part in arrays._modules.items()}
+        others = {name: part for name, part in parts.items() if part is not arrays._modules[name]}
+        if not (parametrised or others):
             return whole
-        parametrised: Any = self.parametrizations
         read = copy.copy(arrays)
         read._parameters = arrays._parameters | {name: getattr(self, name) for name in parametrised}
+        read._modules = arrays._modules | others
         if whole is arrays:
             return read
         found = copy.copy(whole)
@@ -64,9 +76,31 @@ T = TypeVar("T")
 def record_of(keys: dict[str, Any], kind: type[T], name: str, more: str = "") -> T:
     """The record with these keys; where one is wrong ValueError with a name, the key, and what else may be given."""
     try:
-        return convert(keys, kind)
+        return convert(_plain(keys), kind)
     except msgspec.ValidationError as error:
         raise ValueError(f"{name}: {error}{more}") from None
+
+
+def _plain(value: Any) -> Any:
+    """A value with numbers of Python in the place of NumPy's, which no record takes."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def widths_of(input_size: Any, hidden_size: Any, num_layers: Any) -> tuple[int, ...]:
+    """The widths of all layers; TypeError or ValueError where sizes are no whole numbers, or do not fit."""
+    several = isinstance(hidden_size, Iterable)
+    widths = tuple(hidden_size) if several else (hidden_size,)
+    given = f"input_size is {input_size!r}, hidden_size {hidden_size!r} and num_layers {num_layers!r}"
+    if not all(isinstance(size, Integral) for size in (input_size, num_layers, *widths)):
+        raise TypeError(f"{given}; they are whole numbers, or hidden_size a list of them")
+    if several and num_layers not in (1, len(widths)):
+        raise ValueError(f"num_layers is {num_layers}, but hidden_size lists {len(widths)} widths")
+    widths = widths if several else widths * num_layers
+    if not widths or min(input_size, *widths) < 1:
+        raise ValueError(f"{given}; each is 1 or more")
+    return tuple(map(int, widths))
 
 
 class Birth(NamedTuple):
@@ -88,6 +122,8 @@ class Birth(NamedTuple):
     ) -> OutputLayer:
         """The layer of the records `choice` and `contexts`, over levels of widths `sizes`, initialised."""
         tied = {} if self.weight is None else {"tied": True}
+        if self.counts is not None and len(self.counts) != num_outputs:
+            raise ValueError(f"counts has {len(self.counts)} numbers, and there are {num_outputs} symbols")
         parts = {"activation": activation, "choice": choice | tied, "contexts": contexts or {"kind": "single"}}
         record = record_of(parts, config.Output, choice["kind"])
         with self._device:

@@ -40,14 +40,15 @@ class SpectralBound:
 
     Args:
         module: a model or a part of it; its `GRU`, `LSTM` and `Elman` of `elman.nn` and `torch.nn.GRU`, `LSTM`, `RNN`,
-            `GRUCell`, `LSTMCell` and `RNNCell` are constrained
+            `GRUCell`, `LSTMCell` and `RNNCell` are constrained: the parameters that they have now, as for an optimiser
         delta: above 0 and below 2; for gated cells
         bound: of sigma_1 in the place of 2 - delta; for an Elman network below 1
         inputs: sigma_1(W_xh) <= 2 as well (thesis 3.11)
         method: "subspace" follows the largest singular values from step to step, at the cost of a few thin products and
             with a proof at every call; "eigh" and "svd" compute all of them
 
-    Raises ValueError where there is nothing to constrain, a cell has other dynamics, or a number is out of its range.
+    Raises ValueError where there is nothing to constrain, a cell has other dynamics, weights have 16 bits, or a number
+    is out of its range.
     """
 
     def __init__(
@@ -106,6 +107,8 @@ def layers_within(module: nn.Module) -> dict[str, Layer]:
         for name, hidden in part.named_parameters(recurse=False):
             if not name.startswith("weight_hh"):
                 continue
+            if hidden.dtype.itemsize == 2:
+                raise ValueError(f"{where}: weights of {hidden.dtype} are rounded beyond a bound; use torch.float32")
             of_input = part.get_parameter(name.replace("weight_hh", "weight_ih"))
             with torch.device("meta"):
                 layer = Layer(cell, of_input.shape[1], hidden.shape[1], biases=0)
@@ -217,8 +220,10 @@ class _SVD(nn.Module):
         self.radius, self.reflections = radius, reflections
 
     def forward(self, u: Tensor, values: Tensor, v: Tensor) -> Tensor:
+        dtype = values.dtype
+        u, values, v = (one.to(torch.promote_types(dtype, torch.float32)) for one in (u, values, v))
         sigma = 1 + 2 * self.radius * (values.sigmoid() - 0.5)
-        return ((reflected(u) * sigma.unsqueeze(-2)) @ reflected(v).mT).flatten(0, 1)
+        return ((reflected(u) * sigma.unsqueeze(-2)) @ reflected(v).mT).flatten(0, 1).to(dtype)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u, sigma, vh = torch.linalg.svd(weight.detach().double().unflatten(0, (-1, weight.shape[1])))

@@ -63,7 +63,7 @@ def test_fast_tails_have_the_gradients_of_finite_differences(activation):
 def test_second_derivative_is_refused():
     leaves, y = problem()
     total = tails.log_prob(*leaves, y, "softmax", MEMBERS, COUNTS).sum()
-    with pytest.raises(RuntimeError, match="use the plain form for second derivatives"):
+    with pytest.raises(RuntimeError, match="first derivatives only; set fused = False"):
         torch.autograd.grad(total, leaves[0], create_graph=True)
 
 

@@ -17,7 +17,7 @@ from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weight
 from elman.network.cores.core import RecurrentCore
 from elman.network.fast import policy
 from elman.network.initialisation import fill
-from elman.network.state import State
+from elman.network.state import State, as_type
 
 
 class Layer(nn.Module):
@@ -89,20 +89,8 @@ class Layer(nn.Module):
         return self.run(self.weights(), xs, state)
 
     def run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        """As `forward`, with the result of `weights`, in their type, under autocast too.
-
-        Of 16 bits all is computed in float32 and rounded at the end, except by the kernels of CUDA's library.
-        """
-        dtype, device = weights.weight_ih.dtype, "cpu" if xs.is_cpu or xs.is_meta else xs.device.type
-        widened = dtype.itemsize == 2 and not (xs.is_cuda and self.cell.name in policy.OPERATORS)
-        if xs.dtype == dtype and not (widened or torch.is_autocast_enabled(device)):
-            return self._run(weights, xs, state)
-        within = torch.float32 if widened else dtype
-        if widened:
-            weights = weights.replaced(**{name: array.to(within) for name, array in weights.tensors().items()})
-        with torch.autocast(device, enabled=False):
-            outputs, after = self._run(weights, xs.to(within), tuple(part.to(within) for part in state))
-        return outputs.to(dtype), tuple(part.to(dtype) for part in after)
+        """As `forward`, with the result of `weights`."""
+        return in_their_type(self.cell, self._run, weights, xs, state)
 
     def _run(self, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
         if self.masked:
@@ -187,6 +175,23 @@ class Layer(nn.Module):
             for vector in (self.bias_ih, self.bias_hh):
                 if vector is not None and start < len(vector):
                     vector[start : start + self.hidden_size], rest = rest, 0.0
+
+
+def in_their_type(cell: Cell, run: Scan, weights: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
+    """The results of `run` in the type of the weights, under autocast too.
+
+    Of 16 bits all is computed in float32 and rounded at the end, except by the kernels of CUDA's library.
+    """
+    dtype, device = weights.weight_ih.dtype, "cpu" if xs.is_cpu or xs.is_meta else xs.device.type
+    widened = dtype.itemsize == 2 and not (xs.is_cuda and cell.name in policy.OPERATORS)
+    if xs.dtype == dtype and not (widened or torch.is_autocast_enabled(device)):
+        return run(weights, xs, state)
+    within = torch.float32 if widened else dtype
+    if widened:
+        weights = weights.replaced(**{name: array.to(within) for name, array in weights.tensors().items()})
+    with torch.autocast(device, enabled=False):
+        outputs, after = run(weights, as_type(xs, within), tuple(as_type(part, within) for part in state))
+    return outputs.to(dtype), tuple(part.to(dtype) for part in after)
 
 
 Module = TypeVar("Module", bound=nn.Module)

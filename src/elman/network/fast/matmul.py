@@ -155,6 +155,11 @@ def keep(ctx: Any, *tensors: Tensor | None) -> None:
     ctx.precision = precision.chosen()
 
 
+def without_autocast(like: Tensor) -> torch.autocast:
+    """No autocast within the block, on the device of a tensor."""
+    return torch.autocast("cpu" if like.is_meta else like.device.type, enabled=False)
+
+
 def differentiable_once(backward: Backward) -> Backward:
     """Decorate a backward pass, after `keep`, to refuse `create_graph=True` by a RuntimeError.
 
@@ -166,7 +171,9 @@ def differentiable_once(backward: Backward) -> Backward:
     @wraps(backward)
     def checked(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
-            raise RuntimeError("this fast form has first derivatives only; use the plain form for second derivatives")
+            raise RuntimeError(
+                "this fast form has first derivatives only; set fused = False of the layer or the output"
+            )
         with precision.products_in(ctx.precision):
             return backward(ctx, *gradients)
 

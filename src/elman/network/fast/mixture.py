@@ -44,7 +44,7 @@ def nll(
         return (position_weight * nll).sum(), nll
     context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
     each = position_weight.to(weight.dtype)
-    with torch.autocast(weight.device.type, enabled=False):
+    with matmul.without_autocast(weight):
         return _MixtureNLL.apply(context, log_prior, weight, bias, target, each, activation)  # type: ignore[no-untyped-call]
 
 
@@ -59,7 +59,7 @@ def log_prob(
 ) -> Tensor:
     """The log-likelihood [N] of the targets, without gradients; arguments as in `nll`."""
     context, log_prior = context.to(weight.dtype), None if log_prior is None else log_prior.to(weight.dtype)
-    with torch.autocast(weight.device.type, enabled=False):
+    with matmul.without_autocast(weight):
         joint = context.new_empty(context.shape[:2])
         layer = Layer.of(weight, bias, context)
         for chunk in layer.chunks(context):

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from elman.network.fast import precision
 
@@ -54,18 +55,25 @@ class Named(Protocol):
 
 
 def plain(like: Tensor, cell: Named | None = None) -> bool:
-    """Whether torch.compile, torch.export or torch.func follows what is computed, or it has 16 bits: the plain form.
+    """Whether the plain form is taken: tools of torch follow it (`followed`), or it has no numbers or 16 bits.
 
     A `cell` with an operator is compiled as that. Exported without gradients, windows of any number of steps keep their
     fast form, since a loop over the plain form would fix the number.
     """
-    if cell is None and like.dtype.itemsize == 2:
+    if like.is_meta or (cell is None and like.dtype.itemsize == 2):
         return True
     if torch.compiler.is_exporting():
         return cell is None or torch.is_grad_enabled() or isinstance(like.shape[0], int)
     if torch.compiler.is_compiling():
         has_operator = cell is not None and cell.name in OPERATORS
         return not has_operator or like.is_cuda
+    return followed()
+
+
+def followed() -> bool:
+    """Whether torch's compiler, export, jit, func or forward_ad follows what is computed."""
+    if torch.compiler.is_compiling() or torch._C._is_tracing() or forward_ad._current_level >= 0:
+        return True
     return torch._C._functorch.peek_interpreter_stack() is not None
 
 

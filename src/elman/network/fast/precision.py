@@ -15,7 +15,7 @@ backward pass has the setting of its forward pass.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 Precision: TypeAlias = Literal["float32", "bf16", "int8"]
 
@@ -33,7 +33,9 @@ def use(precision: Precision) -> None:
 
 @contextmanager
 def products_in(precision: Precision) -> Iterator[None]:
-    """Within the block, large products are computed in this precision."""
+    """Within the block, large products are computed in this precision, "float32", "bf16" or "int8"."""
+    if precision not in get_args(Precision):
+        raise ValueError(f'precision is {precision!r}; choose "float32", "bf16" or "int8"')
     before = _CHOSEN.set(precision)
     try:
         yield

@@ -49,7 +49,7 @@ def log_prob(
     assert sum(counts) == len(h), "every row has one group"
     rows = [slice(end - count, end) for count, end in zip(counts, accumulate(counts), strict=True)]
     groups = list(zip(members, rows, strict=True))
-    with torch.autocast(weight.device.type, enabled=False):
+    with matmul.without_autocast(weight):
         h = h.to(weight.dtype)
         if torch.is_grad_enabled():
             return _GroupedLogProb.apply(h, weight, bias, y, activation, groups)  # type: ignore[no-untyped-call]

@@ -94,6 +94,14 @@ class Mixture(config.Contexts, frozen=True, tag="mixture"):
     prior: Literal["softmax", "same"] = "softmax"
 
 
+def projected(part: nn.Module, x: Tensor) -> Tensor:
+    """The product of a layer, as fast as there is; one that has hooks or is parametrised is called."""
+    if type(part) is nn.Linear and not (part._forward_pre_hooks or part._forward_hooks):
+        return linear(x, part.weight, part.bias)
+    found: Tensor = part(x)
+    return found
+
+
 @final
 class MixtureContexts(ContextLayer, of=Mixture):
     """`heads[n]` contexts from level n, weighted by a prior read from the last level.
@@ -126,7 +134,7 @@ class MixtureContexts(ContextLayer, of=Mixture):
     def read(self, trace: Trace) -> Contexts:
         """Project every level that has heads, and weight the components by the last level."""
         parts = [
-            linear(trace.levels[level], *self.projections[str(level)].parameters()).unflatten(-1, (count, self.size))
+            projected(self.projections[str(level)], trace.levels[level]).unflatten(-1, (count, self.size))
             for level, count in self.heads.items()
         ]
         vectors = torch.cat(parts, dim=-2) if len(parts) > 1 else parts[0]

@@ -11,6 +11,7 @@ from torch.nn.functional import linear
 
 from elman import config
 from elman.config.record import Positive
+from elman.network.fast import policy
 from elman.network.output.bernoulli import draw_notes, log_likelihood
 from elman.network.output.choice import Chord, Draws, PerContext, Row, Surroundings, Targets, Vectors
 
@@ -44,7 +45,7 @@ class NADEChoice(Chord, of=NADE):
 
     def log_prob(self, context: Vectors, target: Targets) -> PerContext:
         notes, index = target.bool().to(torch.int64), torch.arange(target.shape[1], device=target.device)
-        most = int(notes.sum(1).max()) if len(notes) else 0
+        most = len(index) if policy.followed() else int(notes.sum(1).max()) if len(notes) else 0
         # Stable, so the pitches that sound come first and in order; the remaining ones of the M are weighted by zero.
         first = notes.sort(dim=1, descending=True, stable=True).indices[:, :most]
         sounding = self.given[first] * notes.gather(1, first).unsqueeze(-1)
