@@ -100,9 +100,10 @@ export class Reading {
   /** Where words begin among the pieces of a sentence: the first, and after a boundary, once a word was there. */
   begin(found, start) {
     let [between, any] = [true, false];
+    const texts = this.textsOf(found.slice(start).map((piece) => piece.text));
     for (let at = start; at < found.length; at += 1) {
       const piece = found[at];
-      const text = this.textOf(piece.text);
+      const text = texts[at - start];
       const boundary = piece.ends || this.blank.test(text);
       piece.opens = at === start;
       piece.begins = piece.opens || (any && !boundary && (between || this.first.test(text)));
@@ -113,6 +114,20 @@ export class Reading {
 
   /** What a piece spells; "?" where its bytes are no text by themselves. */
   textOf(token) { return this.inBytes && token !== this.rules.eos ? (this.bytes.text(token) ?? "?") : token; }
+
+  /** The text of each token; each byte of white space beyond ASCII is a space. */
+  textsOf(tokens) {
+    const texts = tokens.map((token) => this.textOf(token));
+    const value = (token) => (this.inBytes ? this.bytes.values.get(token) ?? 0 : 0);
+    tokens.forEach((token, at) => {
+      for (const size of value(token) > 127 ? [2, 3] : []) {
+        const run = tokens.slice(at, at + size);
+        const whole = run.every((one) => value(one) > 127);
+        if (whole && this.blank.test(this.bytes.join(run))) texts.fill(" ", at, at + size);
+      }
+    });
+    return texts;
+  }
 
   /** Whether a piece begins with white space. */
   isSpaced(token) { return token !== this.rules.eos && this.first.test(this.textOf(token)); }
