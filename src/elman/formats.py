@@ -8,6 +8,7 @@ import contextlib
 import copy
 import functools
 import json
+import math
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -119,3 +120,12 @@ def require_modest(value: Any) -> None:
 
 
 _TOO_DEEP = f"tables or lists nested more than {DEEPEST} deep"
+
+
+def with_nan(value: Any) -> Any:
+    """Plain values in which None, as `elman.files.finite` has numbers that are not finite, is NaN."""
+    if isinstance(value, dict):
+        return {key: with_nan(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return list(map(with_nan, value))
+    return math.nan if value is None else value

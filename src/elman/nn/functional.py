@@ -6,9 +6,8 @@ torch's order. Where there is a fast form it is used; it has first derivatives. 
 fit.
 """
 
-import math
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -22,7 +21,7 @@ from elman.network.cells.lstm import LSTM
 from elman.network.cores.layer import in_their_type
 from elman.network.fast import mixture
 from elman.network.output.activation import log_g
-from elman.nn.output import Each, Reduction, require, symbols_below
+from elman.nn.output import Each, Reduction, require, require_reduction, settled, symbols_below
 from elman.nn.shared import record_of
 
 Arrays: TypeAlias = Sequence[Any]
@@ -139,8 +138,7 @@ def mixture_nll(
 
     Raises ValueError where a target is out of its range, or shapes do not fit.
     """
-    if reduction not in get_args(Reduction):
-        raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
+    require_reduction(reduction)
     number, width = contexts.shape[:1], weight.shape[1]
     w = contexts.new_ones(number) if position_weight is None else position_weight
     fitting = [(*contexts.shape[:2], width), tuple(contexts.shape[:2]), tuple(number), tuple(number)]
@@ -169,7 +167,7 @@ def mixture_nll(
         found = found if reduction == "none" else found.sum()
     else:
         found = total(*[*arrays, w])
-    return (found if len(w) or reduction != "mean" else found + math.nan).to(dtype)
+    return settled(found, w, reduction, dtype)
 
 
 def softmax_nll(
@@ -260,8 +258,7 @@ def _at(z: Tensor, target: Tensor) -> Tensor:
 
 
 def _reduced(each: Tensor, reduction: Reduction) -> Tensor:
-    if reduction not in get_args(Reduction):
-        raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
+    require_reduction(reduction)
     return each if reduction == "none" else each.sum() if reduction == "sum" else each.mean()
 
 

@@ -123,8 +123,7 @@ class Output(Shared):
         in the forward pass. In "none" a position's share of the loss is not known by then, and the backward pass
         computes the positions again.
         """
-        if reduction not in get_args(Reduction):
-            raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
+        require_reduction(reduction)
         trace, lead = self._trace(h)
         target = self._target(target, lead)
         like = trace.top
@@ -143,8 +142,7 @@ class Output(Shared):
                 found = self._left(found, lead) if reduction == "none" else found.sum()
             else:
                 found = self.layer.nll(contexts, target, each)[0]
-        nothing = reduction == "mean" and not each.numel()
-        return (found + math.nan if nothing else found).to(like.dtype)
+        return settled(found, each, reduction, like.dtype)
 
     def log_prob(self, h: Levels, target: Tensor) -> Tensor:
         """Log-probability, or log-density, [...] of the targets."""
@@ -235,6 +233,17 @@ class Output(Shared):
             return -choice.mixture_log_prob(vectors, log_prior, target)
 
         return Each.apply(each, total, vectors, log_prior, *parameters)  # type: ignore[no-untyped-call]
+
+
+def require_reduction(reduction: str) -> None:
+    """Raise ValueError where there is no such reduction."""
+    if reduction not in get_args(Reduction):
+        raise ValueError(f'reduction is {reduction!r}; choose "mean", "sum" or "none"')
+
+
+def settled(loss: Tensor, weights: Tensor, reduction: Reduction, dtype: torch.dtype) -> Tensor:
+    """A loss in a type; the mean over no positions, of which there are no weights, is NaN."""
+    return (loss + math.nan if reduction == "mean" and not weights.numel() else loss).to(dtype)
 
 
 def symbols_below(number: int, target: Tensor) -> Tensor:

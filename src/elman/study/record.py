@@ -11,7 +11,7 @@ import msgspec
 
 from elman.errors import UserError, counted
 from elman.files import finite, json_text, write_atomic
-from elman.formats import read_json
+from elman.formats import read_json, with_nan
 from elman.study.claim import Claim, Measurement, Power, Scale
 from elman.study.comparison import ByToken, Ratio, Verdict, bounded, together
 from elman.study.planning import PlanRecord
@@ -292,8 +292,7 @@ def _read(one: ComparisonRecord, seeds: int) -> Verdict:
     """The verdict of a stored comparison; what was not finite is NaN, and no difference is judged again."""
     judgement = None
     if one.judgement is not None:
-        known = {"count": 0 if one.judgement.get("deviation") is None else seeds, **one.judgement}
-        plain = {key: math.nan if value is None else value for key, value in known.items()}
+        plain = with_nan({"count": 0 if one.judgement.get("deviation") is None else seeds, **one.judgement})
         lacking = {key: None for key in ("needs", "inside") if one.judgement.get(key) is None}
         judgement = msgspec.convert({**plain, **lacking}, Judgement)
     answer = one.answer if one.answer != "no difference" or judgement is None else judgement.answer

@@ -75,7 +75,6 @@ def forecast(
     loaded = common.open_as(SeriesRun, run)
     names = loaded.inputs.names
     plots = [] if plot is None else drawings(plot, *names[1:])
-    known = None if covariates is None else loaded.covariates(covariates, steps)
     if backtest is not None:
         others: dict[str, object] = {"--plot": plot, "--out": out, "--from": history, "--covariates": covariates}
         others |= {"--quantiles": tuple(quantiles) != QUANTILES, "--every-sample": every_sample}
@@ -90,6 +89,7 @@ def forecast(
             (title, ["model", *MEASURES.values()], cells),
         )
         return
+    known = None if covariates is None else loaded.covariates(covariates, steps)
     read = loaded.corpus(missing=missing).split("test") if history is None else loaded.series(history, missing)
     drawn = loaded.forecast(steps=steps, samples=samples, seed=seed, history=read, temperature=temperature, known=known)
     dates = written(following(read.dates, steps)) if read.dates is not None and len(read.dates) > 1 else None

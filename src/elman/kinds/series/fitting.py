@@ -143,7 +143,7 @@ def _candidates(values: Array, known: Array, seasons: Sequence[int]) -> Iterator
     joint += [(tuple(range(number)),)] if 1 < number <= MOST_JOINT else []
     for difference, groups in itertools.product((False, True), joint):
         found = _begun(values, known, difference, groups, every)
-        sums = [list(_sums(found, values, known, group, BLOCKS)) for group in groups]
+        tests = [_tests(list(_sums(found, values, known, group, BLOCKS))) for group in groups]
         for some in season:
             width = len(groups[0])
             if 1 + len(some) * width > min(MOST_FEATURES, max(3, size // 3)):
@@ -153,7 +153,7 @@ def _candidates(values: Array, known: Array, seasons: Sequence[int]) -> Iterator
             chosen = np.array([0, *places, *range(end, end + 2 * known.shape[1])])
             for penalty in PENALTIES:
                 error = np.mean(
-                    [_error(blocks, chosen, len(group), penalty) for blocks, group in zip(sums, groups, strict=True)]
+                    [_error(one, chosen, len(group), penalty) for one, group in zip(tests, groups, strict=True)]
                 )
                 error += 2 * np.mean(np.log(found.deviation[:number]))
                 yield (
@@ -163,17 +163,15 @@ def _candidates(values: Array, known: Array, seasons: Sequence[int]) -> Iterator
                 )
 
 
-def _error(blocks: Sequence[_Squares], chosen: Places, targets: int, penalty: float) -> float:
-    """The mean logarithm of the squared errors of the blocks after the first, each predicted from those before it.
+def _tests(blocks: Sequence[_Squares]) -> list[tuple[_Squares, _Squares]]:
+    """The sums of what precedes each block after the first, and its own."""
+    return list(zip(itertools.accumulate(blocks[:-1]), blocks[1:], strict=True))
 
-    A single block has none: 0.
-    """
-    errors = [] if len(blocks) > 1 else [np.ones(targets)]
-    for end in range(1, len(blocks)):
-        before = blocks[0]
-        for one in blocks[1:end]:
-            before += one
-        errors.append(blocks[end].errors(chosen, before.solve(chosen, targets, penalty)))
+
+def _error(tests: Sequence[tuple[_Squares, _Squares]], chosen: Places, targets: int, penalty: float) -> float:
+    """The mean logarithm of the squared errors of blocks, each predicted from those before it; 0 without any."""
+    errors = [one.errors(chosen, before.solve(chosen, targets, penalty)) for before, one in tests]
+    errors = errors or [np.ones(targets)]
     return float(np.log(np.mean(errors, axis=0) + 1e-300).mean())
 
 

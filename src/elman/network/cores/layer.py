@@ -16,6 +16,7 @@ from elman.network import dropout
 from elman.network.cells.cell import Cell, Gated, LayerState, Scan, Step, Weights, unroll
 from elman.network.cores.core import RecurrentCore
 from elman.network.fast import policy
+from elman.network.fast.matmul import without_autocast
 from elman.network.initialisation import fill
 from elman.network.state import State, as_type
 
@@ -189,7 +190,7 @@ def in_their_type(cell: Cell, run: Scan, weights: Weights, xs: Tensor, state: La
     within = torch.float32 if widened else dtype
     if widened:
         weights = weights.replaced(**{name: array.to(within) for name, array in weights.tensors().items()})
-    with torch.autocast(device, enabled=False):
+    with without_autocast(xs):
         outputs, after = run(weights, as_type(xs, within), tuple(as_type(part, within) for part in state))
     return outputs.to(dtype), tuple(part.to(dtype) for part in after)
 

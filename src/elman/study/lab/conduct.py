@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from elman.files import write_atomic
-from elman.formats import parse_json
+from elman.formats import parse_json, with_nan
 from elman.jobs import Kept
 from elman.jobs.launching import Launch, Tell
 from elman.study.lab.trial import Trial, TrialResult, train_trial
@@ -33,18 +33,9 @@ class Chain(msgspec.Struct, frozen=True):
 Results = Mapping[Chain, list[TrialResult]]
 
 
-def _unknown(value: Any) -> Any:
-    """Plain values in which null, as JSON has numbers that are not finite, is NaN."""
-    if isinstance(value, dict):
-        return {key: _unknown(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return list(map(_unknown, value))
-    return math.nan if value is None else value
-
-
 def kept_result(folder: Path, trial: Trial) -> Kept[TrialResult, Trial]:
     def load(path: Path) -> tuple[TrialResult, Trial]:
-        result = msgspec.convert(_unknown(parse_json(path.read_bytes())), TrialResult)
+        result = msgspec.convert(with_nan(parse_json(path.read_bytes())), TrialResult)
         return result, result.trial
 
     def save(path: Path, result: TrialResult, _: Trial) -> None:
