@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from elman.config.inference import CacheRule, Rule, Sampling
+from elman.kinds.trees import baselines
 from elman.learning.trainer import StopReason
 from elman.tasks.adaptation import Method, method_figures, statistics
 from elman.tasks.estimate import peak_mb
@@ -26,6 +27,7 @@ TASKS = KINDS | {
 def named(monkeypatch, tmp_path):
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "pretended")
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(baselines, "UPDATES", 20)
 
 
 @pytest.mark.slow

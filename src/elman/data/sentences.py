@@ -113,7 +113,7 @@ class LabelledSplit:
 SplitT = TypeVar("SplitT", bound=LabelledSplit)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class LabelledCorpus(Corpus[OptionsT, SplitT]):
     """Sentences with labels as a model reads them; `sha256` are the digests of the files by their names."""
 

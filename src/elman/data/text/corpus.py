@@ -53,7 +53,7 @@ _FORMAT = 4
 _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class TextCorpus(Corpus[TextOptions, Split]):
     vocabulary: Vocabulary
     subwords: Subwords | None = None

@@ -27,7 +27,7 @@ def named(splits: Mapping[str, Found], name: str, source: str | Path, advice: st
     return splits[name]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Corpus(ABC, Generic[Options, Found]):
     """A corpus as a model reads it: its name, where it is from, the options it was read with, and its splits."""
 

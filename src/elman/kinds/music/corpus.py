@@ -46,7 +46,7 @@ class Pieces:
         return digest.hexdigest()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class MusicCorpus(Corpus[MusicOptions, Pieces]):
     """Music as a model reads it.
 

@@ -101,7 +101,7 @@ class Pairs:
         return np.stack([self.source.lengths, self.target.lengths + 1])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class PairCorpus(Corpus[PairOptions, Pairs]):
     symbols: PairSymbols
     sha256: dict[str, str]

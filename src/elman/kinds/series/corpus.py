@@ -90,7 +90,7 @@ class Series:
         return self.values[~gaps] if gaps.any() else self.values
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class SeriesCorpus(Corpus[SeriesOptions, Series]):
     """A series as a model reads it; `cut`: its splits were cut from one file in order of time."""
 

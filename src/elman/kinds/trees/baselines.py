@@ -1,5 +1,6 @@
 """What models of trees must exceed: the most frequent label, a bag of words, trees that branch to one side."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -69,7 +70,14 @@ def branching_measures(corpus: TreeCorpus, split: Treebank, *, left: bool = Fals
 
 
 def bag_of_words(corpus: TreeCorpus, splits: Sequence[Treebank], seed: int = 0) -> list[Labelling]:
-    """Labels of constituents of splits by logistic regression on the counts of their words, trained here by Adam."""
+    """Labels of constituents of splits by logistic regression on the counts of their words."""
+    bags = [_Bags(split, corpus.symbols) for split in splits]
+    return [each.labelling(_log_probs(*_regression(corpus, seed), each), corpus.symbols) for each in bags]
+
+
+@functools.lru_cache(maxsize=1)
+def _regression(corpus: TreeCorpus, seed: int) -> tuple[Tensor, Tensor]:
+    """Weights [words, labels] and biases [labels], trained by Adam; once for all splits of a corpus."""
     symbols = corpus.symbols
     train, valid = (_Bags(corpus.split(name), symbols) for name in ("train", "valid"))
     weights, bias = torch.zeros(len(symbols.words), len(symbols)), torch.zeros(len(symbols))
@@ -90,8 +98,7 @@ def bag_of_words(corpus: TreeCorpus, splits: Sequence[Treebank], seed: int = 0) 
         accuracy = float((found.found == found.right).mean())
         if accuracy > best:
             best, kept = accuracy, (model.weight.detach().clone(), offset.detach().clone())
-    bags = [_Bags(split, symbols) for split in splits]
-    return [each.labelling(_log_probs(*kept, each), symbols) for each in bags]
+    return kept
 
 
 @torch.no_grad()
