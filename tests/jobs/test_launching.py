@@ -181,7 +181,7 @@ def test_a_job_whose_time_is_over_saves_itself_and_is_queued_again(tmp_path, imp
     deadline = time.monotonic() + 60
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    (task,) = children_of(int(job._job.job_id))
+    (task,) = children_of(int(launcher._jobs[-1].job_id))
     os.kill(task, signal.SIGUSR2)
     while not job.done() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -216,7 +216,8 @@ def test_jobs_of_an_earlier_driver_are_found_by_their_names(tmp_path, monkeypatc
     monkeypatch.setattr(launcher._executor, "cluster", "slurm")
     monkeypatch.setattr(launcher._executor, "update_parameters", lambda **_: None)
     monkeypatch.setattr(launcher._executor, "submit", lambda *call: new.append(call) or Submitted(None, "19"))
-    assert launcher.start("first", give, 1)._job.job_id == "17"
-    assert launcher.start("second", give, 2)._job.job_id == "19"
+    launcher.start("first", give, 1)
+    launcher.start("second", give, 2)
+    assert [job.job_id for job in launcher._jobs] == ["17", "19"]
     assert [call[1:] for call in new] == [(give, 2)]
     assert json.loads((tmp_path / "slurm" / "jobs.json").read_text()) == {"first": "17", "second": "19"}

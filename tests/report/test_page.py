@@ -335,7 +335,7 @@ def test_groups_are_compared_and_their_difference_told(make_run, sketched, tmp_p
     runs.append(make_run("b", seed=1, weight_drop=0.0, floor=90.0))
     groups = comparison.group_runs([read_folder(run) for run in runs])
     assert [len(group.runs) for group in groups] == [2, 1]
-    assert comparison.differences(groups) == [("model.core.weight_drop", ["0.5", "0.0"])]
+    assert comparison.differences([group.runs[0] for group in groups]) == [("model.core.weight_drop", ["0.5", "0.0"])]
     text = read(write_report(runs, tmp_path / "both.html")).text
     assert "3 runs in 2 groups" in text
     assert "model.core.weight_drop" in text
@@ -361,7 +361,9 @@ def test_runs_continued_under_a_changed_recipe_are_a_group_of_their_own(make_run
             file.write(json.dumps({**change, "message": "training.epochs from 3 to 4"}) + "\n")
     groups = comparison.group_runs([read_folder(path) for path in paths])
     assert [[run.path for run in group.runs] for group in groups] == [paths[:1], paths[1:]]
-    assert comparison.differences(groups) == [("continued with", ["", "training.epochs from 3 to 4 (step 1327)"])]
+    assert comparison.differences([group.runs[0] for group in groups]) == [
+        ("continued with", ["", "training.epochs from 3 to 4 (step 1327)"])
+    ]
     assert capsys.readouterr().err == ""
 
 

@@ -70,9 +70,10 @@ class TreeDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tree"):
         def centre(start: int, end: int) -> float:
             return (edges[start] + edges[end]) / 2
 
-        lines, labels, lowest = list[str](), list[str](), self._lowest()
+        lowest = {word: node for node in self.nodes for word in range(node.start, node.end)}  # the last one wins
+        lines, labels = list[str](), list[str]()
         for word, text in enumerate(self.words):
-            x, above = centre(word, word + 1), lowest[word]
+            x, above = centre(word, word + 1), lowest.get(word)
             labels.append(f'<text x="{x:.1f}" y="{bottom}" class="leaf">{escape(text)}</text>')
             if above is not None:
                 lines.append(_line(x, bottom - _TEXT, centre(above.start, above.end), _y(above, top)))
@@ -94,21 +95,6 @@ class TreeDrawing(msgspec.Struct, frozen=True, tag_field="kind", tag="tree"):
             f' text-anchor="middle"><title>{escape(title)}{escape(self.caption)}</title>'
             f"{''.join(lines)}{''.join(labels)}</svg>"
         )
-
-    def _lowest(self) -> list[Constituent | None]:
-        """Of every word the lowest node above it."""
-        found: list[Constituent | None] = []
-        open_: list[Constituent] = []
-        nodes = iter([*self.nodes, None])
-        node = next(nodes)
-        for word in range(len(self.words)):
-            while node is not None and node.start <= word:
-                open_.append(node)
-                node = next(nodes)
-            while open_ and open_[-1].end <= word:
-                open_.pop()
-            found.append(open_[-1] if open_ else None)
-        return found
 
 
 def _y(node: Constituent, top: int) -> float:

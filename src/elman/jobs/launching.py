@@ -42,16 +42,15 @@ class Outcome(NamedTuple):
         return f"{self.failure}; see {log}"
 
 
-class Job(Protocol):
-    """A call that was begun elsewhere."""
+class Job(NamedTuple):
+    """A call that was begun elsewhere: whether it is done, how it ended, and how it is asked to end soon.
 
-    def done(self) -> bool: ...
+    `outcome` is called once, when it is done. By `stop` a training saves itself, another call is broken off.
+    """
 
-    def outcome(self) -> Outcome:
-        """How it ended; asked for once, when it is done."""
-
-    def stop(self) -> None:
-        """Ask it to end soon: a training saves itself, another call is broken off."""
+    done: Callable[[], bool]
+    outcome: Callable[[], Outcome]
+    stop: Callable[[], object]
 
 
 class Launcher(Protocol):
@@ -72,6 +71,11 @@ def attempt(function: Callable[..., Any], /, *arguments: Any) -> Outcome:
         return Outcome(failure=first_line(error))
     except Exception as error:
         return Outcome(failure=f"{type(error).__name__}: {first_line(error)}", trace=traceback.format_exc())
+
+
+def outcome_of(found: Any) -> Outcome:
+    """What `attempt` returned elsewhere."""
+    return found if isinstance(found, Outcome) else Outcome(failure="its result does not come from elman")
 
 
 PACKAGES = {"slurm": "submitit", "ray": "ray"}
@@ -215,29 +219,6 @@ class _Worker:
         (self.process,) = set(active_children()) - others
 
 
-class LocalJob:
-    """A call in a worker, which is free again when the outcome has been taken."""
-
-    def __init__(self, worker: _Worker, future: Future[Outcome], free: list[_Worker]) -> None:
-        self._worker, self._future, self._free = worker, future, free
-
-    def done(self) -> bool:
-        return self._future.done()
-
-    def outcome(self) -> Outcome:
-        """How it ended; a process that was killed is a failure."""
-        try:
-            outcome = self._future.result()
-        except BrokenProcessPool:
-            self._worker.executor.shutdown()
-            return Outcome(failure="its process was killed from outside; try fewer --jobs, finished work is kept")
-        self._free.append(self._worker)
-        return outcome
-
-    def stop(self) -> None:
-        self._worker.process.terminate()
-
-
 class Local:
     """Processes of this machine, begun as they are needed; they end with this process, as if by SIGTERM.
 
@@ -253,7 +234,7 @@ class Local:
         self._workers: list[_Worker] = []
         self._free: list[_Worker] = []
 
-    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> LocalJob:
+    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> Job:
         while self._free and not self._free[-1].process.is_alive():
             self._free.pop()
         if not self._free:
@@ -262,9 +243,20 @@ class Local:
             self._workers.append(self._free[-1])
         worker = self._free.pop()
         try:
-            return LocalJob(worker, worker.executor.submit(attempt, function, *arguments), self._free)
+            future = worker.executor.submit(attempt, function, *arguments)
         except BrokenProcessPool:  # it was killed while it was idle
             return self.start(name, function, *arguments)
+        return Job(future.done, lambda: self._outcome(worker, future), worker.process.terminate)
+
+    def _outcome(self, worker: _Worker, future: Future[Outcome]) -> Outcome:
+        """How a call ended, whose worker is free then; a process that was killed is a failure."""
+        try:
+            outcome = future.result()
+        except BrokenProcessPool:
+            worker.executor.shutdown()
+            return Outcome(failure="its process was killed from outside; try fewer --jobs, finished work is kept")
+        self._free.append(worker)
+        return outcome
 
     def close(self) -> None:
         for worker in self._workers:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, first_line
-from elman.jobs.launching import Outcome, attempt, package_of
+from elman.jobs.launching import Job, Outcome, attempt, outcome_of, package_of
 
 RESOURCES = ("num_cpus", "num_gpus", "memory")
 """Options of a task; memory in bytes."""
@@ -19,27 +19,6 @@ SMALLEST_STORE = 100_000_000
 
 LONGEST_WAIT = 60.0
 """Seconds in which tasks that were asked to stop must end."""
-
-
-class RayJob:
-    """A task."""
-
-    def __init__(self, ray: Any, task: Any) -> None:
-        self._ray, self._task = ray, task
-
-    def done(self) -> bool:
-        return bool(self._ray.wait([self._task], timeout=0)[0])
-
-    def outcome(self) -> Outcome:
-        """How it ended; a task that was cancelled, or whose worker or node died, is a failure."""
-        try:
-            found = self._ray.get(self._task)
-        except self._ray.exceptions.RayError as error:
-            return Outcome(failure=f"{type(error).__name__}: {first_line(error)}")
-        return found if isinstance(found, Outcome) else Outcome(failure="its result does not come from elman")
-
-    def stop(self) -> None:
-        self._ray.cancel(self._task, force=False)
 
 
 class Ray:
@@ -60,10 +39,23 @@ class Ray:
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise UserError(f"--ray: {first_line(error)}") from None
 
-    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> RayJob:
-        task = self._ray.remote(_attempt_at).options(name=name, max_retries=0, **self._resources)
-        self._tasks.append(task.remote(str(Path.cwd()), function, *arguments))
-        return RayJob(self._ray, self._tasks[-1])
+    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> Job:
+        ray = self._ray
+        remote = ray.remote(_attempt_at).options(name=name, max_retries=0, **self._resources)
+        task = remote.remote(str(Path.cwd()), function, *arguments)
+        self._tasks.append(task)
+        return Job(
+            lambda: bool(ray.wait([task], timeout=0)[0]),
+            lambda: self._outcome(task),
+            lambda: ray.cancel(task, force=False),
+        )
+
+    def _outcome(self, task: Any) -> Outcome:
+        """How a task ended; one that was cancelled, or whose worker or node died, is a failure."""
+        try:
+            return outcome_of(self._ray.get(task))
+        except self._ray.exceptions.RayError as error:
+            return Outcome(failure=f"{type(error).__name__}: {first_line(error)}")
 
     def close(self) -> None:
         """Wait for the tasks, which have ended or were asked to, for a minute at most; end a cluster begun here."""

@@ -9,6 +9,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,7 +20,7 @@ from elman.errors import UserError, first_line
 from elman.files import write_atomic
 from elman.formats import parse_json
 from elman.jobs import handling
-from elman.jobs.launching import Outcome, attempt, package_of
+from elman.jobs.launching import Job, Outcome, attempt, outcome_of, package_of
 
 RENAMED = {"time": "timeout_min", "memory": "slurm_mem", "gpus": "gpus_per_node", "cpus": "cpus_per_task"}
 """Options that submitit calls otherwise; the rest are sbatch's own, such as partition, account and constraint."""
@@ -57,30 +58,21 @@ class Resumed:
         return DelayedSubmission(self, function, *arguments)
 
 
-class SlurmJob:
-    """A job of submitit."""
+def _outcome(job: Any) -> Outcome:
+    """How a job of submitit ended; one without a result was killed, or its node was lost."""
+    try:
+        return outcome_of(job.result())
+    except Exception as error:  # submitit wraps the errors of jobs and of Slurm in several classes
+        # The message holds a trace, whose last line names the error.
+        raised = re.findall(r"^[A-Z]\w*: .+", str(error), re.MULTILINE)
+        return Outcome(failure=f"{raised[-1] if raised else first_line(error)} (see {job.paths.stderr})")
 
-    def __init__(self, job: Any) -> None:
-        self._job = job
 
-    def done(self) -> bool:
-        return bool(self._job.done())
-
-    def outcome(self) -> Outcome:
-        """How it ended; a job without a result was killed, or its node was lost."""
-        try:
-            found = self._job.result()
-        except Exception as error:  # submitit wraps the errors of jobs and of Slurm in several classes
-            # The message holds a trace, whose last line names the error.
-            raised = re.findall(r"^[A-Z]\w*: .+", str(error), re.MULTILINE)
-            return Outcome(failure=f"{raised[-1] if raised else first_line(error)} (see {self._job.paths.stderr})")
-        return found if isinstance(found, Outcome) else Outcome(failure="its result does not come from elman")
-
-    def stop(self) -> None:
-        if type(self._job).__name__ == "LocalJob":  # whose own way kills the process after a second
-            os.kill(int(self._job.job_id), signal.SIGTERM)
-        else:
-            self._job.cancel(check=False)
+def _stop(job: Any) -> None:
+    if type(job).__name__ == "LocalJob":  # whose own way kills the process after a second
+        os.kill(int(job.job_id), signal.SIGTERM)
+    else:
+        job.cancel(check=False)
 
 
 class Slurm:
@@ -90,7 +82,7 @@ class Slurm:
         """Raise UserError where submitit is missing, there is no Slurm, or an option is unknown or wrong."""
         executor = package_of("slurm").AutoExecutor
         self._folder = (folder / "slurm").absolute()
-        self._names, self._jobs = self._folder / "jobs.json", list[SlurmJob]()
+        self._names, self._jobs = self._folder / "jobs.json", list[Any]()
         given = {name: value for name, value in options.items() if name != "cluster"}
         limits = {f"{cluster}_max_num_timeout": TIMES_QUEUED_AGAIN for cluster in ("slurm", "local")}
         try:
@@ -100,7 +92,7 @@ class Slurm:
             raise UserError(f"--slurm: {first_line(error)}") from None
         self._submitted = self._read()
 
-    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> SlurmJob:
+    def start(self, name: str, function: Callable[..., Any], /, *arguments: Any) -> Job:
         """Submit a call, unless one of this name is queued or running already; raises UserError where Slurm refuses."""
         job = self._found(name)
         if job is None:
@@ -111,8 +103,8 @@ class Slurm:
                 raise UserError(f"{name}: could not be submitted: {first_line(error)}") from None
             self._submitted[name] = str(job.job_id)
             write_atomic(self._names, msgspec.json.encode(self._submitted))
-        self._jobs.append(SlurmJob(job))
-        return self._jobs[-1]
+        self._jobs.append(job)
+        return Job(job.done, partial(_outcome, job), partial(_stop, job))
 
     def close(self) -> None:
         """Wait for the jobs, which have ended or were asked to, for a minute at most."""

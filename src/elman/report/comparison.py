@@ -91,7 +91,7 @@ def group_runs(runs: Sequence[RunFolder]) -> list[Group]:
 
 def _settings(runs: Sequence[RunFolder]) -> list[str]:
     """For each run the settings in which it differs from the others, if they are few and distinguish all runs."""
-    rows = _differing(runs)
+    rows = differences(runs)
     if not 0 < len(rows) <= MOST_SETTINGS:
         return []
     short = [key.rpartition(".")[2] for key, _ in rows]
@@ -111,15 +111,14 @@ def run_labels(runs: Sequence[RunFolder]) -> list[str]:
         labels = ["/".join(part[-depth:]) for part in parts]
         if len(set(labels)) == len(set(parts)):
             break
-    return _distinct(labels)
+    return [
+        f"{label} ({labels[: place + 1].count(label)})" if labels.count(label) > 1 else label
+        for place, label in enumerate(labels)
+    ]
 
 
-def differences(groups: Sequence[Group]) -> list[tuple[str, list[str]]]:
-    """The keys, other than the seed and prose, at which recipes differ, with the value of each group ("" for none)."""
-    return _differing([group.runs[0] for group in groups])
-
-
-def _differing(runs: Sequence[RunFolder]) -> list[tuple[str, list[str]]]:
+def differences(runs: Sequence[RunFolder]) -> list[tuple[str, list[str]]]:
+    """The keys, other than the seed and prose, at which recipes differ, with the value of each run ("" for none)."""
     prose = ("seed", "title", "notes", "citation", "expected.source")
     flat = list(map(_leaves, runs))
     keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in prose)
@@ -198,10 +197,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
-
-
-def _distinct(labels: Sequence[str]) -> list[str]:
-    """Labels, numbered where they occur more than once."""
-    total = Counter(labels)
-    places = [labels[: place + 1].count(label) for place, label in enumerate(labels)]
-    return [f"{each} ({place})" if total[each] > 1 else each for each, place in zip(labels, places, strict=True)]

@@ -133,19 +133,14 @@ class RunFolder:
     @property
     def valid_loss(self) -> float | None:
         """As evaluated after training, else the best one during training; infinite where it is so in nats."""
-        best = self.metrics.best
-        return self._loss("valid", None if best is None else self.reported(best.nll))
+        found = self.result("valid") or self.metrics.best
+        return None if found is None else self.reported(found.nll)
 
     @property
     def test_loss(self) -> float | None:
         """As evaluated after training; infinite where it is so in nats."""
-        return self._loss("test", None)
-
-    def _loss(self, split: str, other: float | None) -> float | None:
-        result = self.result(split)
-        if result is None:
-            return other
-        return self.reported(result.nll)
+        found = self.result("test")
+        return None if found is None else self.reported(found.nll)
 
     def reported(self, nll: float) -> float:
         """The loss of an NLL (nats) on the run's scale, infinite where that is not finite."""

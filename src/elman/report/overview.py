@@ -3,11 +3,12 @@
 import csv
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from elman.evaluation.statistics import Spread
 from elman.report.comparison import Group
-from elman.report.tables import MISSING, number
+from elman.report.tables import MISSING, mean_and_deviation, number
 
 Format: TypeAlias = Literal["markdown", "latex", "csv"]
 
@@ -59,10 +60,10 @@ def _cells(rows: Sequence[Group]) -> tuple[list[str], list[list[str]]]:
         columns["measure"] = lambda row: row.scale.name
     what = f" {measures.pop()}" if len(measures) == 1 else ""
     columns |= {
-        f"valid{what}": lambda row: _spread(row.valid, _digits(row), len(row.runs)),
-        f"test{what}": lambda row: _spread(row.test, _digits(row), len(row.runs)),
+        f"valid{what}": lambda row: mean_and_deviation(row.valid, len(row.runs), _loss_of(row)),
+        f"test{what}": lambda row: mean_and_deviation(row.test, len(row.runs), _loss_of(row)),
         "parameters": lambda row: number(row.runs[0].parameters),
-        "minutes": lambda row: _spread(row.minutes, 1, len(row.runs)),
+        "minutes": lambda row: mean_and_deviation(row.minutes, len(row.runs), partial(number, digits=1)),
     }
     if any(row.paired for row in rows):
         columns["nats to the best (95 %)"] = lambda row: (
@@ -72,16 +73,8 @@ def _cells(rows: Sequence[Group]) -> tuple[list[str], list[list[str]]]:
     return list(columns), [[cell(row) for cell in columns.values()] for row in rows]
 
 
-def _digits(row: Group) -> int:
-    return 2 if row.scale.in_perplexity else 4
-
-
-def _spread(value: Spread | None, digits: int, runs: int) -> str:
-    """The figure, and of how many runs it is where some have none, or one that is not finite."""
-    if value is None:
-        return MISSING
-    deviation = "" if value.deviation is None else f" ± {number(value.deviation, digits)}"
-    return f"{number(value.mean, digits)}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
+def _loss_of(row: Group) -> Callable[[float], str]:
+    return partial(number, digits=2 if row.scale.in_perplexity else 4)
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

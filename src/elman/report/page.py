@@ -53,7 +53,7 @@ def render(runs: Sequence[RunFolder]) -> str:
         legend=_legend(groups, labels, series),
         groups=[(group, [(labels[id(run)], series[id(run)], run) for run in group.runs]) for group in groups],
         ranking=tables.ranking(groups) if comparison.same_text(runs) else None,
-        differences=comparison.differences(groups),
+        differences=comparison.differences([group.runs[0] for group in groups]),
         scale=runs[0].scale,
         losses=[(plot, plots.draw(plot)) for plot in curves.loss_plots(runs, colours)],
         others=[(plot, plots.draw(plot)) for plot in curves.other_plots(runs, colours)],

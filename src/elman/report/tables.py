@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from elman.evaluation.result import Result
@@ -154,12 +154,12 @@ def share(part: int | None, whole: int) -> str:
     return MISSING if part is None or not whole else f"{100 * part / whole:.1f} %"
 
 
-def mean_and_deviation(value: Spread | None, runs: int) -> str:
+def mean_and_deviation(value: Spread | None, runs: int, shown: Callable[[float], str] = loss) -> str:
     """A mean and its standard deviation, and of how many runs where some have none that is finite, or a dash."""
     if value is None:
         return MISSING
-    deviation = "" if value.deviation is None else f" ± {loss(value.deviation)}"
-    return f"{loss(value.mean)}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
+    deviation = "" if value.deviation is None else f" ± {shown(value.deviation)}"
+    return f"{shown(value.mean)}{deviation}" + ("" if value.count == runs else f" ({value.count} of {runs})")
 
 
 def trim_zeros(text: str) -> str:
