@@ -1,5 +1,6 @@
 """elman compare: which of two runs is better on a text, on minimal pairs, on the sentences of a table."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,31 +105,21 @@ def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> Non
     split.say_others(runs)
     split.say_part(runs[0])
     chosen = next((one for one in runs if one.reads_spelling), runs[0]).split(corpus, split.split)
-    found, rules = [], TextEvaluation(streams=split.streams)
-    for run in runs:
-        with progress.counting(f"scoring by {run.path}") as advance:
-            found.append(run_log_probs(run, chosen, rules, advance))
-    _print(runs, split, found[0], found[1], "token", {}, common)
+    rules = TextEvaluation(streams=split.streams)
+    found = [run_log_probs(run, chosen, rules, advance) for run, advance in progress.scoring(runs)]
+    _print(runs, split, found, "token", {}, common)
 
 
 def _by_word(
     runs: "list[TextRun]", split: SplitOptions, treatment: "Treatment", types: int | None, common: Common
 ) -> None:
-    from elman.tasks.text.comparison import (
-        read_words,
-        require_same_words,
-        shared,
-        without_open_end,
-    )
+    from elman.tasks.text.comparison import read_words, require_same_words, shared, without_open_end
     from elman.tasks.text.model import sections_of
 
     sections = sections_of(runs[0].source if split.data is None else split.data, split.split, runs[0].options)
     split.say_others(runs)
     split.say_part(runs[0])
-    found = []
-    for run in runs:
-        with progress.counting(f"scoring by {run.path}") as advance:
-            found.append(read_words(run, sections, split.streams, advance))
+    found = [read_words(run, sections, split.streams, advance) for run, advance in progress.scoring(runs)]
     first, second = without_open_end(*found)
     if len(first.words) < len(found[0].words):
         last = found[0].words[-1].text
@@ -139,23 +130,22 @@ def _by_word(
         notice(f"A predicts {a_ends:,} line ends and B {b_ends:,}: blank lines count for one of them")
     both = shared((first, second), treatment, types)
     facts = {"unknown": treatment, "left_out": both.left_out, "unknown_types": [types or one.types for one in found]}
-    _print(runs, split, both.log_probs[0], both.log_probs[1], "word", facts, common)
+    _print(runs, split, both.log_probs, "word", facts, common)
 
 
 def _print(
     runs: "list[TextRun]",
     split: SplitOptions,
-    first: "np.ndarray",
-    second: "np.ndarray",
+    log_probs: "Sequence[np.ndarray]",
     unit: str,
     more: dict[str, Any],
     common: Common,
 ) -> None:
     from elman.evaluation.statistics import compare
 
-    if len(first) < 20:
-        raise UserError(f"the {split.split} split has {len(first)} {unit}s to compare, too few; it needs 20 or more")
-    found, (a, b) = compare(first, second), (run.path for run in runs)
+    if (count := len(log_probs[0])) < 20:
+        raise UserError(f"the {split.split} split has {count} {unit}s to compare, too few; it needs 20 or more")
+    found, (a, b) = compare(log_probs[0], log_probs[1]), (run.path for run in runs)
     which = show.better(found.low, found.high)
     rows = [
         [f"NLL(A) - NLL(B), nats per {unit}", f"{found.difference:+.4f}"],
@@ -167,17 +157,16 @@ def _print(
     ]
     facts = {"a": str(a), "b": str(b), "split": split.split, "unit": unit, **msgspec.to_builtins(found), **more}
     title = (f"A = {a}, B = {b}, {split.split}: {which}", ["", "value"], rows)
-    show.print_result(common.as_json, facts, title, notes=_told(unit, more))
-
-
-def _told(unit: str, more: dict[str, Any]) -> list[str]:
-    """What is compared where it is not tokens, and how unknown words were treated."""
-    if not more:
-        return []
-    what = f"Compared are white-space {unit}s with the end of their line, the sums over their tokens."
-    if more["unknown"] == "exclude":
-        return [what, f"Unknown words: {more['left_out']:,} words unknown to a run are left out for both."]
-    if more["unknown"] == "score":
-        return [what, "Unknown words: scored as <unk>, which is the same event for both."]
-    a, b = more["unknown_types"]
-    return [what, f"Unknown words: the probability of <unk> is shared by {a:,} unknown types of A, {b:,} of B."]
+    notes = []
+    if more:
+        types = "{:,} unknown types of A, {:,} of B".format(*more["unknown_types"])
+        how = {
+            "exclude": f"{more['left_out']:,} words unknown to a run are left out for both",
+            "score": "scored as <unk>, which is the same event for both",
+            "spread": f"the probability of <unk> is shared by {types}",
+        }
+        notes = [
+            f"Compared are white-space {unit}s with the end of their line, the sums over their tokens.",
+            f"Unknown words: {how[more['unknown']]}.",
+        ]
+    show.print_result(common.as_json, facts, title, notes=notes)

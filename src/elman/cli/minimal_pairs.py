@@ -106,8 +106,22 @@ def minimal_pairs(
             notes.append(strange._replace(condition=f"{name}: unknown words in pairs").line())
         if items is not None:
             single += ({**row, **said} for row in item_rows(name, cut, judged))
+    _print(found, tables, notes, single, items, common)
+
+
+def _print(
+    found: list[dict[str, Any]],
+    tables: list[show.Table],
+    notes: list[str],
+    single: list[dict[str, Any]],
+    items: Path | None,
+    common: Common,
+) -> None:
+    """Write the rows of items, of which some may lack columns, if that is asked for, and print what was found."""
     if items is not None:
-        write_atomic(items, _tsv(single))
+        columns, text = dict.fromkeys((key for row in single for key in row), ""), io.StringIO()
+        write_tsv(({**columns, **row} for row in single), out=text)
+        write_atomic(items, text.getvalue())
         notes.append(f"items: {items}")
     show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
 
@@ -172,12 +186,8 @@ def _suites(
             tables.append(("mean surprisal of the regions, bits", ["region", *one.suite.conditions], regions))
             strange = [each for each in one.unknown(kept) if each.strange]
             notes += [f"{name}: {one.suite.name}, {each.line()}" for each in strange]
-            if items is not None:
-                single += one.rows(name, kept)
-    if items is not None:
-        write_atomic(items, _tsv(single))
-        notes.append(f"items: {items}")
-    show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
+            single += one.rows(name, kept) if items is not None else ()
+    _print(found, tables, notes, single, items, common)
 
 
 def _judged_suites(models: "Sequence[TextModel]", names: tuple[str, ...]) -> "list[list[JudgedSuite]]":
@@ -290,10 +300,3 @@ def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) 
             f" (such as item {one.item} of {one.phenomenon}: {one.good!r}, {one.bad!r}); none of them is judged"
         )
     return judged
-
-
-def _tsv(rows: Sequence[dict[str, Any]]) -> str:
-    """A table of rows, of which some may lack columns."""
-    columns, text = dict.fromkeys((key for row in rows for key in row), ""), io.StringIO()
-    write_tsv(({**columns, **row} for row in rows), out=text)
-    return text.getvalue()

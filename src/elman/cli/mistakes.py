@@ -178,9 +178,10 @@ def _wrong_command(app: App, error: CycloptsError) -> str:
     chain = " ".join(error.command_chain or ())
     match error:
         case UnknownCommandError():
-            word = (error.unused_tokens or [""])[0]
-            owner = error.app or app
-            return _unknown_command(word, chain, [name for name in owner if not name.startswith("-")])
+            word, known = (error.unused_tokens or [""])[0], [name for name in error.app or app if name[0] != "-"]
+            kind, hint = "an option" if word.startswith("-") else "a command", _did_you_mean(word, known)
+            hint = f"commands: {', '.join(known)}" if hint == "see --help" else hint
+            return f"{word} is not {kind} of `{f'elman {chain}'.strip()}`; {hint}"
         case UnknownOptionError():
             name = error.token.keyword or error.token.value
             options = [name for argument in error.argument_collection for name in argument.names]
@@ -189,24 +190,13 @@ def _wrong_command(app: App, error: CycloptsError) -> str:
             extra = (error.unused_tokens or [""])[0]
             return f"{extra!r} is one argument too many for `elman {chain}`; see --help"
         case MissingArgumentError():
-            return _missing(error, chain)
+            assert error.argument is not None
+            name = error.keyword or _name_of(error.argument)
+            problem = "needs a value" if error.keyword or error.argument.tokens else "is missing"
+            return f"{name} {problem}; see `elman {chain} --help`"
         case CoercionError() | ValidationError():
             return _wrong_value(error)
     return " ".join(str(error).split())
-
-
-def _unknown_command(word: str, chain: str, known: Sequence[str]) -> str:
-    kind = "an option" if word.startswith("-") else "a command"
-    start = f"{word} is not {kind} of `{f'elman {chain}'.strip()}`"
-    hint = _did_you_mean(word, known)
-    return f"{start}; {hint if hint != 'see --help' else 'commands: ' + ', '.join(known)}"
-
-
-def _missing(error: MissingArgumentError, chain: str) -> str:
-    assert error.argument is not None
-    name = error.keyword or _name_of(error.argument)
-    problem = "needs a value" if error.keyword or error.argument.tokens else "is missing"
-    return f"{name} {problem}; see `elman {chain} --help`"
 
 
 def _wrong_value(error: CoercionError | ValidationError) -> str:

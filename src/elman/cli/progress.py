@@ -3,9 +3,9 @@
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -23,6 +23,9 @@ from elman.objective import perplexity
 
 if TYPE_CHECKING:
     from elman.learning.progress import Progress as TrainingProgress
+    from elman.tasks.text.model import TextModel
+
+Model = TypeVar("Model", bound="TextModel")
 
 
 def log() -> Console:
@@ -56,6 +59,13 @@ def counting(description: str, instead: str | None = None) -> Iterator[Callable[
             shown.update(task, completed=done, total=total)
 
         yield advance
+
+
+def scoring(models: Iterable[Model]) -> Iterator[tuple[Model, Callable[[int, int], None]]]:
+    """Each model, with a bar for what is scored by it until the next one is asked for."""
+    for model in models:
+        with counting(f"scoring by {model.path}") as advance:
+            yield model, advance
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Tracked, file_to_write, trackers_of_runs, writable
-from elman.cli.published import published
 from elman.errors import UserError, command, counted
 from elman.files import require_own
 
@@ -80,7 +79,7 @@ def reproduce(
     if unread := [option for option, here in given.items() if here and option not in read]:
         raise UserError(f"`elman reproduce {name}` does not read {', '.join(unread)}; leave it out")
     if name == "published":
-        return published(others, OUT.parent if out == OUT else out, into, as_json=common.as_json)
+        return _published(others, OUT.parent if out == OUT else out, into, as_json=common.as_json)
     names = list(dict.fromkeys((name, *others)))
     for word in ("all", "list", "summary"):
         if word in names[1:] or (others and name == word == "all"):
@@ -283,4 +282,23 @@ def _list(named: "Sequence[Claim]", scale: "Scale", as_json: bool) -> int:
         ]
     notes.append("Times are for one thread, with nothing trained; claims share runs.")
     show.print_result(as_json, facts, notes=notes)
+    return 0
+
+
+def _published(words: tuple[str, ...], out: Path, into: Path | None, *, as_json: bool) -> int:
+    """List figures and what was reached, of recipes with all of these words; write them `into` a file, too."""
+    from elman.study import published
+
+    with progress.counting("reading recipes and runs"):
+        known = published.targets(words)
+        if not known:
+            raise UserError(f"no recipe with a published figure has {' and '.join(words)} in its path, title or source")
+        records = published.merged([*published.shipped(), *published.trained_in(out, known)])
+        rows = published.rows_of(known, records)
+        cells = [[name, *rest] for name, _, *rest in (published.cells(row, brief=True) for row in rows)]
+    notes = [published.tally(rows), f"train one: {command('train', known[0].path, '--data', 'FOLDER')}"]
+    if into is not None:
+        notes.append(f"written: {published.write(into, rows, records)}")
+    header = ["recipe", "published valid, test", "ours: valid, test", "training", "verdict"]
+    show.print_result(as_json, [row.facts for row in rows], ("Published figures", header, cells), notes=notes)
     return 0

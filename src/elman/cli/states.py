@@ -1,9 +1,10 @@
-"""State files: where a text was left, so that a later command can continue it."""
+"""State files, where a text was left, so that a later command can continue it; and the seed of random draws."""
 
+import secrets
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from elman.cli import seeds
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -64,7 +65,16 @@ def draws(saved: Saved | None, seed: int | None, device: "torch.device", tempera
     if seed is None and saved is not None and saved.facts.get("drawn_on") == device.type:
         generator.set_state(saved.tensors["draws"])
         return generator
-    return generator.manual_seed(seeds.chosen(seed, temperature))
+    return generator.manual_seed(chosen_seed(seed, temperature))
+
+
+def chosen_seed(seed: int | None, temperature: float = 1.0) -> int:
+    """The given seed, or a random one, printed so that it can be given; 0 where the temperature 0 leaves no chance."""
+    if seed is not None or temperature == 0:
+        return seed or 0
+    fresh = secrets.randbelow(1_000_000_000)
+    print(f"seed {fresh}", file=sys.stderr)
+    return fresh
 
 
 def load(path: Path, loaded: "TextRun") -> Saved:

@@ -43,7 +43,7 @@ def compare_on_stimuli(
 
     from elman.data.stimuli import read_table
     from elman.evaluation.paired import adjusted, compare_items
-    from elman.tasks.text.comparison import shared
+    from elman.tasks.text.comparison import read_sentences, shared
 
     table = read_table(texts.read_text(str(stimuli)), str(stimuli), column)
     sentences = [one.text for one in table]
@@ -52,7 +52,7 @@ def compare_on_stimuli(
         notice(
             f"only some of {', '.join(LETTERS[: len(runs)])} predict the end of a sentence, so that it is not compared"
         )
-    found = [_read(run, sentences, ends) for run in runs]
+    found = [read_sentences(run, sentences, advance, ends=ends) for run, advance in progress.scoring(runs)]
     read_alike = alike = _read_alike(found, sentences)
     strange = np.sum([one.unknown for one in found], axis=0)
     if whole:
@@ -185,13 +185,6 @@ def _column(row: "Stimulus", names: Sequence[str]) -> str | None:
     """The column of a table that has one of some names, the first of which counts most; None where none has."""
     found = {in_one_form(heading): heading for heading in reversed(row.carried)}
     return next((found[name] for name in names if name in found), None)
-
-
-def _read(run: "TextModel", sentences: Sequence[str], ends: bool) -> "Words":
-    from elman.tasks.text.comparison import read_sentences
-
-    with progress.counting(f"scoring by {run.path}") as advance:
-        return read_sentences(run, sentences, advance, ends=ends)
 
 
 def _read_alike(found: "Sequence[Words]", sentences: Sequence[str]) -> list[int]:

@@ -93,8 +93,6 @@ def _mean_log_probs(runs: "Sequence[TextRun]") -> "npt.NDArray[np.float64]":
 
     from elman.tasks.text.ensemble import run_log_probs
 
-    found = []
-    for run in runs:
-        with progress.counting(f"scoring by {run.path}") as advance:
-            found.append(run_log_probs(run, run.split(run.corpus(), "test"), advance=advance))
+    scored = progress.scoring(runs)
+    found = [run_log_probs(run, run.split(run.corpus(), "test"), advance=advance) for run, advance in scored]
     return np.stack(found).mean(axis=0, dtype=np.float64)

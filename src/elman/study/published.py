@@ -158,9 +158,9 @@ def targets(words: Sequence[str] = ()) -> list[Target]:
     return found
 
 
-def records_of(path: Path) -> list[Trained]:
-    """The records of a file; raises UserError where it is damaged."""
-    return read_json(path, Records).runs if path.is_file() else []
+def shipped() -> list[Trained]:
+    """The runs that the project has trained."""
+    return read_json(RECORDS, Records).runs if RECORDS.is_file() else []
 
 
 def trained_in(out: Path, known: Sequence[Target]) -> Iterator[Trained]:

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from msgspec import Meta
 
-from elman.cli import seeds, show
+from elman.cli import show
 from elman.cli.groups import Common
 from elman.cli.options import Natural, Positive, file_to_write, number, option
+from elman.cli.states import chosen_seed
 from elman.config.inference import Sampling
 from elman.errors import UserError
 
@@ -60,7 +61,7 @@ def compose(
     if suffix == ".wav":
         whole = (prompt or Tune((), 0.0, 1)).at_tempo(tempo)
         require_short(whole.seconds(0, (begun + steps) / music.steps_per_quarter) / 60)
-    rows, first = [], seeds.chosen(seed, temperature)
+    rows, first = [], chosen_seed(seed, temperature)
     for place, path in enumerate(_names(out, samples)):
         drawn = loaded.compose(steps=steps, seed=first + place, prompt=read, temperature=temperature)
         tune = Tune.of_frames(drawn, music)
