@@ -46,21 +46,21 @@ def test_a_figure_is_met_within_half_a_perplexity_or_one_per_cent():
     words = {20.0: {19.4: "beaten by 0.60", 19.6: "met", 20.5: "met", 20.6: "missed by 0.60"}}
     words[200.0] = {197.9: "beaten by 2.10", 198.1: "met", 201.9: "met", 202.1: "missed by 2.10"}
     for figure, cases in words.items():
-        assert {value: verdict((figure, ours(value)), TOKENS) for value in cases} == cases
+        assert {value: verdict(figure, ours(value), TOKENS) for value in cases} == cases
     notes = reporting_of("music")
-    assert [verdict((3.5, ours(value)), notes) for value in (3.46, 3.47, 3.53, 3.54)] == [
+    assert [verdict(3.5, ours(value), notes) for value in (3.46, 3.47, 3.53, 3.54)] == [
         "beaten by 0.04", "met", "met", "missed by 0.04",
     ]  # fmt: skip
-    assert verdict((None, ours(3.0)), notes) == verdict((3.0, None), notes) == "not measured"
+    assert verdict(None, ours(3.0), notes) == verdict(3.0, None, notes) == "not measured"
 
 
 def test_rows_are_means_over_seeds_of_equal_settings_and_data():
     runs = [trained(74.0, 1), trained(78.0, 2), trained(60.0, 1, changed=("lr = 3.0",)), trained(50.0, 1, digest="e")]
     plain, of_other_data, changed = rows_of([target(dynamic_test=None)], runs)
-    assert plain.our_test == Spread(pytest.approx(76.0), pytest.approx(math.sqrt(8)), 2)
-    assert plain.our_valid.mean == pytest.approx(81.0)
+    assert plain.ours["test"] == Spread(pytest.approx(76.0), pytest.approx(math.sqrt(8)), 2)
+    assert plain.ours["valid"].mean == pytest.approx(81.0)
     assert plain.verdict == "missed by 1.00"
-    assert (of_other_data.our_test.count, changed.our_test.mean) == (1, pytest.approx(60.0))
+    assert (of_other_data.ours["test"].count, changed.ours["test"].mean) == (1, pytest.approx(60.0))
     assert changed.verdict == "beaten by 15.00 with other settings"
     assert "lr = 3.0" in published.cells(changed)[4]
     assert "2 epochs" in published.cells(plain)[4]
@@ -69,15 +69,15 @@ def test_rows_are_means_over_seeds_of_equal_settings_and_data():
 
 def test_fine_tuned_runs_are_compared_with_fine_tuned_figures():
     (row,) = rows_of([target(dynamic_test=None)], [trained(70.2, fine_tuned=True)])
-    assert (row.test, row.verdict) == (70.0, "met")
+    assert (row.published["test"], row.verdict) == (70.0, "met")
     (row,) = rows_of([target(dynamic_test=None)], [])
-    assert (row.test, row.verdict, row.our_test) == (70.0, "not run", None)
+    assert (row.published["test"], row.verdict, row.ours["test"]) == (70.0, "not run", None)
 
 
 def test_dynamic_evaluation_has_a_row_of_its_own():
     losses = {"test": math.log(75.2), "test dynamic": math.log(66.0)}
     static, dynamic = rows_of([target()], [trained(75.0, losses=losses)])
-    assert (static.verdict, dynamic.verdict, dynamic.test) == ("met", "missed by 6.00", 60.0)
+    assert (static.verdict, dynamic.verdict, dynamic.published["test"]) == ("met", "missed by 6.00", 60.0)
     assert published.cells(dynamic)[0].endswith("dynamic evaluation")
 
 

@@ -78,7 +78,8 @@ class Ratio:
     """The geometric mean over seeds of metric(a) / metric(b) lies between `low` and `high`.
 
     Judged by a paired t test on the logarithms, for perplexities nats per token; metrics are 0 or more. `b_metric` is
-    the metric of b if it is another one, as when two metrics of one arm are compared.
+    the metric of b if it is another one, as when two metrics of one arm are compared. Two zeros are equal, two
+    infinities need not be: the logarithm of their ratio is NaN.
     """
 
     statement: str
@@ -101,7 +102,7 @@ class Ratio:
     def verdict(self, figures: Figures) -> Verdict:
         a = [seed[self.metric] for seed in figures[self.a]]
         b = [seed[self.b_metric or self.metric] for seed in figures[self.b]]
-        found = judge([_log_ratio(x, y) for x, y in zip(a, b, strict=True)], *self.interval)
+        found = judge([0.0 if x == y == 0 else _log(x) - _log(y) for x, y in zip(a, b, strict=True)], *self.interval)
         names = (self.a, self.b) if self.b_metric is None else (f"{self.a} {self.metric}", f"{self.b} {self.b_metric}")
         words = f"{names[0]} {spread_text(a)}; {names[1]} {spread_text(b)}; {described(found)}"
         return Verdict(self.statement, found.answer, words, found.direction, found.needs, found)
@@ -268,11 +269,6 @@ def described(found: Judgement) -> str:
         return f"ratio {_exp(found.mean)}"
     interval = f"{_exp(found.low)} to {_exp(found.high)}"
     return f"ratio {_exp(found.mean)}; 95 % interval {interval}, p = {found.p_value:.2g}"
-
-
-def _log_ratio(a: float, b: float) -> float:
-    """The logarithm of a / b: 0 for two zeros, which are equal, and NaN for two infinities, which need not be."""
-    return 0.0 if a == b == 0 else _log(a) - _log(b)
 
 
 def _log(value: float) -> float:

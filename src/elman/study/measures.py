@@ -32,7 +32,7 @@ from elman.network.device import processor_name
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.comparison import ByToken, Comparison, Ratio, Verdict, described
 from elman.study.runner import Programme, Work, carry_out
-from elman.study.runs import Machine, PlannedRun, Status, rows_by_split
+from elman.study.runs import Machine, PlannedRun, Status, results_by_split
 from elman.study.statistics import judge
 from elman.study.store import Planned, PlannedComputation
 from elman.tasks.open import open_run
@@ -56,16 +56,16 @@ Ten columns are much faster than one and have nearly the same figure.
 
 def results(folder: Path) -> Measurement:
     """The figures of each split in results.json; measures of the test output, and `MEASURE, baseline` beside them."""
-    rows = rows_by_split(folder)
-    figures = {
-        f"{split} {name}": float(row[key])
+    rows = results_by_split(folder)
+    figures: dict[str, float] = {
+        f"{split} {name}": value
         for split, row in rows.items()
         for name, key in FIGURES.items()
-        if row.get(key) is not None
+        if (value := getattr(row, key)) is not None
     }
-    output = rows["test"].get("output", {})
-    figures |= {one["name"]: float(one["value"]) for one in output.get("measures", [])}
-    figures |= {f"{one['name']}, baseline": float(one["value"]) for one in output.get("baseline", [])}
+    if (output := rows["test"].output) is not None:
+        figures |= {one.name: one.value for one in output.measures}
+        figures |= {f"{one.name}, baseline": one.value for one in output.baseline}
     return Measurement(figures, {})
 
 

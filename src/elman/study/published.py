@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -88,7 +88,7 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A published figure and ours: means over `runs`, which differ by their seed alone; no runs: never trained.
+    """A published figure and ours, by split: means over `runs`, which differ by their seed alone; none: never trained.
 
     `method` is static or dynamic evaluation; losses are perplexities, or nats per step.
     """
@@ -96,10 +96,8 @@ class Row:
     target: Target
     method: str
     runs: tuple[Trained, ...]
-    valid: float | None
-    test: float | None
-    our_valid: Spread | None = None
-    our_test: Spread | None = None
+    published: Mapping[str, float | None]
+    ours: Mapping[str, Spread | None]
 
     @property
     def verdict(self) -> str:
@@ -110,31 +108,30 @@ class Row:
             return f"on another text, {first.text}"
         if not first.finished:
             return f"in training: {first.epochs:.0f} of {first.planned} epochs"
-        by_test = self.test is not None
-        figures = (self.test, self.our_test) if by_test else (self.valid, self.our_valid)
-        return verdict(figures, self.target.scale) + (" with other settings" if first.changed else "")
+        split = "valid" if self.published["test"] is None else "test"
+        found = verdict(self.published[split], self.ours[split], self.target.scale)
+        return found + (" with other settings" if first.changed else "")
 
     @property
     def facts(self) -> dict[str, object]:
         """The figures, runs and verdict, for JSON."""
-        target, ours = self.target, (self.our_valid, self.our_test)
+        target = self.target
         return {
             "recipe": target.path, "source": target.expected.source, "text": target.text, "method": self.method,
-            "measure": target.scale.measure, "published": {"valid": self.valid, "test": self.test},
-            "ours": {split: one and one.mean for split, one in zip(("valid", "test"), ours, strict=True)},
+            "measure": target.scale.measure, "published": self.published,
+            "ours": {split: one and one.mean for split, one in self.ours.items()},
             "runs": msgspec.to_builtins(self.runs), "verdict": self.verdict,
         }  # fmt: skip
 
 
-def verdict(figures: tuple[float | None, Spread | None], scale: Reporting) -> str:
+def verdict(published: float | None, ours: Spread | None, scale: Reporting) -> str:
     """Whether a published loss was met within .5 perplexity or 1 %, beaten by more, or missed.
 
     Example:
         >>> from elman.config.record import TOKENS
-        >>> [verdict((82.7, Spread(ours, None, 1)), TOKENS) for ours in (80.1, 83.4, 84.0)]
+        >>> [verdict(82.7, Spread(ours, None, 1), TOKENS) for ours in (80.1, 83.4, 84.0)]
         ['beaten by 2.60', 'met', 'missed by 1.30']
     """
-    published, ours = figures
     if published is None or ours is None:
         return "not measured"
     tolerance = max(SHARE * published, WITHIN if scale.in_perplexity else 0.0)
@@ -202,10 +199,9 @@ def rows_of(known: Sequence[Target], records: Sequence[Trained]) -> list[Row]:
             if record.recipe == target.path:
                 groups.setdefault((record.changed, record.digest, record.finished), []).append(record)
         for runs in groups.values() or [[]]:
-            rows.append(_row(target, "static", runs))
-            dynamic = _row(target, "dynamic", runs)
-            if dynamic.valid is not None or dynamic.test is not None:
-                rows.append(dynamic)
+            static, dynamic = (_row(target, method, runs) for method in ("static", "dynamic"))
+            rows.append(static)
+            rows += [dynamic] if any(one is not None for one in dynamic.published.values()) else []
     return rows
 
 
@@ -244,13 +240,13 @@ def cells(row: Row, *, brief: bool = False) -> list[str]:
     Settings that differ are counted where they are to be `brief`.
     """
     name = row.target.path.removeprefix("recipes/").removesuffix(".toml")
-    published = ", ".join(MISSING if value is None else f"{value:,.4g}" for value in (row.valid, row.test))
+    published = ", ".join(MISSING if value is None else f"{value:,.4g}" for value in row.published.values())
     ours = ""
     if not row.runs:
         alone, gpu = (duration(60 * training_minutes(row.target.recipe, gpu=gpu)) for gpu in (False, True))
         training = f"about {alone}, on a GPU {gpu}"
     else:
-        ours = ", ".join(mean_and_deviation(one, len(row.runs)) for one in (row.our_valid, row.our_test))
+        ours = ", ".join(mean_and_deviation(one, len(row.runs)) for one in row.ours.values())
         hours, epochs = max(run.seconds for run in row.runs) / 3600, max(run.epochs for run in row.runs)
         took = f"{epochs:.0f} epochs, {hours:.1f} h, {row.runs[0].machine}, {counted(len(row.runs), 'seed')}"
         changed = row.runs[0].changed
@@ -267,7 +263,7 @@ def _row(target: Target, method: str, runs: Sequence[Trained]) -> Row:
         split: spread(target.scale.of(run.losses[split + suffix]) for run in runs if split + suffix in run.losses)
         for split in published
     }
-    return Row(target, method, tuple(runs), published["valid"], published["test"], ours["valid"], ours["test"])
+    return Row(target, method, tuple(runs), published, ours)
 
 
 def _by(recipe: Recipe, known: Sequence[Target]) -> tuple[str, tuple[str, ...]] | None:

@@ -263,11 +263,9 @@ def judged_again(made: ClaimRecord, claim: Claim) -> list[Again]:
             again = msgspec.structs.replace(before, answer=judgement.answer, judgement=judgement)
         elif again is None:
             by = "not kept"
-        kept = bounded(before)
-        rows.append(Again(one.statement, kept.answer, kept.p_value, by=by))
-        if again is not None:
-            now = bounded(again)
-            rows[-1] = msgspec.structs.replace(rows[-1], answer_again=now.answer, p_again=now.p_value)
+        kept, now = bounded(before), None if again is None else bounded(again)
+        found_again = (None, None) if now is None else (now.answer, now.p_value)
+        rows.append(Again(one.statement, kept.answer, kept.p_value, *found_again, by))
     return rows
 
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import torch
 
 from elman.config.recipe import Recipe
 from elman.errors import Diverged, UserError
-from elman.evaluation.result import RESULTS, with_infinite
+from elman.evaluation.result import RESULTS, Result, static_results
 from elman.files import write_atomic
 from elman.formats import parse_json, read_json
 from elman.jobs.launching import Launch, Tell
@@ -62,16 +61,9 @@ class _Tried(msgspec.Struct):
     valid: float | None
 
 
-class _Row(msgspec.Struct):
-    split: str
-    nll: float | None = None
-
-
-def rows_by_split(folder: Path) -> dict[str, dict[str, Any]]:
-    """The rows of results.json that are not of an adapting model, by their split; a loss that is null is infinite."""
-    rows: list[dict[str, Any]] = read_json(folder / RESULTS, list[dict[str, Any]])
-    read_json(folder / RESULTS, list[_Row])
-    return {row["split"]: with_infinite(row) for row in rows if row.get("method", "static") == "static"}
+def results_by_split(folder: Path) -> dict[str, Result]:
+    """The results of a run's model as it is; a loss that is null is infinite."""
+    return {one.split: one for one in static_results(folder)}
 
 
 @dataclass(frozen=True)
@@ -115,7 +107,7 @@ class PlannedRun:
         if self.trial and (self.folder / TRIED).is_file():
             found: _Tried = read_json(self.folder / TRIED, _Tried)
             return math.inf if found.valid is None else found.valid
-        return float(rows_by_split(self.folder)["valid"]["nll"])
+        return results_by_split(self.folder)["valid"].nll
 
     @property
     def metrics(self) -> Metrics | None:

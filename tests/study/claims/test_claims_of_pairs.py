@@ -12,6 +12,7 @@ from elman.study.claims import CLAIMS
 from elman.study.conduct import nominal_minutes
 from elman.study.measures import results
 from elman.study.store import Store
+from support.claims import row
 
 ABOUT = {
     "headlines": ("model.output.contexts", "model.core.size", "model.encoder.size"),
@@ -88,12 +89,16 @@ def test_parallel_files_are_named_by_the_beginning_of_their_names(tmp_path):
 
 
 def test_output_is_read_from_the_results(tmp_path):
-    rows = [{"split": "valid", "perplexity": 9.0}, {"split": "test", "perplexity": 8.0}]
+    rows = [row("valid", perplexity=9.0), row("test", perplexity=8.0)]
+    names, rest = ("ROUGE-1", "ROUGE-2", "ROUGE-L"), {"low": None, "high": None}
     rows[1]["output"] = {
-        "measures": [{"name": name, "value": 30.0} for name in ("ROUGE-1", "ROUGE-2", "ROUGE-L")],
-        "baseline": [{"name": "ROUGE-1", "value": 20.0}],
+        "beam": 1,
+        "copy_unknown": False,
+        "measures": [{"name": name, "value": 30.0, **rest} for name in names],
+        "baseline": [{"name": "ROUGE-1", "value": 20.0, **rest}],
+        "baseline_name": "the first words",
     }
-    adapted = {"split": "test", "perplexity": 1.0, "method": "dynamic"}
+    adapted = row("test", method="dynamic")
     (tmp_path / "results.json").write_text(json.dumps([*rows, adapted]))
     figures = results(tmp_path).figures
     assert figures["test perplexity"] == 8.0

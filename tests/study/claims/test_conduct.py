@@ -19,6 +19,7 @@ from elman.study.store import Store
 from elman.tasks.open import task_of
 from elman.tasks.task import Size
 from support import inline
+from support.claims import row
 from support.recipes import RECIPES
 
 RESULTS_ALONE = by_split("perplexity", "perplexity")
@@ -56,7 +57,7 @@ def test_figures_of_seeds_that_diverged_are_written(experiment, corpus, tmp_path
     planned = conduct.plan(plain, store, "small", range(1, 3), Machine(threads=1))
     for run, ppl in zip((run for each in planned.runs.values() for run in each), (9.0, 9.1, 0, 0), strict=True):
         run.folder.mkdir(parents=True)
-        rows = [{"split": split, "perplexity": ppl, "bits_per_character": 1.0} for split in ("valid", "test")]
+        rows = [row(split, perplexity=float(ppl), bits_per_character=1.0) for split in ("valid", "test")]
         name, content = ("results.json", rows) if ppl else ("diverged.json", {"reason": "the loss is not finite"})
         (run.folder / name).write_text(json.dumps(content))
     outcome = conduct.conduct(planned, store, Machine(threads=1), lambda line: None)

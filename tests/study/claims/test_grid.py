@@ -13,6 +13,7 @@ from elman.study.measures import PERPLEXITY
 from elman.study.runs import PlannedRun, Status
 from elman.study.store import SEED, Store, Trial, chosen
 from support import inline, text_runs
+from support.claims import row
 
 RATES = (("training.optimiser.lr=1e-9",), ("training.optimiser.lr=0.02",))
 
@@ -65,7 +66,7 @@ def test_a_trial_counts_when_it_is_trained_and_diverged_ones_last(tmp_path):
     assert chosen([]) == ()
     assert chosen(trials) == ("lr=1",)
     for number, loss in ((0, 5.0), (1, 4.0)):
-        rows = [{"split": "valid", "nll": loss}, {"split": "test", "nll": 0.0}]
+        rows = [row("valid", loss), row("test", 0.0)]
         (trials[number].run.folder / "results.json").write_text(json.dumps(rows))
     assert chosen(trials) == ("lr=1",)
     (trials[2].run.folder / "diverged.json").write_text("{}")

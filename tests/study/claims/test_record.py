@@ -12,6 +12,7 @@ from elman.study.record import mean_course, read_record, record, write_record
 from elman.study.store import Plan, PlannedRun, Trial
 from elman.study.summary_files import remarks
 from support import claims, text_runs
+from support.claims import row
 
 
 def made(folder, runs, errors, trials=None, **changes):
@@ -101,7 +102,7 @@ def test_minutes_versions_and_processors_are_those_of_the_runs(tmp_path):
 def test_trials_are_recorded_and_their_minutes_count(tmp_path):
     """A trial that diverged has no loss."""
     folders = [claims.write_log(tmp_path / name, [2.0, 1.0]) for name in ("good", "bad")]
-    (folders[0] / "results.json").write_text(json.dumps([{"split": "valid", "nll": 1.5}, {"split": "test", "nll": 9}]))
+    (folders[0] / "results.json").write_text(json.dumps([row("valid", 1.5), row("test", 9.0)]))
     (folders[1] / "diverged.json").write_text("{}")
     run = PlannedRun("a", text_runs.recipe(), claims.write_log(tmp_path / "run", [2.0]))
     tried = [Trial((f"lr={n}",), PlannedRun("a", text_runs.recipe(), folder)) for n, folder in enumerate(folders)]

@@ -1,6 +1,7 @@
 """Runs and their store: digests, resumption, divergence, signals, several processes, and stored measurements."""
 
 import dataclasses
+import json
 import math
 import os
 import signal
@@ -17,9 +18,10 @@ from elman.study import conduct, measures, runner, runs
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.claims.output import RANK
 from elman.study.measures import PERPLEXITY, measured
-from elman.study.runs import Machine, Status, rows_by_split
+from elman.study.runs import Machine, Status, results_by_split
 from elman.study.store import Store, canonical
 from support import inline, text_runs
+from support.claims import row
 from support.systems import posix
 
 
@@ -55,9 +57,10 @@ def test_a_training_that_diverges_is_a_result(experiment, corpus, tmp_path):
 
 def test_a_loss_that_is_not_finite_is_one(tmp_path):
     """JSON has no infinity: such a loss is written as null."""
-    text = '[{"split": "test", "nll": null, "perplexity": null}, {"split": "test", "method": "dynamic", "nll": 1}]'
-    (tmp_path / "results.json").write_text(text)
-    assert rows_by_split(tmp_path) == {"test": {"split": "test", "nll": math.inf, "perplexity": math.inf}}
+    rows = [row("test", None, perplexity=None), row("test", method="dynamic")]
+    (tmp_path / "results.json").write_text(json.dumps(rows))
+    (found,) = results_by_split(tmp_path).values()
+    assert (found.split, found.nll, found.perplexity) == ("test", math.inf, math.inf)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from elman import config
 from elman.files import write_atomic
 from elman.study import runs
 from support import inline, text_runs
+from support.claims import row
 
 
 @pytest.fixture
@@ -34,8 +35,8 @@ class Written:
             raise OSError("the disk was away")
         run.folder.mkdir(parents=True)
         rows = [
-            {"split": "test", "perplexity": 1.0, "nll": 9.0 - self.nll(run.recipe)},  # the worst setting is best here
-            {"split": "valid", "perplexity": 1.0, "nll": self.nll(run.recipe)},
+            row("test", 9.0 - self.nll(run.recipe)),  # the worst setting is best here
+            row("valid", self.nll(run.recipe)),
         ]
         write_atomic(run.folder / "recipe.toml", config.dump_recipe(run.recipe))
         write_atomic(run.folder / "data.json", json.dumps({"source": "", "digest": os.urandom(4).hex()}))

@@ -25,7 +25,7 @@ from elman.study.claims.output import DOC, MIXTURES, SHORT, SINGLE, SINGLES, WOR
 from elman.study.comparison import Steadier, lower, no_higher, times
 from elman.study.measures import METRIC as TEST
 from elman.study.measures import PERPLEXITY
-from elman.study.runs import rows_by_split
+from elman.study.runs import results_by_split
 from elman.tasks.text.run import TextRun
 
 
@@ -184,7 +184,7 @@ def evenness(folder: Path, tokens: int) -> Measurement:
     shares = {level: float(weights.mean()) for level, weights in reading.by_level.items()}
     top = max(shares)
     even = 1 - reading.levels.count(top) / len(reading.levels)
-    perplexity = float(rows_by_split(folder)["test"]["perplexity"])
+    perplexity = results_by_split(folder)["test"].perplexity
     figures = {"variation": reading.variation, "lower layers": 1 - shares[top], "even share": even, TEST: perplexity}
     return Measurement(figures, {"weight": [shares[level] for level in sorted(shares)]})
 

@@ -20,7 +20,7 @@ from elman.jobs.locks import FolderLock
 from elman.network.device import choose_device
 from elman.study.figures import SEEDS_AND_MEAN, training_curves
 from elman.study.runner import Programme, Stopped, carry_out
-from elman.study.runs import Machine, PlannedRun, Watch, rows_by_split
+from elman.study.runs import Machine, PlannedRun, Watch, results_by_split
 from elman.study.sweep.found import Found, Row, Tried, ranked, with_tests
 from elman.study.sweep.proposals import Proposals
 from elman.study.sweep.question import Sweep, left_out, write_question
@@ -201,7 +201,7 @@ def write(sweep: Sweep, search: Everything | Proposals, advance: Advance, *, ove
     tested = runs[best.label] if over and best is not None else None
     found = Found(
         rows=rows, best=best,
-        best_test=None if tested is None else [float(rows_by_split(run.folder)["test"]["nll"]) for run in tested],
+        best_test=None if tested is None else [results_by_split(run.folder)["test"].nll for run in tested],
         scale=search.tried[0].runs[0].recipe.data.reporting if search.tried else TOKENS,
     )  # fmt: skip
     page, path = write_sweep_page(sweep, found, runs), None
