@@ -10,19 +10,20 @@ from cyclopts import Parameter
 from elman.cli import progress, states
 from elman.cli.options import Positive, given, group, option, record_of, refuse
 from elman.config.inference import RULES, CacheRule, DropoutSampling, Rule
+from elman.config.text import TextEvaluation
 from elman.errors import UserError, notice
 from elman.evaluation.result import Result
+from elman.network.fast import precision
+from elman.tasks.evaluating import EvaluationOptions
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from elman.config.text import TextEvaluation
     from elman.data.text.corpus import Split
     from elman.evaluation.adaptive_stream import AdaptiveStream
     from elman.evaluation.dynamic import Statistics
     from elman.network.model import LanguageModel
     from elman.tasks.adaptation import Method
-    from elman.tasks.evaluating import EvaluationOptions
     from elman.tasks.run import Run
     from elman.tasks.text.ensemble import NetworkReader
     from elman.tasks.text.run import TextRun
@@ -61,7 +62,7 @@ class RuleOptions:
         with progress.counting("gradient statistics", line) as advance:
             return statistics(loaded, self.statistics_tokens, advance)
 
-    def stream(self, loaded: "TextRun", saved: "states.Saved | None", model: "LanguageModel") -> "AdaptiveStream":
+    def stream(self, loaded: "TextRun", saved: states.Saved | None, model: "LanguageModel") -> "AdaptiveStream":
         """The stream of --adapt, from its beginning or from a state file; `model` knows the text's words."""
         from elman.evaluation.adaptive_stream import saved_rule
         from elman.tasks.adaptation import adaptive_reading
@@ -136,7 +137,7 @@ class MethodOptions(RuleOptions):
             chosen = [name for name in asked if name in ("--lr", "--decay", *cache)]
             refuse(chosen, "is chosen by --tune; leave one of the two out")
 
-    def evaluate(self, loaded: "Run", options: "EvaluationOptions") -> Result:
+    def evaluate(self, loaded: "Run", options: EvaluationOptions) -> Result:
         """The result of a run under the method; of its own data, read as usual, it is kept in results.json."""
         from elman.evaluation.dynamic import DIVERGED
         from elman.tasks.adaptation import method_figures
@@ -168,7 +169,7 @@ class MethodOptions(RuleOptions):
         self._say_tuned(split, own=own)
         settled = {run.path: self._settled(run, self._method()) for run in runs if adapts}
 
-        def read(run: "TextRun", split: "Split", rules: "TextEvaluation") -> "np.ndarray":
+        def read(run: "TextRun", split: "Split", rules: TextEvaluation) -> "np.ndarray":
             with progress.counting(f"evaluating {run.path}, {split.name}") as advance:
                 if not adapts:
                     return run_log_probs(run, split, rules, advance)
@@ -199,13 +200,11 @@ class MethodOptions(RuleOptions):
 
     def _others(self, gradients: "Statistics | None" = None) -> Facts:
         """Settings outside the method that differ from what is usual."""
-        from elman.network.fast import precision
-
         part = gradients is not None and self.statistics_tokens is not None
         found = {"statistics_tokens": self.statistics_tokens} if part else {}
         return found if precision.chosen() == "float32" else {**found, "precision": precision.chosen()}
 
-    def _sampled(self, loaded: "Run", options: "EvaluationOptions") -> Result:
+    def _sampled(self, loaded: "Run", options: EvaluationOptions) -> Result:
         from elman.tasks.adaptation import dropout_figures
 
         sampling = record_of(DropoutSampling(), self)
@@ -228,7 +227,7 @@ class MethodOptions(RuleOptions):
             return tuning.best(method)
 
 
-def _kept(loaded: "Run", data: str, result: Result, options: "EvaluationOptions", others: Facts) -> Result:
+def _kept(loaded: "Run", data: str, result: Result, options: EvaluationOptions, others: Facts) -> Result:
     """The result with its other settings too; of the run's own data, read as usual, it is kept in results.json."""
     from elman.tasks.adaptation import record
 

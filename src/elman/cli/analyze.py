@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+import numpy as np
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
@@ -14,6 +15,7 @@ from elman.config.parts import tag_of
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import is_stream, json_text, write_atomic
+from elman.tasks.hub import fetched
 
 if TYPE_CHECKING:
     from elman.analysis.mixture import MixtureReading
@@ -107,7 +109,6 @@ def rank(
     from elman.analysis.rank import find_rank, spectrum
     from elman.analysis.rank_page import verdict, write_rank_page
     from elman.evaluation.perplexity import reading
-    from elman.tasks.hub import fetched
 
     page = require_file_name(out or (fetched(runs[0]) / "rank.html" if len(runs) == 1 else Path("rank.html")))
     if page.suffix == ".json":
@@ -212,8 +213,6 @@ def mixture(
         shown: tokens shown one by one on the page
         out: the page (default: RUN/mixture.html)
     """
-    import numpy as np
-
     from elman.analysis import mixture
 
     loaded = common.open_text(run)

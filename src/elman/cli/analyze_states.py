@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common, SplitOptions
 from elman.cli.options import OutFile, Positive, Strings, TextRunFolder, Whole
+from elman.data.text.reading import TextReader
+from elman.data.text.vocabulary import EOS
 from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from elman.data.text.reading import TextReader
     from elman.data.windows import EvaluationWindows
     from elman.tasks.text.run import TextRun
 
@@ -115,8 +115,6 @@ def trajectory(
         max_tokens: how many tokens of the split the components are computed from
         out: the page (default: RUN/trajectory.html)
     """
-    import numpy as np
-
     from elman.analysis.agreement import principal_components
     from elman.analysis.embedding import states_of
     from elman.analysis.trajectories import write_trajectories_page
@@ -228,8 +226,6 @@ def units(
     """
     import re
 
-    import numpy as np
-
     from elman.analysis import units as search
 
     if phrase is None and pattern is None and not unit:
@@ -297,16 +293,13 @@ def units(
 
 
 def _marked(
-    loaded: "TextRun", phrase: str, reader: "TextReader", level: int, first: Sequence[int]
-) -> "tuple[np.ndarray, int, int]":
+    loaded: "TextRun", phrase: str, reader: TextReader, level: int, first: Sequence[int]
+) -> tuple[np.ndarray, int, int]:
     """The states after the tokens of a phrase, and the first token of its range and the one after the last.
 
     The phrase is read after some ids, since states at the beginning are unlike states within a text.
     """
-    import numpy as np
-
     from elman.analysis.embedding import states_of
-    from elman.data.text.vocabulary import EOS
 
     def read(text: str) -> tuple[list[str], list[np.ndarray]]:
         if not text.strip():

@@ -9,12 +9,13 @@ import msgspec
 
 from elman.cli import progress
 from elman.cli.groups import Common
+from elman.config.recipe import Recipe
+from elman.config.text import TextData
 from elman.errors import UserError, command
+from elman.tasks.hub import fetched
 
 if TYPE_CHECKING:
     import torch
-
-    from elman.config.recipe import Recipe
 
 MINUTES = 10.0
 
@@ -53,8 +54,6 @@ def settings_of(init: Path) -> list[str]:
     They are its sizes, cell, output, tokens, case and vocabulary. A run on other data than text has none, so that a
     recipe must be given.
     """
-    from elman.config.text import TextData
-    from elman.tasks.hub import fetched
     from elman.tasks.run import recipe_of
 
     recipe = recipe_of(fetched(init))
@@ -89,7 +88,7 @@ def choose(
     *,
     init: Path | None = None,
     dry_run: bool = False,
-) -> "tuple[Recipe, float | None]":
+) -> tuple[Recipe, float | None]:
     """A recipe and the minutes after which it is stopped, None where its own clock ends it.
 
     The reasons and the equivalent command are printed on standard error.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+import numpy as np
 from cyclopts import Parameter
 
 from elman.cli import progress, show
@@ -12,11 +13,10 @@ from elman.cli.groups import Common, SplitOptions, UnknownOptions
 from elman.cli.minimal_pairs import PairFiles, compare_on_pairs
 from elman.cli.options import RunFolders, given, group, refuse
 from elman.cli.stimuli import LETTERS, compare_on_stimuli
+from elman.config.text import TextEvaluation
 from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from elman.evaluation.scoring import Treatment
     from elman.tasks.text.run import TextRun
 
@@ -98,7 +98,6 @@ def compare(
 
 
 def _by_token(runs: "list[TextRun]", split: SplitOptions, common: Common) -> None:
-    from elman.config.text import TextEvaluation
     from elman.tasks.text.ensemble import run_log_probs
 
     corpus = runs[0].corpus(split.data)
@@ -136,7 +135,7 @@ def _by_word(
 def _print(
     runs: "list[TextRun]",
     split: SplitOptions,
-    log_probs: "Sequence[np.ndarray]",
+    log_probs: Sequence[np.ndarray],
     unit: str,
     more: dict[str, Any],
     common: Common,

@@ -4,11 +4,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 from cyclopts import Parameter
 
+from elman.analysis.state_files import Columns
 from elman.cli import show, streaming, texts
 from elman.cli.groups import Common
 from elman.cli.options import Positive, TextFile, TextRunFolder, file_to_write
+from elman.data.text.tokeniser import fold
 from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
@@ -101,10 +104,7 @@ def _write_states(
     document: bool,
 ) -> tuple[int, int]:
     """Write the states sentence by sentence; the numbers of tokens and sentences."""
-    import numpy as np
-
     from elman.analysis.embedding import states_of
-    from elman.analysis.state_files import Columns
     from elman.evaluation.scoring import Sentences
     from elman.tasks.text.model import Foreign
 
@@ -152,7 +152,6 @@ def neighbours(
         before_highway: compare the output of the filters, below the highway layers
     """
     from elman.analysis.embedding import neighbourhoods
-    from elman.data.text.tokeniser import fold
 
     loaded = common.open_text(run)
     asked = fold(list(words)) if loaded.options.folds_tokens else list(words)

@@ -24,9 +24,11 @@ from elman.cli.options import (
 )
 from elman.cli.temperature import TemperatureOptions
 from elman.config.record import TOKENS
+from elman.config.text import TextEvaluation
 from elman.errors import UserError, notice
 from elman.evaluation.result import Result
 from elman.tasks.evaluating import EvaluationOptions
+from elman.tasks.hub import fetched
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +104,6 @@ def evaluate(
     run with n-gram models; --method mc-dropout averages several passes of one run, each with masks of dropout as in
     training.
     """
-    from elman.tasks.hub import fetched
     from elman.tasks.open import open_run
     from elman.tasks.text.model import Foreign, open_foreign
 
@@ -168,7 +169,6 @@ def _ensemble(
     mixture: MixtureOptions,
     machine: Machine,
 ) -> Result:
-    from elman.config.text import TextEvaluation
     from elman.tasks.text.ensemble import StreamModel, ensemble_result, member_log_probs, require_one_vocabulary
 
     runs = [machine.open_text(folder) for folder in folders]
@@ -230,7 +230,6 @@ def frequency(
         edges: rising counts at which bins of frequency begin, beside 0 (default: 1 5 25 100 1000)
     """
     from elman.analysis.by_word import EDGES, by_frequency
-    from elman.config.text import TextEvaluation
     from elman.tasks.text.ensemble import run_log_probs
 
     chosen = edges or EDGES

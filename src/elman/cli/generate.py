@@ -25,10 +25,13 @@ from elman.cli.options import (
     refuse,
 )
 from elman.config.inference import Sampling
+from elman.data.text.tokeniser import Detokeniser, Tokeniser
+from elman.data.text.utf8 import to_bytes
+from elman.data.text.vocabulary import EOS
 from elman.errors import counted
+from elman.files import write_atomic
 
 if TYPE_CHECKING:
-    from elman.data.text.tokeniser import Detokeniser, Tokeniser
     from elman.decoding.sampling import Continuation
 
 
@@ -145,7 +148,7 @@ def generate(
 
 
 def _write_samples(
-    tokeniser: "Tokeniser",
+    tokeniser: Tokeniser,
     prompt: str,
     begun: str,
     text: "Continuation",
@@ -156,9 +159,6 @@ def _write_samples(
     as_json: bool,
 ) -> None:
     """Write the continuations of a text, from the seed of its generator on; `text` is then the last one."""
-    from elman.data.text.utf8 import to_bytes
-    from elman.files import write_atomic
-
     first, start = text.generator.initial_seed(), dataclasses.replace(text)
     target: TextIO = io.StringIO() if output.file is not None or as_json else sys.stdout
     rows = list[dict[str, Any]]()
@@ -187,11 +187,8 @@ def _write_samples(
         print(f"{output.file}: {counted(output.samples, 'sample')}")
 
 
-def _after(tokeniser: "Tokeniser", prompt: str, target: TextIO, *, raw: bool = False) -> "Detokeniser":
+def _after(tokeniser: Tokeniser, prompt: str, target: TextIO, *, raw: bool = False) -> Detokeniser:
     """Write the prompt, and return what makes text of the tokens that follow it, as they are drawn."""
-    from elman.data.text.tokeniser import Detokeniser
-    from elman.data.text.vocabulary import EOS
-
     options = tokeniser.options
     undo = Detokeniser(msgspec.structs.replace(options, tokenisation="words", eos="line") if raw else options)
     target.write(prompt)

@@ -12,6 +12,7 @@ from elman.cli.groups import Common
 from elman.cli.help import family
 from elman.cli.options import AsJson, Natural, OutFile, Positive, Share, TextRunFolder, writable
 from elman.config.text import GrammarOptions
+from elman.data.grammar.reading import read_grammar
 from elman.drawing.page import require_file_name
 from elman.errors import UserError
 from elman.files import require_own
@@ -73,7 +74,6 @@ def generate(
     from itertools import islice
 
     from elman.data.grammar import sample
-    from elman.data.grammar.reading import read_grammar
 
     wanted = GrammarOptions(
         rules=rules,

@@ -13,6 +13,7 @@ from elman.cli.launching import LaunchOptions
 from elman.cli.options import AsJson, Natural, Positive, file_to_write, group, number, writable
 from elman.errors import UserError
 from elman.files import making, require_own
+from elman.study.runner import Stopped
 
 if TYPE_CHECKING:
     from elman.data.classic.task import ClassicTask
@@ -49,7 +50,6 @@ class TrialOptions:
         from elman.study.lab.conduct import conduct, summarise, to_builtins
         from elman.study.lab.networks import build_network, learner_of
         from elman.study.lab.page import table, verdict, write_laboratory
-        from elman.study.runner import Stopped
 
         for trial in {msgspec.structs.replace(chain.first, seed=0) for chain in chains}:  # what does not exist or fit
             model = build_network(classic_task(trial.task), trial.cell, trial.size)

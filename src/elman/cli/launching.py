@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from elman.cli.options import Natural, Positive, group
 from elman.errors import UserError
-
-if TYPE_CHECKING:
-    from elman.jobs.launching import Launch
+from elman.jobs.launching import Launch
 
 Pairs = Annotated[tuple[str, ...], Parameter(metavar="KEY=VALUE")]
 
@@ -34,12 +32,11 @@ class LaunchOptions:
     slurm: Pairs = ()
     ray: Pairs = ()
 
-    def launch(self, folder: Path, device: str = "cpu") -> "Launch":
+    def launch(self, folder: Path, device: str = "cpu") -> Launch:
         """How jobs are launched that use a device (--device).
 
         Raises UserError where options do not fit together, or the package of the launcher is missing.
         """
-        from elman.jobs.launching import Launch
         from elman.network.device import uses_cuda, visible_gpus
 
         for name, pairs in (("slurm", self.slurm), ("ray", self.ray)):

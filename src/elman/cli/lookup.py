@@ -15,12 +15,16 @@ from elman.cli.progress import duration
 from elman.config.parts import tag_of
 from elman.config.text import TextData
 from elman.config.toml import load_data
+from elman.data.catalog.download import require_address
+from elman.data.catalog.prepare import KNOWN, is_known
+from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, counted
 from elman.files import expanded, write_atomic
 from elman.formats import read_json
+from elman.report.folder import read_folders
 
 
 def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False) -> None:
@@ -32,7 +36,6 @@ def report(runs: RunFolders, /, *, out: OutFile = None, as_json: AsJson = False)
     Args:
         out: the page (default: RUN/report.html; report.html here for several runs)
     """
-    from elman.report.folder import read_folders
     from elman.report.page import write_page
 
     found, others = read_folders(runs)
@@ -138,8 +141,6 @@ app.command("elman.cli.programs:programs", name="programs", help="Programs and w
 @app.command(name="list")
 def list_all(*, as_json: AsJson = False) -> None:
     """All known corpora."""
-    from elman.data.catalog.prepare import KNOWN
-
     rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
     table = ("known corpora", ["name", "title", "kind", "download"], rows)
     show.print_result(as_json, msgspec.to_builtins(KNOWN), table)
@@ -153,7 +154,7 @@ def describe(name: str, /, *, skip_unreadable: bool = False, as_json: AsJson = F
         name: as `elman data list` shows it, or data as for `elman train`
         skip_unreadable: of music, leave out files that cannot be read
     """
-    from elman.data.catalog.prepare import info, is_known
+    from elman.data.catalog.prepare import info
 
     if not is_known(name) and (Path(name).exists() or one_text(Path(name))):
         _described(name, ["data.skip_unreadable=true"] if skip_unreadable else [], as_json=as_json)
@@ -196,7 +197,6 @@ def prepare(
         recipe: read the text as this recipe on text does
     """
     from elman.data.catalog import prepare
-    from elman.data.catalog.download import require_address
 
     name = str(expanded(name))
     if base_url is not None:
@@ -237,8 +237,6 @@ class _Prepared(msgspec.Struct):
 
 def _encode(source: str, path: Path, settings: tuple[str, ...], *, as_json: bool) -> None:
     """Encode a text as a recipe reads it, and print its counts."""
-    from elman.data.text.corpus import open_corpus
-
     data = load_data(path, settings)
     if not isinstance(data, TextData):
         raise UserError(f"{path}: a recipe for {tag_of(data)}; only texts are prepared, other data are read each time")

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
+import numpy as np
 from cyclopts import Parameter
 
 from elman.cli import progress, show
@@ -14,14 +15,14 @@ from elman.cli.groups import Common, UnknownOptions
 from elman.cli.options import AsUnk, RunFolders, file_to_write, refuse
 from elman.cli.score_rows import write_tsv
 from elman.cli.stimuli import LETTERS, print_compared
+from elman.data.minimal_pairs import Pair, pairs_by_file, until_difference
+from elman.data.stimuli import of_known_items
+from elman.data.suites import read_suite
 from elman.errors import counted, notice
 from elman.files import write_atomic
 from elman.tasks.hub import shown
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from elman.data.minimal_pairs import Pair
     from elman.evaluation.minimal_pairs import CodedPair, PairAccuracy
     from elman.evaluation.statistics import Floats
     from elman.tasks.text.model import TextModel
@@ -64,7 +65,6 @@ def minimal_pairs(
             whether it is judged correctly, unknown words, and the columns of the file of pairs;
             of suites a row per region, with its surprisal (bits) and which predictions hold for its item
     """
-    from elman.data.minimal_pairs import pairs_by_file, until_difference
     from elman.evaluation.minimal_pairs import accuracies, by_column, by_field
     from elman.tasks.text.suites import Judged, is_suite, item_rows
 
@@ -126,12 +126,8 @@ def _print(
     show.print_result(common.as_json, found[0] if len(found) == 1 else found, *tables, notes=notes)
 
 
-def _kept(
-    pairs: "Sequence[tuple[Path, Pair]]", coded: "Sequence[Sequence[CodedPair]]", exclude: str | None
-) -> list[int]:
+def _kept(pairs: Sequence[tuple[Path, Pair]], coded: "Sequence[Sequence[CodedPair]]", exclude: str | None) -> list[int]:
     """The numbers of the pairs that are judged, under several models; raises UserError where none is left."""
-    from elman.data.stimuli import of_known_items
-
     if exclude is None:
         return list(range(len(pairs)))
     lacking = [[word for one in ways for word in one.unknown] for ways in zip(*coded, strict=True)]
@@ -192,7 +188,6 @@ def _suites(
 
 def _judged_suites(models: "Sequence[TextModel]", names: tuple[str, ...]) -> "list[list[JudgedSuite]]":
     """Suites under models, [suites][models]."""
-    from elman.data.suites import read_suite
     from elman.tasks.text.suites import judge_suite, suites_of
 
     found = []
@@ -205,10 +200,8 @@ def _judged_suites(models: "Sequence[TextModel]", names: tuple[str, ...]) -> "li
     return found
 
 
-def _kept_items(judged: "Sequence[JudgedSuite]", exclude: str | None) -> "np.ndarray":
+def _kept_items(judged: "Sequence[JudgedSuite]", exclude: str | None) -> np.ndarray:
     """Which items of a suite are judged, under several models, [items]."""
-    import numpy as np
-
     kept: np.ndarray = np.all([one.known for one in judged], axis=0)
     if exclude is None:
         return np.ones_like(kept)
@@ -261,9 +254,7 @@ Compared: TypeAlias = "tuple[list[Pair], int, list[Floats]]"
 """Pairs, how many are left out, and their log-probabilities [n, 2] under each model."""
 
 
-def _kept_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None) -> "Compared":
-    from elman.data.minimal_pairs import pairs_by_file
-
+def _kept_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None) -> Compared:
     located = list(pairs_by_file(names))
     read = [pair for _, pair in located]
     judged = [_judged(run, read) for run in runs]
@@ -271,10 +262,8 @@ def _kept_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: st
     return [read[index] for index in kept], len(read) - len(kept), [one.log_probs[kept] for one in judged]
 
 
-def _suites_as_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None) -> "Compared":
+def _suites_as_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclude: str | None) -> Compared:
     """Each prediction of each item as a pair."""
-    import numpy as np
-
     pairs, left_out, parts = list["Pair"](), 0, list["list[Floats]"]()
     for row in _judged_suites(runs, names):
         kept = _kept_items(row, exclude)
@@ -286,7 +275,7 @@ def _suites_as_pairs(runs: "Sequence[TextModel]", names: tuple[str, ...], exclud
     return pairs, left_out, [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def _judged(run: "TextModel", pairs: "list[Pair]", *, known_only: bool = False) -> "Judged":
+def _judged(run: "TextModel", pairs: list[Pair], *, known_only: bool = False) -> "Judged":
     from elman.tasks.text.suites import judge
 
     with progress.counting(f"scoring pairs by {run.path}") as advance:

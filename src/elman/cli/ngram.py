@@ -14,11 +14,14 @@ from elman.cli.mixing import read_ngram
 from elman.cli.ngram_text import ReadOptions, rows_of, sentences
 from elman.cli.options import AsJson, NonNegative, Positive, TextFile, file_to_write, given, group, number, refuse
 from elman.errors import UserError, counted, notice
+from elman.evaluation.ngram import pruning
+from elman.evaluation.ngram.arpa_writing import write_arpa
+from elman.evaluation.ngram.model import NGramModel
+from elman.evaluation.ngram.model import train as estimate
+from elman.evaluation.ngram.table import BackoffTable
 
 if TYPE_CHECKING:
     from elman.data.text.corpus import TextCorpus
-    from elman.evaluation.ngram.model import NGramModel
-    from elman.evaluation.ngram.table import BackoffTable
 
 app = family("ngram", "Models are ARPA files, as of SRILM and KenLM too; a name that ends in .gz is compressed.")
 
@@ -70,8 +73,6 @@ def train(
         prune_entropy: leave out n-grams without which the perplexity rises by a factor below 1 + X
         stream: one running stream
     """
-    from elman.evaluation.ngram.model import train as estimate
-
     if prune and (stream or prune[0] or list(prune) != sorted(prune)):
         if stream:
             raise UserError("--prune counts occurrences within sentences; leave out --stream, or give --prune-entropy")
@@ -132,10 +133,8 @@ def export(
     _write(_smaller(read, order, prune_entropy), out, {"model": str(model)}, as_json=as_json)
 
 
-def _smaller(model: "NGramModel", order: int | None, prune_entropy: float | None) -> "NGramModel":
+def _smaller(model: NGramModel, order: int | None, prune_entropy: float | None) -> NGramModel:
     import dataclasses
-
-    from elman.evaluation.ngram import pruning
 
     table = model.table if order is None else pruning.cut(model.table, order)
     if prune_entropy is not None:
@@ -143,9 +142,7 @@ def _smaller(model: "NGramModel", order: int | None, prune_entropy: float | None
     return dataclasses.replace(model, table=table)
 
 
-def _write(model: "NGramModel", out: Path, facts: dict[str, Any], *, as_json: bool) -> None:
-    from elman.evaluation.ngram.arpa_writing import write_arpa
-
+def _write(model: NGramModel, out: Path, facts: dict[str, Any], *, as_json: bool) -> None:
     with progress.counting(f"writing {out.name}") as advance:
         write_arpa(model, out, advance)
     counts = _counts(model.table)
@@ -154,7 +151,7 @@ def _write(model: "NGramModel", out: Path, facts: dict[str, Any], *, as_json: bo
     show.print_result(as_json, facts, notes=[f"{out}: n-grams by length {sizes}"])
 
 
-def _counts(table: "BackoffTable") -> list[int]:
+def _counts(table: BackoffTable) -> list[int]:
     return [len(level.keys) for level in table.levels]
 
 

@@ -9,10 +9,15 @@ from cyclopts import Parameter
 from elman.cli import score_rows, texts
 from elman.cli.options import given, group, refuse
 from elman.config.text import TextOptions
+from elman.data.text.passages import passages
+from elman.data.text.tokeniser import fold
+from elman.data.text.utf8 import Line
+from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
+from elman.evaluation.ngram.model import BEGIN, END, NGramModel
+from elman.tasks.hub import fetched
 
 if TYPE_CHECKING:
-    from elman.evaluation.ngram.model import NGramModel
     from elman.evaluation.ngram.text import Scored, Tally
     from elman.tasks.text.run import TextRun
 
@@ -43,20 +48,17 @@ class ReadOptions:
 
     def run(self) -> "TextRun | None":
         """The run that reads the text, if there is one."""
-        from elman.tasks.hub import fetched
         from elman.tasks.text.run import TextRun
 
         self.check()
         return None if self.like is None else TextRun(fetched(self.like))
 
 
-def sentences(text: str, reading: ReadOptions, run: "TextRun | None", model: "NGramModel") -> Iterator[list[str]]:
+def sentences(text: str, reading: ReadOptions, run: "TextRun | None", model: NGramModel) -> Iterator[list[str]]:
     """The words of each sentence as the model reads them, `<eos>` at its end.
 
     Raises UserError where one is `<s>` or `</s>`, which would be read as another beginning or end.
     """
-    from elman.evaluation.ngram.model import BEGIN, END
-
     for number, words in _sentences(text, reading, run, model):
         if (mark := next((word for word in words if word in (BEGIN, END)), None)) is not None:
             raise UserError(
@@ -67,7 +69,7 @@ def sentences(text: str, reading: ReadOptions, run: "TextRun | None", model: "NG
 
 
 def _sentences(
-    text: str, reading: ReadOptions, run: "TextRun | None", model: "NGramModel"
+    text: str, reading: ReadOptions, run: "TextRun | None", model: NGramModel
 ) -> Iterator[tuple[int, list[str]]]:
     """The words of each sentence, and the number of its last line."""
     if run is not None:
@@ -77,10 +79,6 @@ def _sentences(
             yield sentence.line, [token if token in size else "<unk>" for token in sentence.read]
         texts.report(reader)
         return
-    from elman.data.text.passages import passages
-    from elman.data.text.tokeniser import fold
-    from elman.data.text.utf8 import Line
-    from elman.data.text.vocabulary import EOS
 
     options = reading.options()
     if options.tokenisation == "words":

@@ -5,20 +5,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import Parameter
 
 from elman.cli import progress, score_rows, show, texts
 from elman.cli.groups import Common
 from elman.cli.options import Natural, NonNegative, RunFolders, Strings, drawings, file_to_write, group
 from elman.cli.score import WordOptions
+from elman.data.reading_times import Floats, ReadingTimes, read_frequencies, read_times
 from elman.errors import UserError, counted, notice
 from elman.files import write_atomic
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from elman.analysis.reading_times import Measured, Regression, Term
-    from elman.data.reading_times import Floats, ReadingTimes
 
 _File = Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)]
 _ADDED = ["model", "in sample", "chi2", "p", "items left out", "95 % interval", "p", "p, Holm"]
@@ -44,9 +43,7 @@ class TimesOptions:
     longest: NonNegative = 3000.0
     log: bool = False
 
-    def read(self) -> "ReadingTimes":
-        from elman.data.reading_times import read_times
-
+    def read(self) -> ReadingTimes:
         if strange := [one for one in self.columns if "=" not in one]:
             raise UserError(f"--columns {strange[0]}: write KIND=HEADING, such as time=fdurFP")
         given = dict(one.split("=", 1) for one in self.columns)
@@ -107,8 +104,6 @@ def reading_times(
         html: write a page
         plot: draw what the models add (.svg or .png); the effects of surprisal into a file beside it (-effects)
     """
-    import numpy as np
-
     from elman.analysis.reading_times import SURPRISAL, Regression, analyse, choose, lags_of
 
     plots = [] if plot is None else drawings(plot, "effects")
@@ -178,7 +173,7 @@ def reading_times(
 
 def _measured(
     paths: tuple[Path, ...],
-    read: "ReadingTimes",
+    read: ReadingTimes,
     name: str,
     words: WordOptions,
     common: Common,
@@ -201,11 +196,10 @@ def _measured(
 
 
 def _frequencies(
-    file: str | None, read: "ReadingTimes", measured: "Mapping[str, Measured]"
-) -> "tuple[Floats | None, str | None]":
+    file: str | None, read: ReadingTimes, measured: "Mapping[str, Measured]"
+) -> tuple[Floats | None, str | None]:
     """How often each word occurs, and where that was counted."""
     from elman.analysis.reading_times import frequencies
-    from elman.data.reading_times import read_frequencies
 
     if file is not None:
         return frequencies(read.words, read_frequencies(texts.read_text(file), texts.shown_name(file))), file
@@ -216,10 +210,8 @@ def _frequencies(
     return None, None
 
 
-def _terms(names: tuple[str, ...], read: "ReadingTimes", used: "np.ndarray") -> "list[Term]":
+def _terms(names: tuple[str, ...], read: ReadingTimes, used: np.ndarray) -> "list[Term]":
     """The random intercepts of which there are two levels or more; raises UserError where there is none."""
-    import numpy as np
-
     from elman.analysis.reading_times import Term
 
     at, subjects = read.word[used], np.array(read.subject or [""] * len(used))[used]
@@ -238,7 +230,7 @@ def _terms(names: tuple[str, ...], read: "ReadingTimes", used: "np.ndarray") -> 
     return terms
 
 
-def _slopes(regression: RegressionOptions, bits: "Floats", terms: "list[Term]") -> "list[Term]":
+def _slopes(regression: RegressionOptions, bits: Floats, terms: "list[Term]") -> "list[Term]":
     if not regression.slopes:
         return []
     readers = [term for term in terms if term.name == "subject"]
@@ -278,9 +270,7 @@ def _tested(row: Mapping[str, Any]) -> list[str]:
     return [f"{row['difference']:+.5f}", interval, f"{row['p_value']:.2g}", f"{row['p_holm']:.2g}"]
 
 
-def _rows(
-    read: "ReadingTimes", used: "np.ndarray", base: "Mapping[str, Floats]", models: "Mapping[str, Regression]"
-) -> str:
+def _rows(read: ReadingTimes, used: np.ndarray, base: Mapping[str, Floats], models: "Mapping[str, Regression]") -> str:
     """The times that are used, with their predictors, as a table."""
     columns = dict(base)
     for name, one in models.items():
@@ -307,7 +297,7 @@ def _draw(
     facts: Mapping[str, Any],
     models: "Mapping[str, Regression]",
     fits: Mapping[str, Any],
-    y: "Floats",
+    y: Floats,
     tables: list[show.Table],
     notes: list[str],
     html: Path | None,

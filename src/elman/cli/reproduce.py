@@ -14,6 +14,7 @@ from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Tracked, file_to_write, trackers_of_runs, writable
 from elman.errors import UserError, command, counted
 from elman.files import require_own
+from elman.study.runner import Stopped
 
 if TYPE_CHECKING:
     from elman.study.claim import Claim, Scale
@@ -89,7 +90,6 @@ def reproduce(
     from elman.study.claim import scale_of
     from elman.study.claims import choose
     from elman.study.conduct import batches, conduct, plan, total_minutes, train_together
-    from elman.study.runner import Stopped
     from elman.study.runs import Machine as Pool
     from elman.study.store import Store
 

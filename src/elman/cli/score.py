@@ -17,13 +17,13 @@ from elman.cli.options import OutText, Positive, TextFile, TextRunFolder, file_t
 from elman.cli.scoring import By, Scoring
 from elman.cli.stimuli import kept_items, say_unknown
 from elman.cli.temperature import TemperatureOptions
+from elman.data.stimuli import Stimulus, divided, lines_as_stimuli, read_table
 from elman.data.text.lacking import Tally
+from elman.data.text.reading import Sentence
 from elman.data.text.shards import WHOLE_TEXT
 from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
-    from elman.data.stimuli import Stimulus
-    from elman.data.text.reading import Sentence
     from elman.evaluation.scoring import Sentences, Unknown
     from elman.tasks.text.model import Reader, TextModel
     from elman.tasks.text.run import TextRun
@@ -58,7 +58,7 @@ class StimulusOptions:
             name = "--document" if document else "--adapt"
             raise UserError(f"{name}: the sentences of a table are independent of each other; leave {name} out")
 
-    def read(self, file: str, loaded: "TextModel") -> "list[Stimulus] | None":
+    def read(self, file: str, loaded: "TextModel") -> list[Stimulus] | None:
         """The sentences of a table, or of a text with regions; None for other texts."""
         name = texts.shown_name(file)
         if self.regions is None and file != "-":
@@ -67,7 +67,6 @@ class StimulusOptions:
             print(f"{name} is read as a text; --column NAME reads one column of a table", file=sys.stderr)
         if self.column is None and self.regions is None:
             return None
-        from elman.data.stimuli import divided, lines_as_stimuli, read_table
 
         if self.column is not None:
             found = read_table(texts.read_text(file, loaded.options), name, self.column)
@@ -199,7 +198,7 @@ def score(
         source = None if items is not None else texts.Text(file, loaded.options, advance)
         part = WHOLE_TEXT if source is None else shards.part(source, loaded, reading.reader(loaded, name, unknown))
 
-        def read(by: "Reader") -> "Iterator[Sentence]":
+        def read(by: "Reader") -> Iterator[Sentence]:
             if source is None:
                 return _noted(texts.whole_sentences(items or [], by, name), lacking)
             return streaming.sentences(source, part, by)
@@ -229,7 +228,7 @@ def score(
         states.save(save_state, own, stream.state, stream.unread, stream, adaptation.statistics_tokens)
 
 
-def _of_known_items(items: "list[Stimulus] | None", as_is: bool, loaded: "TextModel", name: str) -> "list[Stimulus]":
+def _of_known_items(items: list[Stimulus] | None, as_is: bool, loaded: "TextModel", name: str) -> list[Stimulus]:
     """The sentences of a table whose items have no unknown word, and a notice of the unknown words by condition."""
     if items is None:
         raise UserError("--unknown exclude-items belongs to tables and regions; add --column or --regions")
@@ -239,7 +238,7 @@ def _of_known_items(items: "list[Stimulus] | None", as_is: bool, loaded: "TextMo
     return [items[index] for index in kept_items(items, lacking)]
 
 
-def _noted(sentences: "Iterable[Sentence]", lacking: list[list[str]]) -> "Iterator[Sentence]":
+def _noted(sentences: Iterable[Sentence], lacking: list[list[str]]) -> Iterator[Sentence]:
     """The sentences, and to a list what is unknown of each."""
     lacking.clear()
     for sentence in sentences:

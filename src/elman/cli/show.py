@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from elman.config.record import TOKENS, Reporting
+from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError, counted, notice
 from elman.evaluation.result import Confusion, Estimate, OutputQuality, Result
 from elman.files import finite, write_atomic
@@ -38,7 +39,6 @@ def write_or_print(out: Path | None, text: str, what: str) -> None:
     Lone surrogates, of a command line that is not UTF-8, become the bytes that they stand for.
     """
     from elman.cli.texts import write_any_text
-    from elman.data.text.utf8 import to_bytes
 
     if out is None or out == Path("-"):
         write_any_text()

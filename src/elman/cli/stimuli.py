@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from elman.cli import progress, show, texts
 from elman.data.minimal_pairs import NAMES
+from elman.data.stimuli import Stimulus, of_known_items, read_table, unknown_by
 from elman.data.tables import in_one_form
 from elman.errors import UserError, counted, notice
 
 if TYPE_CHECKING:
-    from elman.data.stimuli import Stimulus
     from elman.evaluation.paired import PairedItems
     from elman.evaluation.scoring import Treatment
     from elman.tasks.text.comparison import Words
@@ -39,9 +40,6 @@ def compare_on_stimuli(
 
     Where `whole`, items are left out of which a sentence has an unknown word.
     """
-    import numpy as np
-
-    from elman.data.stimuli import read_table
     from elman.evaluation.paired import adjusted, compare_items
     from elman.tasks.text.comparison import read_sentences, shared
 
@@ -150,20 +148,18 @@ def print_compared(
     show.print_result(as_json, found, table, notes=notes)
 
 
-def item_column(row: "Stimulus") -> str | None:
+def item_column(row: Stimulus) -> str | None:
     """The column of a table that names its items."""
     return _column(row, NAMES["item"])
 
 
-def condition_column(row: "Stimulus") -> str | None:
+def condition_column(row: Stimulus) -> str | None:
     """The column of a table that names its conditions."""
     return _column(row, ("condition",))
 
 
-def kept_items(table: "Sequence[Stimulus]", lacking: Sequence[Collection[str]]) -> list[int]:
+def kept_items(table: Sequence[Stimulus], lacking: Sequence[Collection[str]]) -> list[int]:
     """The numbers of the sentences whose items have no unknown word; without a column of items each is one."""
-    from elman.data.stimuli import of_known_items
-
     column = item_column(table[0])
     items = [str(at) if column is None else row.carried[column] for at, row in enumerate(table)]
     kept = of_known_items(items, lacking)
@@ -171,17 +167,15 @@ def kept_items(table: "Sequence[Stimulus]", lacking: Sequence[Collection[str]]) 
     return kept
 
 
-def say_unknown(table: "Sequence[Stimulus]", lacking: Sequence[Collection[str]]) -> None:
+def say_unknown(table: Sequence[Stimulus], lacking: Sequence[Collection[str]]) -> None:
     """Say on standard error which words are unknown in each condition of a table that has a column of conditions."""
-    from elman.data.stimuli import unknown_by
-
     if table and (column := condition_column(table[0])) is not None:
         for one in unknown_by([row.carried[column] for row in table], lacking):
             if one.strange:
                 notice(f"condition {one.line()}")
 
 
-def _column(row: "Stimulus", names: Sequence[str]) -> str | None:
+def _column(row: Stimulus, names: Sequence[str]) -> str | None:
     """The column of a table that has one of some names, the first of which counts most; None where none has."""
     found = {in_one_form(heading): heading for heading in reversed(row.carried)}
     return next((found[name] for name in names if name in found), None)

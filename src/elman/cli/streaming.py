@@ -13,13 +13,14 @@ from cyclopts import Parameter
 
 from elman.cli import progress, texts
 from elman.cli.options import OutFile, group
+from elman.data.text.lacking import Tally
+from elman.data.text.reading import Sentence
+from elman.data.text.shards import WHOLE_TEXT, Shard, shard_of
 from elman.errors import UserError
 from elman.files import replacing
+from elman.jobs import Advance
 
 if TYPE_CHECKING:
-    from elman.data.text.reading import Sentence
-    from elman.data.text.shards import Shard
-    from elman.jobs import Advance
     from elman.tasks.text.model import Reader, TextModel
 
 BATCH = 32  # sentences that are computed side by side
@@ -47,13 +48,11 @@ class ShardOptions:
             raise UserError(f"--shard is {self.shard!r}; give I/N, such as 2/8 for the second of eight parts")
         return number, parts
 
-    def part(self, text: texts.Text, loaded: "TextModel", reader: "Reader") -> "Shard":
+    def part(self, text: texts.Text, loaded: "TextModel", reader: "Reader") -> Shard:
         """The part of a text whose sentences are read; `reader` is a fresh one, which counts those before it.
 
         Raises UserError where the text is standard input.
         """
-        from elman.data.text.shards import WHOLE_TEXT, shard_of
-
         if self.place is None:
             return WHOLE_TEXT
         if text.files is None:
@@ -63,10 +62,8 @@ class ShardOptions:
         )
 
 
-def sentences(text: texts.Text, part: "Shard", reader: "Reader") -> "Iterator[Sentence]":
+def sentences(text: texts.Text, part: Shard, reader: "Reader") -> Iterator[Sentence]:
     """The sentences of a part of a text; the reader tallies these alone."""
-    from elman.data.text.lacking import Tally
-
     found = reader.sentences(text.lines(part.start), part.line)
     for _ in itertools.islice(found, part.skip):
         pass
@@ -89,7 +86,7 @@ def output(out: OutFile) -> Iterator[TextIO]:
 
 
 @contextlib.contextmanager
-def reading(what: str, out: OutFile) -> "Iterator[Advance]":
+def reading(what: str, out: OutFile) -> Iterator[Advance]:
     """A bar for a text that is read, in bytes, unless rows are written to the same terminal."""
     if (out is None or out == Path("-")) and sys.stdout.isatty():
         yield None

@@ -13,13 +13,14 @@ from elman.cli.groups import Common
 from elman.cli.launching import LaunchOptions
 from elman.cli.options import DataSource, Natural, Positive, Tracked, trackers_of_runs, writable
 from elman.config.plugins import resuming
+from elman.config.toml import resolve
 from elman.errors import UserError
+from elman.jobs.launching import Tell
+from elman.study.runner import Count, Stopped
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from elman.jobs.launching import Tell
-    from elman.study.runner import Count
     from elman.study.runs import Machine, PlannedRun, Watch
     from elman.study.sweep.conduct import Advance, Result
     from elman.study.sweep.question import Sweep
@@ -72,9 +73,7 @@ def sweep(
         resume: continue the sweep in --out without repeating its RECIPE and --set
         dry_run: list the runs and estimate their time; nothing is trained
     """
-    from elman.config.toml import resolve
     from elman.data.catalog.prepare import is_known
-    from elman.study.runner import Stopped
     from elman.study.runs import Machine
     from elman.study.sweep.conduct import conduct
     from elman.study.sweep.question import TRIALS, Question, open_sweep, parse_seeds, reopen_sweep, with_more
@@ -135,7 +134,7 @@ def sweep(
 
 
 @contextlib.contextmanager
-def _shown(console: "Console") -> Iterator[tuple["Tell", "Watch", "Advance"]]:
+def _shown(console: "Console") -> Iterator[tuple[Tell, "Watch", "Advance"]]:
     """How lines and the progress are printed: a bar on a terminal, else a line every half minute."""
     from elman.study.runs import reporting
 

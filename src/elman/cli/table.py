@@ -11,6 +11,7 @@ from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.options import RunFolders, file_to_write
 from elman.errors import notice
+from elman.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +42,6 @@ def table(
             `elman compare` does; of several seeds by the mean log-probability of each token
         out: the file to write (default: standard output)
     """
-    from elman.files import write_atomic
     from elman.report.comparison import group_runs
     from elman.report.folder import read_folders
     from elman.report.overview import facts, write

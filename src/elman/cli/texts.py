@@ -12,17 +12,18 @@ from elman.cli.options import group
 from elman.config.parts import tag_of
 from elman.config.text import TextOptions
 from elman.data.lines import fields, with_breaks
+from elman.data.stimuli import Stimulus
 from elman.data.text.encodings import STANDARD_INPUT, marked
 from elman.data.text.files import Files
+from elman.data.text.reading import Sentence, TextReader
+from elman.data.text.tokeniser import split_raw
 from elman.data.text.utf8 import MARK, checked, decode, from_bytes, read_bytes, strict
-from elman.data.text.vocabulary import UNK
+from elman.data.text.vocabulary import EOS, UNK
 from elman.errors import ENCODING, UserError
 from elman.files import cache_folder
 from elman.jobs import Advance
 
 if TYPE_CHECKING:
-    from elman.data.stimuli import Stimulus
-    from elman.data.text.reading import Sentence, TextReader
     from elman.kinds.tags.run import TagRun
     from elman.kinds.trees.run import TreeRun
     from elman.tasks.text.model import Reader, TextModel
@@ -41,7 +42,7 @@ class ReadingOptions:
     as_is: bool = False
 
     @overload
-    def reader(self, loaded: "TextRun", name: str, unknown: UnknownOptions | None = None) -> "TextReader": ...
+    def reader(self, loaded: "TextRun", name: str, unknown: UnknownOptions | None = None) -> TextReader: ...
     @overload
     def reader(self, loaded: "TextModel", name: str, unknown: UnknownOptions | None = None) -> "Reader": ...
     def reader(self, loaded: "TextModel", name: str, unknown: UnknownOptions | None = None) -> "Reader":
@@ -57,10 +58,8 @@ def report(reader: "Reader") -> None:
         print(line, file=sys.stderr)
 
 
-def whole_sentences(stimuli: "Sequence[Stimulus]", reader: "Reader", name: str) -> "Iterator[Sentence]":
+def whole_sentences(stimuli: Sequence[Stimulus], reader: "Reader", name: str) -> Iterator[Sentence]:
     """Each text as one sentence; raises UserError where nothing of it can be read."""
-    from elman.data.text.vocabulary import EOS
-
     for stimulus in stimuli:
         sentence = reader.complete(stimulus.text, stimulus.line)
         if all(token == EOS for token in sentence.read):
@@ -91,8 +90,6 @@ def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
 
     Raises UserError where a line is blank.
     """
-    from elman.data.text.tokeniser import split_raw
-
     found = [split_raw(line) if raw else fields(line) for line in lines]
     blank = [number for number, words in enumerate(found, start=1) if not words]
     if blank:

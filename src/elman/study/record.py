@@ -264,8 +264,8 @@ def judged_again(made: ClaimRecord, claim: Claim) -> list[Again]:
         elif again is None:
             by = "not kept"
         kept, now = bounded(before), None if again is None else bounded(again)
-        found_again = (None, None) if now is None else (now.answer, now.p_value)
-        rows.append(Again(one.statement, kept.answer, kept.p_value, *found_again, by))
+        answer, p_value = (None, None) if now is None else (now.answer, now.p_value)
+        rows.append(Again(one.statement, kept.answer, kept.p_value, answer, p_value, by))
     return rows
 
 
