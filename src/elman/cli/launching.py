@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli.options import Natural, Positive, group
 from elman.errors import UserError
-from elman.jobs.launching import Launch
+from elman.jobs.launching import PACKAGES, Launch, package_of
 
 Pairs = Annotated[tuple[str, ...], Parameter(metavar="KEY=VALUE")]
 
@@ -45,9 +45,9 @@ class LaunchOptions:
         given = {"slurm": self.slurm, "ray": self.ray, "local": ()}[self.launcher]
         gpus = visible_gpus() if self.launcher == "local" and device in {"auto", "cuda"} else ()
         shared = self.launcher == "local" and (self.jobs or 1) > max(1, len(gpus)) and uses_cuda(device)
-        found = Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus, shared)
-        found.require()
-        return found
+        if self.launcher in PACKAGES:
+            package_of(self.launcher)  # which may be missing
+        return Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus, shared)
 
 
 def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:

@@ -26,7 +26,6 @@ from elman.errors import UserError, notice
 if TYPE_CHECKING:
     from elman.evaluation.scoring import Sentences, Unknown
     from elman.tasks.text.model import Reader, TextModel
-    from elman.tasks.text.run import TextRun
 
 FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
 WrittenFile = Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)]
@@ -157,6 +156,8 @@ def score(
         load_state: with --adapt: continue where --save-state left a text
         save_state: with --adapt: write state and adapted weights at the end
     """
+    from elman.tasks.text.run import TextRun
+
     adaptation.check()
     if not adaptation.adapt:
         files = {"--load-state": load_state, "--save-state": save_state}
@@ -177,7 +178,7 @@ def score(
     if html is not None and by != "word":
         raise UserError("--html shows words; add --by word")
     loaded = machine.open_model(run)
-    own = _own(loaded)
+    own = loaded if isinstance(loaded, TextRun) else None
     if own is None:
         others = [*given(temperature), *(["--mix"] if mixture.mix else []), *(["--adapt"] if adaptation.adapt else [])]
         refuse(others, "belongs to runs of elman; leave it out")
@@ -244,12 +245,6 @@ def _noted(sentences: Iterable[Sentence], lacking: list[list[str]]) -> Iterator[
     for sentence in sentences:
         lacking.append(sentence.lacking)
         yield sentence
-
-
-def _own(loaded: "TextModel") -> "TextRun | None":
-    from elman.tasks.text.run import TextRun
-
-    return loaded if isinstance(loaded, TextRun) else None
 
 
 def _treatment(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from elman.config.record import TOKENS, Reporting
 from elman.data.text.utf8 import to_bytes
 from elman.errors import UserError, counted, notice
-from elman.evaluation.result import Confusion, Estimate, OutputQuality, Result
+from elman.evaluation.result import Estimate, Result
 from elman.files import finite, write_atomic
 
 if TYPE_CHECKING:
@@ -155,15 +155,21 @@ def print_figures(
     print_table(title, [first, "split", *(heading for heading, _ in columns.values())], table)
     for name, result in rows:
         if result.labels is not None:
-            systems = {system: [measured] for system, measured in result.labels.items()}
-            print_measures(f"{name}, {result.split}", systems)
+            by_system = {system: [measured] for system, measured in result.labels.items()}
+            print_measures(f"{name}, {result.split}", by_system)
         if result.tagging is not None:
             print_measures(f"{name}, {result.split}", result.tagging)
         if result.confusions:
-            print_confusions(f"{name}, {result.split}: most often confused", result.confusions)
-        if result.output is not None:
+            title = f"{name}, {result.split}: most often confused"
+            cells = [[one.right, one.found, f"{one.count:,}", f"{one.total:,}"] for one in result.confusions]
+            print_table(title, ["right", "found", "words", "of"], cells)
+        if (output := result.output) is not None:
+            copied = ", unknown words copied" if output.copy_unknown else ""
+            kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]
+            how = f"{output.search} search" if output.search else f"beam {output.beam}{copied}{kept}"
             others = {str(one.name): one.written for one in beside if one.split == result.split}
-            print_output(f"{name}, {result.split}", result.output, others)
+            systems = {how: output.measures, output.baseline_name: output.baseline, **others}
+            print_measures(f"{name}, {result.split}", systems)
 
 
 def _number(value: float, form: str) -> str:
@@ -186,21 +192,6 @@ def print_measures(title: str, systems: Mapping[str, Sequence[Estimate]]) -> Non
     print_table(title, ["measure", *(f"{name} (95 %)" for name in systems)], rows)
     for signature in dict.fromkeys(one.signature for one in columns[0]):
         print(signature)
-
-
-def print_confusions(title: str, confusions: Sequence[Confusion]) -> None:
-    """Print which tags were found in the place of which, and how often."""
-    rows = [[one.right, one.found, f"{one.count:,}", f"{one.total:,}"] for one in confusions]
-    print_table(title, ["right", "found", "words", "of"], rows)
-
-
-def print_output(title: str, output: OutputQuality, others: Mapping[str, Sequence[Estimate]] = {}) -> None:
-    """Print the measures of a model's targets beside the measures of the baseline and of others."""
-    copied = ", unknown words copied" if output.copy_unknown else ""
-    kept = {None: "", True: ", constrained", False: ", unconstrained"}[output.constrained]
-    how = f"{output.search} search" if output.search else f"beam {output.beam}{copied}{kept}"
-    systems = {how: output.measures, output.baseline_name: output.baseline, **others}
-    print_measures(title, systems)
 
 
 def print_differences(title: str, compared: Sequence["Difference"]) -> None:

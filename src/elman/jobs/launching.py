@@ -7,6 +7,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -118,11 +119,6 @@ class Launch:
     def at_once(self) -> int:
         return self.jobs or AT_ONCE[self.launcher]
 
-    def require(self) -> None:
-        """Raises UserError where the package of the launcher is missing."""
-        if self.launcher in PACKAGES:
-            package_of(self.launcher)
-
     def begin(self, tell: Tell) -> Launcher:
         """The launcher; raises UserError where its package is missing, or an option is unknown or wrong."""
         if self.launcher == "slurm":
@@ -138,12 +134,11 @@ class Launch:
 
 @dataclass(frozen=True)
 class _Begun:
-    """A running job, with what begins it again."""
+    """A running job, with what begins it again, and how often it has failed."""
 
     job: Job
-    name: str
-    call: tuple[Callable[..., Any], tuple[Any, ...]]
-    failures: int = 0
+    again: Callable[[], Job]
+    failures: int
 
 
 class Crew(Generic[Key]):
@@ -180,7 +175,8 @@ class Crew(Generic[Key]):
 
     def start(self, key: Key, name: str, function: Callable[..., Any], /, *arguments: Any) -> None:
         self._stopped.discard(key)
-        self._running[key] = self._begin(name, (function, arguments), 0)
+        begin = partial(self._launcher.start, name, function, *arguments)
+        self._running[key] = _Begun(begin(), begin, 0)
 
     def stop(self, key: Key) -> None:
         """Ask a job to end soon; it is not begun again."""
@@ -200,12 +196,8 @@ class Crew(Generic[Key]):
                 found.append((key, outcome))
             else:
                 self.tell(f"{self.shown(key)}: failed ({outcome.failure}); it is begun again")
-                self._running[key] = self._begin(begun.name, begun.call, begun.failures + 1)
+                self._running[key] = _Begun(begun.again(), begun.again, begun.failures + 1)
         return found
-
-    def _begin(self, name: str, call: tuple[Callable[..., Any], tuple[Any, ...]], failures: int) -> _Begun:
-        function, arguments = call
-        return _Begun(self._launcher.start(name, function, *arguments), name, call, failures)
 
 
 class _Worker:
