@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from elman.cli import progress, show
 from elman.cli.groups import Common
 from elman.cli.help import family
-from elman.cli.options import AsJson, Natural, OutFile, Positive, Share, TextRunFolder, writable
+from elman.cli.options import AsJson, Natural, OutFile, Positive, Share, TextRunFolder, group, record_of, writable
 from elman.config.text import GrammarOptions
 from elman.data.grammar.reading import read_grammar
 from elman.drawing.page import require_file_name
@@ -26,7 +26,10 @@ app = family(
     " gender, case, tense or features of your own makes sentences whose structure and true probabilities are known.",
 )
 
-_DEFAULT = GrammarOptions()
+
+@group("Sentences", 2, of=GrammarOptions())
+class DrawOptions:
+    """Which sentences are drawn."""
 
 
 @app.command
@@ -35,13 +38,7 @@ def generate(
     /,
     *,
     out: Annotated[Path | None, Parameter(metavar="FOLDER", validator=writable)] = None,
-    sentences: Positive = _DEFAULT.sentences,
-    valid: Positive = _DEFAULT.valid,
-    test: Positive = _DEFAULT.test,
-    seed: Natural = _DEFAULT.seed,
-    max_depth: Natural | None = None,
-    max_length: Positive | None = None,
-    complex: Share | None = None,
+    drawn: DrawOptions = DrawOptions(),
     as_json: AsJson = False,
 ) -> None:
     """Write sentences of a grammar: train, valid and test, with their agreement dependencies.
@@ -63,31 +60,17 @@ def generate(
     Args:
         rules: a file of rules, or one that comes with elman: elman-1991, prepositions, tense-and-gender
         out: the folder to write; it must not hold a text yet
-        sentences: training sentences
-        valid: validation sentences
-        test: test sentences
-        seed: seed of the draw
-        max_depth: the deepest embedding of clauses
-        max_length: words per sentence at most
-        complex: share of sentences with an embedded clause
     """
     from itertools import islice
 
     from elman.data.grammar import sample
 
-    wanted = GrammarOptions(
-        rules=rules,
-        sentences=sentences,
-        valid=valid,
-        test=test,
-        seed=seed,
-        max_depth=max_depth,
-        max_length=max_length,
-        complex=complex,
-    )
+    wanted = record_of(GrammarOptions(rules=rules), drawn)
     grammar = read_grammar(rules)
     if out is None:
-        for sentence in islice(sample.sentences(grammar, sample.wish_of(wanted), f"{seed} train"), sentences):
+        for sentence in islice(
+            sample.sentences(grammar, sample.wish_of(wanted), f"{wanted.seed} train"), wanted.sentences
+        ):
             record = {"words": sentence.words, "dependencies": [one._asdict() for one in sentence.dependencies]}
             show.print_result(as_json, record, notes=[" ".join(sentence.words)])
         return

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from elman.tasks.run import Run
 
 RunT = TypeVar("RunT", bound="Run")
-SettingsT = TypeVar("SettingsT", bound=Settings)
+RecordT = TypeVar("RecordT", bound=msgspec.Struct)
 
 
 def number(kind: type, meta: Meta, *, many: bool = False) -> Parameter:
@@ -168,7 +168,7 @@ def trackers_of_runs(track: str | None) -> tuple[str, ...] | None:
     return None if track is not None and not names else names
 
 
-def option(field: str, *records: Settings) -> Parameter:
+def option(field: str, *records: msgspec.Struct) -> Parameter:
     """The option for a field of a record, which may be left out.
 
     Its name, range and help come from the record's type, its default is the value in the first of `records`; where
@@ -186,21 +186,21 @@ def option(field: str, *records: Settings) -> Parameter:
     return own if kind is None else Parameter.combine(number(kind, meta_of(record, field)), own)
 
 
-def number_of(record: type[Settings], field: str) -> type[int] | type[float] | None:
+def number_of(record: type[msgspec.Struct], field: str) -> type[int] | type[float] | None:
     """The kind of number that a field of a record holds; None where it holds another thing."""
     hint = typing.get_type_hints(record)[field]
     return next((kind for kind in (int, float) if hint in (kind, kind | None)), None)
 
 
 @functools.cache
-def _help_of(record: type[Settings]) -> dict[str, str]:
+def _help_of(record: type[msgspec.Struct]) -> dict[str, str]:
     import docstring_parser
 
     attributes = docstring_parser.parse(record.__doc__ or "").params
     return {one.arg_name: " ".join((one.description or "").split()) for one in attributes}
 
 
-def record_of(base: SettingsT, *groups: Any) -> SettingsT:
+def record_of(base: RecordT, *groups: Any) -> RecordT:
     """A record with the values of option groups that were given, matched by the name of the option.
 
     Raises UserError where values do not fit together.
@@ -209,7 +209,8 @@ def record_of(base: SettingsT, *groups: Any) -> SettingsT:
     asked = {option: value for options in groups for option, value in given(options).items()}
     changes = {names[option]: value for option, value in asked.items() if option in names}
     record = msgspec.structs.replace(base, **changes)
-    record.check()
+    if isinstance(record, Settings):
+        record.check()
     return record
 
 
@@ -226,7 +227,9 @@ def refuse(names: Iterable[str], reason: str) -> None:
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def group(title: str, place: int, *, of: Settings | None = None, names: Sequence[str] = ()) -> Callable[[Any], Any]:
+def group(
+    title: str, place: int, *, of: msgspec.Struct | None = None, names: Sequence[str] = ()
+) -> Callable[[Any], Any]:
     """The decorator of an option group, a frozen dataclass: its fields are options, listed under a title.
 
     The fields `names` of the record `of`, by default all its numbers, are options too, before the options of the group

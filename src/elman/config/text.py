@@ -28,11 +28,19 @@ class Stage(Record, frozen=True, kw_only=True):
 class GrammarOptions(Record, frozen=True, kw_only=True):
     """The text that a grammar generates; shared by recipes, `elman grammar generate` and caches.
 
-    `rules` names a grammar that comes with elman, or a file. `sentences`, `valid` and `test`: how many each
-    split has, and each split is drawn with another seed. `max_depth` is the greatest number of clauses within each
-    other (deeper rules are left out and the others scaled up), `max_length` the most words of a sentence (longer ones
-    are drawn again), `complex` the share of sentences with an embedded clause (None: as the rules give them);
-    `stages`: of starting small.
+    Deeper rules than `max_depth` are left out and the others scaled up; longer sentences than `max_length` are drawn
+    again; without `complex` the rules decide. Each split is drawn with another seed.
+
+    Attributes:
+        rules: a grammar that comes with elman, or a file.
+        sentences: training sentences.
+        valid: validation sentences.
+        test: test sentences.
+        seed: seed of the draw.
+        max_depth: the deepest embedding of clauses.
+        max_length: words per sentence at most.
+        complex: share of sentences with an embedded clause.
+        stages: of starting small.
     """
 
     rules: str = "elman-1991"
