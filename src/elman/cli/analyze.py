@@ -136,7 +136,8 @@ def rank(
                 streams=split.streams,
                 num_values=values,
             )
-        findings[label] = find_rank(loaded.model, found)
+        findings[label] = finding = find_rank(loaded.model, found)
+        judged = [name for name in finding.__struct_fields__ if name != "spectrum"]
         output = loaded.recipe.model.output
         records.append(
             {
@@ -146,7 +147,10 @@ def rank(
                 "split": split.split,
                 "activation": output.activation,
                 "contexts": tag_of(output.contexts),
-                **_rank_record(findings[label]),
+                **found._asdict(),
+                "singular_values": found.singular_values.tolist(),
+                **{name: msgspec.to_builtins(getattr(finding, name)) for name in judged},
+                "exceeds": finding.exceeds,
             }
         )
     sources = sources_of((record["data"] for record in records), "values")
@@ -166,12 +170,6 @@ def _labels(folders: list[Path]) -> dict[str, Path]:
     unique = list(dict.fromkeys(folders))
     names = [folder.absolute().name for folder in unique]
     return dict(zip(names if len(set(names)) == len(names) else map(str, unique), unique, strict=True))
-
-
-def _rank_record(finding: "Finding") -> dict[str, Any]:
-    values = finding.spectrum._asdict() | {"singular_values": finding.spectrum.singular_values.tolist()}
-    facts = {name: getattr(finding, name) for name in finding.__struct_fields__ if name != "spectrum"}
-    return {**values, **msgspec.to_builtins(facts), "exceeds": finding.exceeds}
 
 
 def _rank_tables(records: list[dict[str, Any]], findings: dict[str, "Finding"]) -> list[show.Table]:

@@ -4,7 +4,8 @@ import contextlib
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +24,8 @@ UNPRUNED, FIRST_CHECKS = 4, 1
 """Trials that run to their end before any is pruned, and validations of each run that are not judged."""
 
 
-class Unlocked:
-    """The lock of a journal with a single writer: one process owns the folder of a sweep."""
-
-    def acquire(self) -> bool:
-        return True
-
-    def release(self) -> None:
-        """Nothing."""
+UNLOCKED: Any = SimpleNamespace(acquire=lambda: True, release=lambda: None)
+"""The lock of a journal with a single writer: one process owns the folder of a sweep."""
 
 
 class Proposals(Programme[PlannedRun]):
@@ -198,7 +193,7 @@ def _optuna() -> Any:
 def _storage(path: Path) -> Any:
     from optuna.storages import JournalStorage, journal
 
-    return JournalStorage(journal.JournalFileBackend(str(path), cast(Any, Unlocked())))
+    return JournalStorage(journal.JournalFileBackend(str(path), UNLOCKED))
 
 
 @contextlib.contextmanager
