@@ -19,7 +19,8 @@ MUSIC = {name for name, recipe in RECIPES.items() if recipe.kind == "music"}
 SERIES = {name for name, recipe in RECIPES.items() if recipe.kind == "series"}
 PAIRS = {name for name, recipe in RECIPES.items() if recipe.kind == "pairs"}
 GRAMMAR = {name for name in RECIPES if name.startswith("grammar/")}
-PAPER = sorted(RECIPES.keys() - LAB - MUSIC - SERIES - PAIRS - GRAMMAR)
+OWN = {"ptb/night"}  # of a published size, by settings of no paper
+PAPER = sorted(RECIPES.keys() - LAB - MUSIC - SERIES - PAIRS - GRAMMAR - OWN)
 WORDS = {
     "ptb": 10_000,
     "wikitext-2": 33_278,
