@@ -332,8 +332,9 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
         const branch = await events({ text: "to", drawn: 1, seed: 5, temperature: 0, after: sample.slice(0, 3) }, 9);
         const next = await model.nexts({ ...given.defaults, text: "to", count: 1 });
         const texts = [];
-        for (const text of ["to", "to "]) texts.push(await events({ text, drawn: 3, seed: 5 }, 9, "text"));
-        return { texts, first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits,
+        for (const text of ["to", "to "]) texts.push(await events({ text, drawn: 3, seed: 6 }, 9, "text"));
+        return { texts,
+          first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits,
           computed: [grown[1].computed, again[1].computed], greedy, back: back[0],
           early: (await fresh(early)).bits - back[1].bits,
           sample, same, branch, next: next.words[0].id, stopped: await events({ text: "to", drawn: 50, seed: 1 }, 4),

@@ -208,7 +208,7 @@ def test_no_difference_is_a_bound_by_two_one_sided_tests():
     assert found.line.startswith("undecided (at most 31 % either way; needs ")
 
 
-@pytest.mark.parametrize(("apart", "percent"), [(0.028, "2.8"), (0.02801, "2.9"), (0.0499, "5"), (0.992, "100"), (1.204, "130"), (0.0, "0")])
+@pytest.mark.parametrize(("apart", "percent"), [(0.028, "2.8"), (0.02801, "2.9"), (0.992, "100"), (1.204, "130")])
 def test_a_bound_is_printed_with_two_digits_rounded_up_and_no_exponent(apart, percent):
     verdict = Verdict("", "undecided", "", "undecided", needs=5, apart=apart)
     assert verdict.line == f"undecided (at most {percent} % either way; needs 5 seeds)"
