@@ -184,8 +184,8 @@ def text_result(score: Score, split: Split, **others: Any) -> Result:
     """The result of a score of all tokens of a split: per token, character, byte and word, with other figures.
 
     Whatever the tokens are, the perplexity of words is exp of all nats over the words of the split and its line ends
-    (`elman.data.text.passages`), so that models of words, subwords, characters and bytes of one text compare. A
-    text without spaces between words has no figures per word.
+    (`elman.data.text.passages`), so that models of words, subwords, characters and bytes of one text compare; of raw
+    text the words are its tokens. A text without spaces between words has no figures per word.
     """
     total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
     return score.result(
