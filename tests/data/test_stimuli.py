@@ -43,15 +43,17 @@ def test_wrong_tables_are_named_by_line(table, message):
 
 def test_regions_are_divided_by_a_mark():
     (one,) = lines_as_stimuli(["\n", "The dog|that barked | ran.\n"])
-    found = divided(one, "|", "t")
+    found = divided(one, "|", "t", TextOptions())
     assert (found.line, found.text, found.regions) == (
         2,
         "The dog that barked ran.",
         ("The dog", "that barked", "ran."),
     )
-    assert divided(Stimulus(1, "\u732b|\u304c|\u3044\u308b", {}), "|", "t").text == "\u732b\u304c\u3044\u308b"
+    japanese = Stimulus(1, "\u732b|\u304c|\u3044\u308b", {})
+    assert divided(japanese, "|", "t", TextOptions()).text == "\u732b \u304c \u3044\u308b", "words have spaces"
+    assert divided(japanese, "|", "t", TextOptions(tokenisation="characters")).text == "\u732b\u304c\u3044\u308b"
     with pytest.raises(UserError, match="t:2: region 2 of 3 is empty"):
-        divided(Stimulus(2, "a | | b", {}), "|", "t")
+        divided(Stimulus(2, "a | | b", {}), "|", "t", TextOptions())
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_the_region_of_every_piece(tokenisation, places):
     text = "The dog | that barked | ran."
     vocabulary = Vocabulary.from_counts(Counter(text if tokenisation == "characters" else text.split()), add_unk=True)
     tokeniser = Tokeniser(TextOptions(tokenisation=tokenisation))
-    stimulus = divided(Stimulus(1, text, {}), "|", "t")
+    stimulus = divided(Stimulus(1, text, {}), "|", "t", tokeniser.options)
     sentence = TextReader(vocabulary, tokeniser).one(f"{stimulus.text}\n")
     if tokenisation == "words":
         assert sentence.pieces[-2:] == ["ran.", "<eos>"]
@@ -77,7 +79,7 @@ def test_the_region_of_every_piece(tokenisation, places):
 def test_regions_that_normalisation_takes_away_are_refused():
     tokeniser = Tokeniser(TextOptions(tokenisation="raw", ruby="remove"))
     vocabulary = Vocabulary.from_counts(Counter(["a", "b"]), add_unk=True)
-    stimulus = divided(Stimulus(4, "a\u300ab | c\u300b d", {}), "|", "t")
+    stimulus = divided(Stimulus(4, "a\u300ab | c\u300b d", {}), "|", "t", tokeniser.options)
     sentence = TextReader(vocabulary, tokeniser).one(f"{stimulus.text}\n")
     with pytest.raises(UserError, match="t:4: the run's normalisation"):
         regions_of(sentence, stimulus, tokeniser, "t:4")

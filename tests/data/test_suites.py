@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from elman.config.text import TextOptions
 from elman.data.suites import parse_formula, read_suite
 from elman.errors import UserError
 from support.commands import output, refusal
@@ -111,7 +112,7 @@ def test_regions_and_predictions_are_sums_of_tokens(capsys, tmp_path):
     file, items = _written(tmp_path, _suite()), tmp_path / "items.tsv"
     facts = json.loads(output(capsys, "minimal-pairs", "shakespeare", "--pairs", file, "--json", "--items", items))
     suite = read_suite(tmp_path / "suite.json")
-    (tmp_path / "lines.txt").write_text("".join(one.stimulus(1).text + "\n" for one in suite.sentences))
+    (tmp_path / "lines.txt").write_text("".join(one.stimulus(1, TextOptions()).text + "\n" for one in suite.sentences))
     tokens = output(capsys, "score", "shakespeare", tmp_path / "lines.txt", "--by", "token", "--json")
     bits = [[], [], [], [], [], []]
     for row in map(json.loads, tokens.splitlines()):

@@ -3,6 +3,7 @@
 import math
 
 import msgspec
+import numpy as np
 import pytest
 import torch
 
@@ -10,7 +11,8 @@ from elman.cli import show
 from elman.config.text import SubwordOptions, TextEvaluation, TextOptions
 from elman.data.text.corpus import open_corpus
 from elman.data.windows import start_symbol
-from elman.evaluation.perplexity import ONE_STREAM, evaluate_split
+from elman.errors import UserError
+from elman.evaluation.perplexity import ONE_STREAM, evaluate_split, score_of, text_result
 from elman.network.build import tiny_model
 
 LINES = ("the cat sat", "a naïve 猫 ran", "吾輩 は 猫 で ある")
@@ -87,6 +89,17 @@ def test_an_unknown_first_token_that_is_skipped_does_not_count(tmp_path):
     split = open_corpus(tmp_path, TextOptions()).split("test")
     assert (split.unknown, split.counted(skip_first=True).unknown) == (2, 1)
     assert split.counted(skip_first=False) is split
+
+
+def test_tokens_without_a_probability_are_not_left_out_in_silence(tmp_path):
+    for name in ("train", "valid", "test"):
+        (tmp_path / f"{name}.txt").write_text("the cat sat\n" * 3)
+    split = open_corpus(tmp_path, TextOptions()).split("test")
+    log_probs = np.log(np.full(12, 0.5, np.float32))
+    assert text_result(score_of(log_probs), split).perplexity == pytest.approx(2)
+    log_probs[[2, 7]] = np.nan
+    with pytest.raises(UserError, match="2 of 12 tokens have no probability but NaN"):
+        text_result(score_of(log_probs), split)
 
 
 def test_a_text_without_spaces_has_no_figures_a_word(tmp_path, capsys):

@@ -1,6 +1,8 @@
 """Monte Carlo dropout: the definition, the exact mean over all masks, and seeds."""
 
 import itertools
+import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from elman.evaluation.monte_carlo import dropout_log_probs
 from elman.evaluation.perplexity import token_log_probs
 from elman.network import dropout
 from elman.network.build import build_model
+from elman.tasks.adaptation import dropout_figures
 from support import networks
 
+WINDOWS = SimpleNamespace(window=SimpleNamespace(length=5))
 TOKENS = np.random.default_rng(0).integers(0, 7, 23)
 
 
@@ -86,6 +90,21 @@ def test_without_dropout_one_pass_is_evaluation():
     model = model_of()
     plain = token_log_probs(model, EvaluationWindows(TOKENS, 0))
     np.testing.assert_allclose(sampled(model, 1), plain, rtol=1e-6)
+
+
+def test_tokens_without_a_probability_are_not_left_out():
+    model = model_of(output_dropout=0.5)
+    with torch.no_grad():
+        model.encoder.weight[3] = torch.nan
+    core = config.Stack(sizes=(3,), output_dropout=0.5)
+    recipe = SimpleNamespace(model=config.Model(encoder=config.Lookup(size=4), core=core), training=WINDOWS)
+    source = SimpleNamespace(
+        column=lambda length: (model, EvaluationWindows(TOKENS, 0, length=length)),
+        result=lambda score: score.result("test"),
+    )
+    found = dropout_figures(SimpleNamespace(recipe=recipe, path="run"), source, DropoutSampling(samples=2))
+    assert math.isnan(found.nll)
+    assert found.tokens == len(TOKENS)
 
 
 def test_masks_are_held_for_a_window(monkeypatch):

@@ -307,12 +307,12 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
           const found = await work();
           return [calls - before, found];
         };
-        const events = async (question, stop) => {
+        const events = async (question, stop, name = "id") => {
           const found = [];
           const control = new AbortController();
           try {
             for await (const event of model.draw({ ...given.defaults, ...question }, control.signal)) {
-              if (event.event === "token") found.push(event.id);
+              if (event.event === "token") found.push(event[name]);
               if (found.length === stop) control.abort();
             }
           } catch (error) { found.push(error.name); }
@@ -331,7 +331,10 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
         const same = await events({ text: "to", drawn: 6, seed: 5 }, 9);
         const branch = await events({ text: "to", drawn: 1, seed: 5, temperature: 0, after: sample.slice(0, 3) }, 9);
         const next = await model.nexts({ ...given.defaults, text: "to", count: 1 });
-        return { first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits,
+        const texts = [];
+        for (const text of ["to", "to "]) texts.push(await events({ text, drawn: 3, seed: 6 }, 9, "text"));
+        return { texts,
+          first: first[0], grown: grown[0], again: again[0], long: long[0], alone: alone.bits - long[1].bits,
           computed: [grown[1].computed, again[1].computed], greedy, back: back[0],
           early: (await fresh(early)).bits - back[1].bits,
           sample, same, branch, next: next.words[0].id, stopped: await events({ text: "to", drawn: 50, seed: 1 }, 4),
@@ -343,6 +346,8 @@ def test_only_new_words_are_computed_and_a_state_is_a_value(page):
     assert found["alone"] == pytest.approx(0, abs=1e-4)
     assert found["back"] == 1, "every state is kept, and the last outputs"
     assert found["early"] == pytest.approx(0, abs=1e-4)
+    written, after_blank = map("".join, found["texts"])
+    assert written == f" {after_blank}"
     assert len(found["sample"]) == 6
     assert found["sample"] == found["same"]
     assert 13 not in found["sample"], "an unknown word is never drawn"

@@ -158,6 +158,18 @@ def test_samples_are_those_of_the_library_and_branch_anywhere(run, served, tab):
         np.testing.assert_allclose([mark.bits for mark in again.marks[-12:]], expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("position", [None, 10])
+def test_a_blank_at_the_end_of_a_text_is_not_repeated_before_a_word(served, tab, position):
+    def text_of(text, after=()):
+        question = questions.Generate(text=text, position=position, drawn=5, seed=3, temperature=0.1, after=[*after])
+        return "".join(one.text for one in drawn(served.ask("generate", question, tab)) if hasattr(one, "text"))
+
+    assert text_of(TEXT).startswith(" ")
+    assert text_of(f"{TEXT} ") == text_of(TEXT)[1:]
+    again = drawn_ids(served, tab, questions.Generate(text=TEXT, drawn=1, seed=3, temperature=0.1))
+    assert text_of(f"{TEXT} ", again) == text_of(TEXT, again)
+
+
 def test_tokens_that_do_not_exist_cannot_be_continued(served, tab):
     with pytest.raises(UserError, match="after has 99, and the vocabulary has"):
         drawn(served.ask("generate", questions.Generate(text=TEXT, after=[99]), tab))

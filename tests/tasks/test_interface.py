@@ -190,6 +190,14 @@ def test_hypotheses_are_scored_as_the_texts_of_a_list(ruled):
     assert rescoring.log_probs_fresh(ruled, read, Unknown()) == pytest.approx(totals, rel=1e-5)
 
 
+def test_a_network_without_finite_numbers_chooses_no_hypothesis(ruled, monkeypatch):
+    broken = torch.full_like(ruled.model.output.choice.bias, torch.nan)
+    monkeypatch.setattr(ruled.model.output.choice.bias, "data", broken)
+    read = rescoring.read_hypotheses(ruled, [Hypothesis("a", (), text) for text in SENTENCES])
+    with pytest.raises(UserError, match="a hypothesis has no probability but NaN"):
+        rescoring.log_probs_fresh(ruled, read, Unknown())
+
+
 def test_the_ids_of_a_text_have_no_end(trained):
     ids, eos = trained.run.vocabulary.ids, trained.run.vocabulary.eos
     for text, words in (("w1 w2 w3", "123"), ("w1 w2 w3\n", "123"), ("w1", "1"), ("w1\n", "1"), ("", "")):

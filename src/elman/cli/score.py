@@ -71,7 +71,7 @@ class StimulusOptions:
             found = read_table(texts.read_text(file, loaded.options), name, self.column)
         else:
             found = lines_as_stimuli(texts.read_lines(file, loaded.options))
-        return found if self.regions is None else [divided(one, self.regions, name) for one in found]
+        return found if self.regions is None else [divided(one, self.regions, name, loaded.options) for one in found]
 
 
 def _ask_for_regions(file: str, name: str) -> None:

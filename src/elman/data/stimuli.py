@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from elman.config.text import TextOptions
 from elman.data.lines import lines_of
 from elman.data.tables import named, rows_of
 from elman.data.text.passages import clean, is_unspaced
@@ -58,27 +59,29 @@ def lines_as_stimuli(lines: Iterable[str]) -> list[Stimulus]:
     return [Stimulus(number, line.rstrip("\r\n"), {}) for number, line in numbered if line.strip()]
 
 
-def divided(stimulus: Stimulus, separator: str, name: str) -> Stimulus:
-    """A sentence with regions, which a separator divides in its text, and the text without the separators.
+def divided(stimulus: Stimulus, separator: str, name: str, options: TextOptions) -> Stimulus:
+    """A sentence with regions, which a separator divides in its text, and the text without the separators (`joined`).
 
-    Where the separator stands, the text has a space, but none between letters of a script without spaces. Raises
-    UserError where a region is empty.
+    Raises UserError where a region is empty.
 
-    >>> divided(Stimulus(2, "The dog | that barked| ran .", {}), "|", "items.tsv")
+    >>> divided(Stimulus(2, "The dog | that barked| ran .", {}), "|", "items.tsv", TextOptions())
     Stimulus(line=2, text='The dog that barked ran .', carried={}, regions=('The dog', 'that barked', 'ran .'))
     """
     regions = tuple(part.strip() for part in stimulus.text.split(separator))
     if not all(regions):
         at = 1 + next(index for index, region in enumerate(regions) if not region)
         raise UserError(f"{name}:{stimulus.line}: region {at} of {len(regions)} is empty; take a {separator!r} out")
-    return stimulus._replace(text=joined(regions), regions=regions)
+    return stimulus._replace(text=joined(regions, options), regions=regions)
 
 
-def joined(regions: Sequence[str]) -> str:
-    """Regions as a text, with a space between them, but none between letters of a script without spaces."""
-    text = regions[0]
+def joined(regions: Sequence[str], options: TextOptions) -> str:
+    """Regions as a text with these options, with a space between them.
+
+    There is none beside letters of a script without spaces, unless spaces separate the words of all texts.
+    """
+    text, spaced = regions[0], options.tokenisation == "words"
     for region in regions[1:]:
-        text += ("" if is_unspaced(text[-1]) or is_unspaced(region[0]) else " ") + region
+        text += (" " if spaced or not (is_unspaced(text[-1]) or is_unspaced(region[0])) else "") + region
     return text
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 import numpy as np
 
+from elman.config.text import TextOptions
 from elman.data.stimuli import Stimulus, joined
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
@@ -155,10 +156,10 @@ class Sentence(NamedTuple):
     numbers: tuple[int, ...]
     texts: tuple[str, ...]
 
-    def stimulus(self, line: int) -> Stimulus:
-        """As a sentence to be read, with the regions that are not empty."""
+    def stimulus(self, line: int, options: TextOptions) -> Stimulus:
+        """As a sentence to be read with these options, with the regions that are not empty."""
         regions = tuple(text for text in self.texts if text)
-        return Stimulus(line, joined(regions), {}, regions)
+        return Stimulus(line, joined(regions, options), {}, regions)
 
 
 class Suite(NamedTuple):

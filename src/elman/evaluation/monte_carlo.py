@@ -28,7 +28,7 @@ def dropout_log_probs(
     """
     devices = [model.device] if model.device.type == "cuda" else []
     total, done = np.empty(0), 0
-    with torch.random.fork_rng(devices):
+    with torch.random.fork_rng(devices), np.errstate(invalid="ignore"):
         torch.manual_seed(sampling.seed)
         for index in range(sampling.samples):
             parts = []

@@ -27,6 +27,8 @@ from elman.network.model import LanguageModel
 from elman.network.state import restart
 from elman.objective import perplexity
 
+NOT_FINITE = "the network computes numbers beyond its precision: train it again, with clipping or a lower rate"
+
 
 class Score(msgspec.Struct, frozen=True):
     """The sum of negative log-likelihoods (nats) over `count` tokens."""
@@ -184,9 +186,13 @@ def text_result(score: Score, split: Split, **others: Any) -> Result:
     """The result of a score of all tokens of a split: per token, character, byte and word, with other figures.
 
     Whatever the tokens are, the perplexity of words is exp of all nats over the words of the split and its line ends
-    (`elman.data.text.passages`), so that models of words, subwords, characters and bytes of one text compare. A
-    text without spaces between words has no figures per word.
+    (`elman.data.text.passages`), so that models of words, subwords, characters and bytes of one text compare; of raw
+    text the words are its tokens. A text without spaces between words has no figures per word.
+
+    Raises UserError where tokens of the split were not counted, of which the model has no probability.
     """
+    if 0 < score.count < (size := len(split.tokens)):
+        raise UserError(f"{size - score.count:,} of {size:,} tokens have no probability but NaN; {NOT_FINITE}")
     total, spaced = score.nll_sum / math.log(2), has_words(split.unseparated, split.characters)
     return score.result(
         split.name,

@@ -113,7 +113,7 @@ class TextService(TextViews):
         )
 
     def generate(self, question: questions.Generate, tab: Tab) -> Stream[object]:
-        """Tokens that continue a text, one event each."""
+        """Tokens that continue a text, one event each; a blank at its end is not repeated before a word."""
         text, (model, unread, state), first = yield from self.placed(question, tab, question.after)
         size = len(self.run.vocabulary)
         if (wrong := next((one for one in question.after if one >= size), None)) is not None:
@@ -125,12 +125,14 @@ class TextService(TextViews):
         for token in (*text.tokens[: -1 if first else question.position], *self.run.vocabulary.decode(question.after)):
             undo.add(token)
         unread, first = [*unread, *question.after], () if question.after else first
+        at_end = not question.after and place_in(question.position, text.length) == text.length
+        blank = " " * (bool(first) or (at_end and not self.run.options.spelt and question.text.endswith(" ")))
         yield answers.Begun(seed=seed)
         for _ in range(question.drawn):
             symbol, log_prob, state = _draw(model, unread, state, sampling, generator, first)
             token = words[symbol]
-            added = undo.add(token)[bool(first) :]
-            unread, first = [symbol], ()
+            added = undo.add(token).removeprefix(blank)
+            unread, first, blank = [symbol], (), ""
             yield answers.Drawn(
                 id=symbol, token=token_shown(self.run, token), text=readable(added), bits=-log_prob / math.log(2)
             )

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 
 import msgspec
 
@@ -51,12 +52,12 @@ class Verdict(msgspec.Struct, frozen=True):
     @property
     def line(self) -> str:
         if self.bound is not None:
-            return f"no difference above {100 * self.bound:.2g} %"
+            return f"no difference above {_percent_up(self.bound)} %"
         if self.indicative:
             return "indicates nothing" if self.answer == "undecided" else f"indicates that it {self.answer}"
         if self.answer != "undecided":
             return self.answer
-        parts = [] if self.apart is None else [f"at most {float(f'{100 * self.apart:.2g}'):g} % either way"]
+        parts = [] if self.apart is None else [f"at most {_percent_up(self.apart)} % either way"]
         more = " or more" if self.needs == MOST_SEEDS else ""
         parts += [] if self.needs is None else [f"needs {self.needs:,} seeds{more}"]
         parts += [] if self.direction == "undecided" else [f"so far it points to {self.direction}"]
@@ -208,6 +209,12 @@ def _most(found: Judgement | None) -> float | None:
         return None
     most = found.bound(LEVEL)
     return most if most < 1 else None
+
+
+def _percent_up(bound: float) -> str:
+    """A fraction in percent with two digits, rounded up: what is smaller would be no bound."""
+    exact = Decimal(f"{100 * bound:.12g}")  # without the error of a float, which would be rounded up too
+    return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(exact)):g}"
 
 
 def together(sentence: str, verdicts: Sequence[Verdict]) -> Verdict:

@@ -30,7 +30,7 @@ from elman.evaluation.dynamic import (
     read_static,
 )
 from elman.evaluation.monte_carlo import dropout_log_probs
-from elman.evaluation.perplexity import in_places, score_of, sum_scores
+from elman.evaluation.perplexity import Score, in_places, sum_scores
 from elman.evaluation.result import RESULTS, Result
 from elman.formats import read_json
 from elman.jobs import Advance
@@ -172,7 +172,8 @@ def dropout_figures(run: Run, source: AdaptationSource, sampling: DropoutSamplin
     model, windows = source.column(length)
     log_probs = dropout_log_probs(model, windows, sampling, advance)
     settings = msgspec.to_builtins(sampling) | {"length": length}
-    return msgspec.structs.replace(source.result(score_of(log_probs)), method="mc-dropout", settings=settings)
+    result = source.result(Score(-float(log_probs.sum()), len(log_probs)))
+    return msgspec.structs.replace(result, method="mc-dropout", settings=settings)
 
 
 def record(run: Run, row: Result) -> None:

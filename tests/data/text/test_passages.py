@@ -1,4 +1,5 @@
 import tracemalloc
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -6,11 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from elman.config.text import TextOptions
+from elman.config.text import SubwordOptions, TextOptions
 from elman.data.text.passages import Passage, has_words, passages, unseparated
-from elman.data.text.tokeniser import detokenise, split_raw
+from elman.data.text.reading import TextReader
+from elman.data.text.subwords import train
+from elman.data.text.tokeniser import Tokeniser, detokenise, split_raw
 from elman.data.text.utf8 import Line, read_lines
-from elman.data.text.vocabulary import EOS
+from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
 from support.pairwise import every_value
 
@@ -104,6 +107,28 @@ def test_very_long_line(tmp_path, length, end):
     options = TextOptions(tokenisation="characters", eos="none")
     found = [word for passage in of_file(path, options) for word in passage.words]
     assert "".join(found) == text.replace("\n", " ")
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_very_long_line_has_the_subwords_of_one_in_one_part(tmp_path, kind):
+    pytest.importorskip("sentencepiece", reason="subwords need elman[subwords]")
+    options = TextOptions(tokenisation="subwords", eos="exact", subwords=SubwordOptions(kind=kind, size=300))
+    text = "the cat sat  and the naïve cats ran. " * 6000
+    model = train(["the cat sat  and the naïve cats ran"] * 9, options.subwords)
+    whole = [*model.encode(text), EOS]
+    (tmp_path / "long.txt").write_text(f"{text}\n", encoding="utf-8")
+    lines = list(read_lines(tmp_path / "long.txt", options=options))
+    assert len(lines) > 2
+    assert [word for passage in passages(lines, options, model) for word in passage.words] == whole
+    reader = TextReader(Vocabulary.from_counts(Counter(whole)), Tokeniser(options, model))
+    (sentence,) = reader.sentences([f"{text}\n"])
+    assert sentence.read == whole
+
+
+def test_blanks_in_a_very_long_line_end_no_paragraph(tmp_path):
+    (tmp_path / "long.txt").write_text("word " * 20_000 + "\t " * 70_000 + "\nend\n", encoding="utf-8")
+    found = list(of_file(tmp_path / "long.txt", TextOptions(eos="paragraph")))
+    assert [word for passage in found for word in passage.words] == [*["word"] * 20_000, "end", EOS]
 
 
 @pytest.mark.slow

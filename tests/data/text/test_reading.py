@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from elman.config.text import TextOptions
-from elman.data.text import reading
+from elman.data.text import reading, utf8
 from elman.data.text.reading import TextReader
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, Vocabulary
@@ -87,15 +87,11 @@ def test_unknown_words_without_unk_are_named_by_line_in_paragraphs_too():
 def test_a_long_line_in_parts_is_one_sentence(tokenisation, vocabulary, monkeypatch):
     line = "ab c a b abc  c\n" if tokenisation == "characters" else "the cat fell the cat do n't fell\n"
     (whole,) = reader(vocabulary, tokenisation).sentences([line])
-    monkeypatch.setattr(reading, "LONGEST_PART", 4)
-    monkeypatch.setattr(reading, "_PART", reading.re.compile(r"[^ ]{4}|.{1,3}(?: |\Z)", reading.re.DOTALL))
-    if tokenisation == "characters":
+    for longest in (4, 8):
+        for module in (reading, utf8):
+            monkeypatch.setattr(module, "LONGEST", longest)
         (parts,) = reader(vocabulary, tokenisation).sentences([line])
-        assert parts.pieces == whole.pieces
-        assert parts.starts == whole.starts
-    monkeypatch.setattr(reading, "_PART", reading.re.compile(r"[^ ]{8}|.{1,7}(?: |\Z)", reading.re.DOTALL))
-    (parts,) = reader(vocabulary, tokenisation).sentences([line])
-    assert parts.pieces == whole.pieces
+        assert (parts.pieces, parts.starts) == (whole.pieces, whole.starts)
 
 
 @pytest.mark.parametrize("tokenisation", ["words", "raw"])

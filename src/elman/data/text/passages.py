@@ -89,9 +89,9 @@ def passages(
         for line in cleaned:
             yield _passage(line, tokeniser, closes=line.text.endswith("\n"))
     elif options.eos == "paragraph":
-        held: Line | None = None
+        held, ended = None, True
         for line in cleaned:
-            blank = not line.text.strip()
+            blank, ended = ended and line.ended and not line.text.strip(), line.ended
             if held is not None:
                 yield _passage(held, tokeniser, closes=blank)
             held = None if blank else line

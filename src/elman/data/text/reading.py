@@ -1,7 +1,7 @@
 """Text for a trained model: read sentence by sentence as the training text was, with its own spelling kept beside."""
 
 import functools
-import re
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -14,15 +14,12 @@ from elman.data.text.fitting import Fitting, Piece
 from elman.data.text.lacking import Tally, refusal, unit_of
 from elman.data.text.passages import Passage, passages
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
-from elman.data.text.utf8 import Line
+from elman.data.text.utf8 import LONGEST, Line, from_bytes, parts, to_bytes
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
 
 ValueT = TypeVar("ValueT")
 
 KEPT_WORDS = 1 << 16  # words whose pieces are kept for the next time
-LONGEST_PART = 1 << 16
-_PART = re.compile(r"[^ ]{65536}|.{1,65535}(?: |\Z)", re.DOTALL)
-"""A part of a long line, cut after a space where there is one."""
 
 
 class Word(NamedTuple):
@@ -168,12 +165,9 @@ class TextReader:
         return self.tally.lines(unit_of(self._options), "left out" if self.vocabulary.unk is None else f"read as {UNK}")
 
     def _passages(self, lines: Iterable[str], number: int) -> Iterator[Passage]:
-        """The passages of lines with their numbers, long ones in parts."""
+        """The passages of lines with their numbers."""
         numbered = (
-            Line(part, place == len(parts), at)
-            for at, text in enumerate(lines, start=number)
-            for parts in [_PART.findall(text) if len(text) > LONGEST_PART else [text]]
-            for place, part in enumerate(parts, start=1)
+            Line(part, ended, at) for at, text in enumerate(lines, start=number) for part, ended in _parts(text)
         )
         return passages(numbered, self._written, self.tokeniser.subwords)
 
@@ -227,6 +221,13 @@ class TextReader:
         lacking = next(piece.text for piece in pieces if piece.unknown)
         place = f"{self._name}{':' if self._name else 'line '}{number}"
         raise refusal(lacking, self.vocabulary, self._options, place, self._cure)
+
+
+def _parts(text: str) -> list[tuple[str, bool]]:
+    """A line, or the parts in which a long one would be read from a file, and whether it ends there."""
+    if len(text) < LONGEST // 4:
+        return [(text, True)]
+    return [(from_bytes(part), ended) for part, ended in parts(io.BytesIO(to_bytes(text)))]
 
 
 def with_last_break(text: str) -> str:

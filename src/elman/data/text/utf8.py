@@ -100,7 +100,7 @@ def read_lines(
     """The lines of a UTF-8 text between two byte offsets (of line starts), in constant memory.
 
     Lines end as `elman.data.lines` says, but at line feeds alone where `eos` is `exact`, and there a byte order mark is
-    a part of the text. A line longer than 64 KiB is yielded in parts cut after a space.
+    a part of the text. A line longer than 64 KiB is yielded in parts cut before blanks.
 
     Raises UserError where a file cannot be read, has no bytes, or is not UTF-8 and not read as `bytes`.
     """
@@ -119,12 +119,15 @@ def empty(files: Files) -> UserError:
 
 
 def parts(file: IO[bytes], size: float = math.inf) -> Iterator[tuple[bytes, bool]]:
-    """The lines of the next bytes, with their breaks, and whether each ends; long ones in parts cut after a space."""
+    """The lines of the next bytes, with their breaks, and whether each ends; long ones in parts cut before blanks.
+
+    No token reaches over such a cut: subwords have the blanks before a word in front of it.
+    """
     rest, ended = b"", True
     while block := file.readline(limit := int(min(LONGEST, size - len(rest)))):
         data = rest + block
         ended = len(block) < limit or limit < LONGEST or data.endswith(b"\n")
-        edge = len(data) if ended else data.rfind(b" ") + 1
+        edge = len(data) if ended else len(data[: data.rfind(b" ") + 1].rstrip(b" "))
         if edge:
             yield data[:edge], ended
         size, rest = size - edge, data[edge:]

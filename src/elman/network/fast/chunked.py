@@ -26,6 +26,8 @@ fla-core is installed:
 What these are given is tested against formulas with the signatures of version 0.6, and agrees with the plain references
 in that package; the kernels themselves were never run here. Their products are made by tensor cores, less exact than
 float32.
+
+A step that is not finite makes its whole chunk NaN, the steps before it too, since what is masked is multiplied by 0.
 """
 
 import os

@@ -140,6 +140,8 @@ export class TextModel {
     const writing = new Writing(this.reading);
     for (const id of prompt) writing.add(this.facts.words[id]);
     let node = (await this.path(prompt)).found.at(-1);
+    const atEnd = !after.length && (position ?? ids.length) === ids.length;
+    const blank = atEnd && (held || (!this.reading.rules.spelt && text.endsWith(" "))); // which no word repeats
     const seed = given ?? freshSeed();
     const random = generator(seed);
     yield { event: "begin", seed };
@@ -151,8 +153,9 @@ export class TextModel {
       const logProbs = begins ? this.spaced(all) : all;
       const id = drawn(weighed(logProbs, settings, this.facts.unk), random);
       node = new Node(id, state);
-      const added = writing.add(this.facts.words[id]).slice(begins ? 1 : 0);
-      yield { event: "token", id, token: this.shown(id), text: added, bits: -logProbs[id] / BITS };
+      const added = writing.add(this.facts.words[id]);
+      const shown = blank && at === 0 && added.startsWith(" ") ? added.slice(1) : added;
+      yield { event: "token", id, token: this.shown(id), text: shown, bits: -logProbs[id] / BITS };
     }
     yield { event: "end", reason: "length" };
   }

@@ -12,7 +12,9 @@ import torch
 from elman.data.batches import stack_sequences
 from elman.data.hypotheses import Hypothesis, by_utterance
 from elman.data.text.reading import Sentence, TextReader
+from elman.errors import UserError
 from elman.evaluation.measures import edit_distance
+from elman.evaluation.perplexity import NOT_FINITE
 from elman.evaluation.scoring import Sentences, Unknown
 from elman.network.state import select
 from elman.tasks.text.run import TextRun
@@ -180,4 +182,6 @@ def log_probs_carried(
 
 
 def _total(sentence: Sentence, log_probs: np.ndarray, treatment: Unknown) -> float:
+    if np.isnan(log_probs).any():
+        raise UserError(f"a hypothesis has no probability but NaN; {NOT_FINITE}")
     return float(np.nansum(treatment.apply(log_probs, sentence.unknown_tokens), dtype=np.float64))

@@ -197,7 +197,7 @@ def judge_suite(model: TextModel, suite: Suite, advance: Advance = None) -> Judg
     """
     reader, stimuli, read = model.reader("the sentence"), list[Stimulus](), list[Sentence]()
     for line, written in enumerate(suite.sentences, start=1):
-        stimuli.append(written.stimulus(line))
+        stimuli.append(written.stimulus(line, model.options))
         try:
             read.append(reader.complete(stimuli[-1].text, line))
         except UserError as error:
