@@ -274,8 +274,7 @@ def _train_and_report(
         progress.log().print(remark)
     print(f"report: {page}")
     _show_sample(out)
-    if experiment.task.used_by:
-        print(f"\nuse it: {command(*experiment.task.used_by, out)}")
+    print(f"\nuse it: {command(*recipe.data.command.split(), out)}")
     return 0
 
 
