@@ -11,6 +11,7 @@ import pytest
 
 from elman import config
 from elman.cli import main
+from elman.cli.train import _show_sample
 from elman.data.text.vocabulary import Vocabulary
 from elman.formats import read_json
 from elman.tasks.proposal import choose
@@ -275,3 +276,18 @@ def test_a_split_far_below_its_share_is_reported(capsys, novel):
     novel.with_name("long.txt").write_text("".join(lines) + "word " * 199 + "end\nA small end.\n")
     assert main(["train", "recipes/text/prose.toml", "--data", "long.txt", "--set", "data.eos=line", "--dry-run"]) == 0
     assert "long.txt: the test split has 13 bytes, where its share of the text is 1,00" in capsys.readouterr().err
+
+
+def test_a_split_of_words_has_no_hint_to_cut_at_words(capsys, novel):
+    novel.with_name("few.txt").write_text("word " * 20 + "a")
+    assert main(["train", "few.txt", "--dry-run", "--set", "training.batch_size=1"]) == 2
+    found = capsys.readouterr().err
+    assert "where its share of the text is 5, since words are not cut\n" in found
+    assert "data.eos=none cuts" not in found
+
+
+@pytest.mark.parametrize(("text", "shown"), [("word " * 90, "word " * 79 + "word"), ("语言" * 300, "语言" * 200)])
+def test_a_printed_sample_ends_with_a_whole_word_where_there_are_words(capsys, tmp_path, text, shown):
+    (tmp_path / "samples.json").write_text(json.dumps([{"text": text}]))
+    _show_sample(tmp_path)
+    assert capsys.readouterr().out == f"\na sample:\n{shown}\n"

@@ -182,3 +182,17 @@ def test_a_traced_layer_reads_other_numbers_of_sequences(name):
     traced = torch.jit.trace(made, xs)
     other = torch.randn(5, 6, 3)
     torch.testing.assert_close(tensors(traced(other)), tensors(made(other)))
+
+
+@pytest.mark.parametrize("name", ["LSTM", "Softmax"])
+def test_a_part_is_refused_by_torchscript_in_one_line(name):
+    part = EVERY[name](3, 4) if name in EVERY else enn.Softmax(3, 4)
+    for model in (part, torch.nn.Sequential(part)):
+        with pytest.raises(TypeError, match=f"^{name} of elman has no form in TorchScript; use torch.export"):
+            torch.jit.script(model)
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "Elman"])
+def test_an_argument_of_torch_that_is_missing_here_is_named(name):
+    with pytest.raises(ValueError, match=f"^{name}: there is no argument `proj_size`; further arguments are "):
+        EVERY[name](3, 4, proj_size=2)

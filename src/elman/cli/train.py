@@ -274,8 +274,7 @@ def _train_and_report(
         progress.log().print(remark)
     print(f"report: {page}")
     _show_sample(out)
-    if experiment.task.used_by:
-        print(f"\nuse it: {command(*experiment.task.used_by, out)}")
+    print(f"\nuse it: {command(*recipe.data.command.split(), out)}")
     return 0
 
 
@@ -288,7 +287,9 @@ def _show_sample(out: Path, most: int = 400) -> None:
     for one in samples[:1]:
         if one.figure is None and one.text:
             text = " ".join(filter(None, (one.prompt if one.reference is None else None, one.text)))
-            print(f"\na sample{f' for {one.prompt}' if one.reference is not None else ''}:\n{text[:most].strip()}")
+            end = max(text.rfind(blank, most - 40, most + 1) for blank in " \n") if len(text) > most else len(text)
+            shown = text[: end if end > 0 else most]
+            print(f"\na sample{f' for {one.prompt}' if one.reference is not None else ''}:\n{shown.strip()}")
 
 
 def _tracked(experiment: "Experiment", track: str | None) -> contextlib.AbstractContextManager[Sequence["Watcher"]]:

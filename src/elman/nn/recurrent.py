@@ -25,7 +25,7 @@ from elman.network.cores.stack import Stack, build_layer
 from elman.network.dropout import Dropout
 from elman.network.state import as_type
 from elman.nn.lengths import by_lengths, held_at_ends, turned
-from elman.nn.shared import record_of, widths_of
+from elman.nn.shared import Unscripted, record_of, widths_of
 
 State: TypeAlias = Tensor | tuple[Any, ...]
 """What `forward` returns in addition to its outputs.
@@ -36,7 +36,7 @@ tensors [B, ...] per layer and direction.
 """
 
 
-class Recurrent(nn.Module):
+class Recurrent(Unscripted):
     """Layers of one cell; a subclass names the cell, whose keys are further keyword arguments.
 
     Args:

@@ -22,7 +22,15 @@ from elman.network.output.contexts import build_contexts
 from elman.network.output.layer import OutputLayer
 
 
-class Shared(nn.Module):
+class Unscripted(nn.Module):
+    """A module that `torch.jit.script` refuses in words of its own, also as a part of another."""
+
+    def __prepare_scriptable__(self) -> None:
+        name = type(self).__name__
+        raise TypeError(f"{name} of elman has no form in TorchScript; use torch.export or torch.jit.trace")
+
+
+class Shared(Unscripted):
     """A module with the parameters, buffers and parts of `arrays`, which is `whole` or a part of it.
 
     Neither is a part of this module, so that a name such as `weight` has nothing before it. What is done to the arrays
@@ -78,7 +86,9 @@ def record_of(keys: dict[str, Any], kind: type[T], name: str, more: str = "") ->
     try:
         return convert(_plain(keys), kind)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{name}: {error}{more}") from None
+        what = str(error).replace("Object contains unknown field", "there is no argument")
+        what = what.replace("Object missing required field", "there has to be an argument")
+        raise ValueError(f"{name}: {what}{more}") from None
 
 
 def _plain(value: Any) -> Any:

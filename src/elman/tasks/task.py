@@ -35,13 +35,11 @@ class Size(NamedTuple):
 class Task(ABC):
     """A recipe's data, and what is done with a model of it.
 
-    Raises UserError where the data cannot be used, or the recipe asks for what this kind of data lacks. `used_by`: the
-    command that uses a trained run, which follows it. `judged`: the measures by which it is compared with baselines,
-    of which the first counts that a split has.
+    Raises UserError where the data cannot be used, or the recipe asks for what this kind of data lacks. `judged`: the
+    measures by which a run is compared with baselines, of which the first counts that a split has.
     """
 
     kind: ClassVar[str]
-    used_by: ClassVar[tuple[str, ...]] = ()
     judged: ClassVar[tuple[str, ...]] = ("nll",)
     run: ClassVar[type[Run]]
     recipe: Recipe

@@ -172,6 +172,7 @@ def test_a_run_remembers_what_it_left_out(fifty, tmp_path, capsys):
     assert "3 of 50 files of music cannot be read" in capsys.readouterr().err
     assert not run.exists()
     assert main([*call, "--skip-unreadable"]) == 0
+    assert f"use it: elman compose --out FILE.mid {run}\n" in capsys.readouterr().out
     assert "skip_unreadable = true" in (run / "recipe.toml").read_text()
     assert len(read_json(run / "data.json")["unreadable"]) == 3
     assert main(["evaluate", str(run), "--json"]) == 0

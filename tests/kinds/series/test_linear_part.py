@@ -354,3 +354,8 @@ def test_a_column_known_ahead_must_be_there(table, tmp_path, capsys):
     arguments = ["train", "recipes/series/table.toml", "--data", str(table), "--out", str(tmp_path / "run")]
     assert main([*arguments, "--missing", "mask", "--set", 'data.covariates=["rain"]']) == 2
     assert "data.covariates: no column 'rain'" in capsys.readouterr().err
+
+
+def test_a_linear_part_without_lags_is_described():
+    assert str(linear(lags=())) == "an autoregression of differences on no steps before, penalty 0"
+    assert str(linear(difference=False)) == "an autoregression on steps 1, 3 before, penalty 0"

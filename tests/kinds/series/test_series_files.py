@@ -405,3 +405,22 @@ def test_a_column_of_splits_is_believed(tmp_path, capsys):
     assert [len(one.values) for one in corpus.splits.values()] == [12, 4, 4]
     with pytest.raises(UserError, match="not in order of time, train first, valid, test: row 5 is of train"):
         open_series(write(tmp_path / "d.csv", "x,set\n" + "".join(rows[12:16] + rows)), SeriesOptions())
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        ([f"2020-01-{day:02}" for day in range(1, 9)], None),
+        (["2020-01-31", "2020-02-29", "2020-03-31", "2020-04-30"], None),
+        (["2020-01-03", "2020-01-06", "2020-01-07", "2020-01-08", "2020-01-09", "2020-01-10"], None),
+        (["01.01.2020", "02.01.2020", "03.01.2020", "03.02.2020"], "1 of 3 steps between the dates is not 1 day;"),
+        (["2020-01", "2020-02", "2020-04", "2020-05", "2020-06"], "1 of 4 steps between the dates is not 1 month;"),
+        ([f"2020-01-01 0{hour}:30" for hour in (0, 2, 4, 5, 6, 8)], "2 of 5 steps between the dates are not 2 hours;"),
+    ],
+)
+def test_dates_that_are_not_evenly_apart_are_reported(tmp_path, capsys, days, said):
+    path = tmp_path / "dated.csv"
+    path.write_text("t,x\n" + "".join(f"{day},{number}.5\n" for number, day in enumerate(days)))
+    read_table(path)
+    found = capsys.readouterr().err
+    assert f"dated.csv: {said} every row is read as one step" in found if said else "steps" not in found

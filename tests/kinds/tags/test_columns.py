@@ -51,6 +51,12 @@ def test_conllu():
     assert read(UD, form="conllu", tag_column=4)[0].tags == ["V", "P", "N"]
 
 
+def test_words_without_a_tag_are_counted(capsys):
+    assert read(UD.replace("PRON", "_"), form="conllu")[0].tags == ["VERB", "_", "NOUN"]
+    assert "1 word with the tag _, which stands for none" in capsys.readouterr().err
+    assert not read(UD, form="conllu") or not capsys.readouterr().err
+
+
 @every_value(between=["\t", " ", "  ", " \t"], end=["", "\n", "\n\n", "\r\n"])
 def test_blanks_tabs_and_ends_of_files(between, end):
     pairs = tagged.sentences(5)

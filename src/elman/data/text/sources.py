@@ -185,7 +185,8 @@ def require_all(sections: dict[str, Section], source: Path, options: TextOptions
         size, meant = section.end - section.start, _shares(options)[split] * section.files.size
         if section.stop is not None and size < _SMALL * meant:
             what = f"the {split} split has {size:,} bytes, where its share of the text is {meant:,.0f}"
-            notice(f"{source}: {what}, since {_UNITS[options.eos]}s are not cut; --set data.eos=none cuts at words")
+            remedy = "" if options.eos == "none" else "; --set data.eos=none cuts at words"
+            notice(f"{source}: {what}, since {_UNITS[options.eos]}s are not cut{remedy}")
 
 
 def _shares(options: TextOptions) -> dict[str, float]:

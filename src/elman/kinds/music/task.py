@@ -32,7 +32,6 @@ _STEPS, _PITCHES = {"nottingham": 176_561}, {"nottingham": 93}
 
 class MusicTask(SplitTask):
     kind, run, opening = "music", MusicRun, open_music
-    used_by = ("compose",)
     inputs: Pitches
 
     def require(self) -> None:

@@ -43,7 +43,6 @@ _GIGAWORD = (3_800_000, 32, 11)  # the same of headlines in subwords, whose reci
 
 class PairTask(WholeSequences):
     kind, run, unit, opening, by_tokens = "pairs", PairRun, "pairs", open_pairs, True
-    used_by = ("translate",)
     inputs: PairSymbols
 
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:

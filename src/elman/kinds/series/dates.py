@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.numbers import is_date
+from elman.errors import counted
 
 Dates: TypeAlias = npt.NDArray[np.datetime64]  # rising times [n] in seconds, without zones
 DAY = 86_400
+_UNITS = ((DAY, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 _ISO = re.compile(
     r"(?P<y>\d{4})(?:[-/._]?(?P<m>\d{2}|(?<=[-/._])\d)(?:[-/._]?(?P<d>\d{2}|(?<=[-/._])\d))?)?(?P<rest>[T ,].*)?"
 )
@@ -77,6 +79,22 @@ def frequency(dates: Dates) -> tuple[str, int]:
         return "business days", 1
     values, counts = np.unique(steps, return_counts=True)
     return "seconds", int(values[counts.argmax()])
+
+
+def unevenness(dates: Dates) -> list[str]:
+    """A note on the steps between dates that are not the most frequent one; none on business days.
+
+    >>> unevenness(np.array(["2020-01-01", "2020-01-02", "2020-01-03", "2020-02-03"], "datetime64[s]"))
+    ['1 of 3 steps between the dates is not 1 day; every row is read as one step']
+    """
+    unit, size = frequency(dates)
+    steps = np.diff(dates.astype("datetime64[M]") if unit == "months" else dates).astype(int)
+    uneven = 0 if unit == "business days" else int((steps != size).sum())
+    if unit == "seconds":
+        size, unit = next((size // one, name) for one, name in _UNITS if size % one == 0)
+    apart = counted(size, unit.removesuffix("s"))
+    what = f"{uneven:,} of {counted(len(steps), 'step')} between the dates {'is' if uneven == 1 else 'are'} not {apart}"
+    return [f"{what}; every row is read as one step"] if uneven else []
 
 
 def following(dates: Dates, steps: int) -> Dates:

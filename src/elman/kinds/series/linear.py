@@ -61,8 +61,8 @@ class Linear(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         what = "of differences " if self.difference else ""
         season = f", a season of {self.season} steps" if self.season else ""
-        steps = in_ranges(self.lags) or "none"
-        return f"an autoregression {what}on steps {steps} before{season}, penalty {self.penalty:g}"
+        steps = f"steps {in_ranges(self.lags)}" if self.lags else "no steps"
+        return f"an autoregression {what}on {steps} before{season}, penalty {self.penalty:g}"
 
     @property
     def reach(self) -> int:

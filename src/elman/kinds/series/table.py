@@ -13,7 +13,7 @@ from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_mis
 from elman.data.tables import first_row, in_runs, rows_of, splits_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
-from elman.kinds.series.dates import Dates, dates_of
+from elman.kinds.series.dates import Dates, dates_of, unevenness
 from elman.kinds.series.record import Missing
 
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
@@ -112,10 +112,12 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         [_value(cell, mark, path, line, name) for line, cell in zip(lines, column, strict=True)]
         for name, mark, column in each
     ]
-    dates = (dates_of([row[at] for _, row in body]) for at in range(width) if at not in chosen)
+    every = (dates_of([row[at] for _, row in body]) for at in range(width) if at not in chosen)
+    if (dates := next((one for one in every if one is not None), None)) is not None:
+        notes += unevenness(dates)
     series = np.ascontiguousarray(np.array(values, np.float64).T)
     splits = None if dividing is None else divided.get(dividing)
-    return Table(found, series, next((one for one in dates if one is not None), None), splits), "line", lines, notes
+    return Table(found, series, dates, splits), "line", lines, notes
 
 
 def _is_header(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -277,7 +279,7 @@ _RULES: dict[Missing, tuple[Callable[[Array], Array], str]] = {
     "interpolate": (interpolated, "filled in between their neighbours; they count in figures as if they were measured"),
     "previous": (carried, "filled in by the value before; they count in figures as if they were measured"),
     "drop": (lambda values: values[~np.isnan(values).any(axis=1)], "their rows are left out"),
-    "mask": (lambda values: values, "their rows are not counted, and the value before is read in their place"),
+    "mask": (lambda values: values, "they do not count; the value before, or a linear prediction, is read instead"),
 }
 """For each rule how values are read, and what is said."""
 

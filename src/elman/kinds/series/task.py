@@ -43,7 +43,6 @@ SHOWN_STEPS, FORECAST_STEPS, FORECAST_SAMPLES = 200, 100, 50
 
 class SeriesTask(SplitTask):
     kind, run, opening = "series", SeriesRun, open_series
-    used_by = ("forecast",)
     inputs: Columns
 
     def require(self) -> None:

@@ -174,6 +174,8 @@ def read_lines(lines: Sequence[str], name: str, options: TagOptions) -> list[Tag
             f"{name}: {counted(comments, 'line')} before sentences begin with # and have not"
             f" {layout.columns} columns: read as comments"
         )
+    if layout.numbered and (empty := sum(one.tags.count("_") for one in sentences)):
+        notice(f"{name}: {counted(empty, 'word')} with the tag _, which stands for none: it is learnt as any other tag")
     if not sentences:
         raise UserError(_no_sentence(name))
     if len(sentences) == 1 and all(line.strip() for line in lines) and runs_on(sentences[0].words):

@@ -24,7 +24,6 @@ class TagTask(WholeSequences):
     """Sentences with tags, their words and their tags; `nominal`: of some 4,000 sentences."""
 
     kind, run, unit, opening = "tags", TagRun, "sentences", open_tags
-    used_by = ("tag",)
     judged = ("accuracy",)
     nominal = Size(86_000, 6_000)
     inputs: TagSymbols

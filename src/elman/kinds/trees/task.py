@@ -27,7 +27,6 @@ class TreeTask(WholeSequences):
     """A treebank, its words and labels; `nominal`: constituents, words of the vocabulary and words of 4,000 trees."""
 
     kind, run, unit, opening = "trees", TreeRun, "trees", open_trees
-    used_by = ("parse",)
     judged = ("accuracy",)
     nominal = Size(70_000, 6_000, 85_000)
     inputs: TreeSymbols

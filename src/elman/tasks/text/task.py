@@ -47,7 +47,6 @@ class TextTask(Task):
     """A text and its vocabulary; raises UserError where no token of a split that is evaluated would count."""
 
     kind, run = "text", TextRun
-    used_by = ("generate",)
     inputs: Vocabulary
 
     def __init__(self, recipe: Recipe, source: str, progress: Progress | None = None) -> None:
