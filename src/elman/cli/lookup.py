@@ -138,7 +138,7 @@ app.command("elman.cli.programs:programs", name="programs", help="Programs and w
 @app.command(name="list")
 def list_all(*, as_json: AsJson = False) -> None:
     """All known corpora."""
-    from elman.data.catalog.prepare import KNOWN
+    from elman.data.catalog.known import KNOWN
 
     rows = [[entry.name, entry.title, entry.kind, "no" if entry.downloads == () else "yes"] for entry in KNOWN]
     table = ("known corpora", ["name", "title", "kind", "download"], rows)
@@ -153,7 +153,7 @@ def describe(name: str, /, *, skip_unreadable: bool = False, as_json: AsJson = F
         name: as `elman data list` shows it, or data as for `elman train`
         skip_unreadable: of music, leave out files that cannot be read
     """
-    from elman.data.catalog.prepare import info, is_known
+    from elman.data.catalog.known import info, is_known
 
     if not is_known(name) and (Path(name).exists() or one_text(Path(name))):
         _described(name, ["data.skip_unreadable=true"] if skip_unreadable else [], as_json=as_json)
@@ -195,22 +195,23 @@ def prepare(
         base_url: fetch the files, under their own names, from here
         recipe: read the text as this recipe on text does
     """
-    from elman.data.catalog import prepare
     from elman.data.catalog.download import require_address
+    from elman.data.catalog.known import is_known
+    from elman.data.catalog.prepare import prepare
 
     name = str(expanded(name))
     if base_url is not None:
         require_address(base_url, "--base-url")
     if recipe is None:
         refuse(["--set"] if settings else [], "belongs to --recipe; add it")
-        if not prepare.is_known(name) and (Path(name).exists() or one_text(Path(name))):
+        if not is_known(name) and (Path(name).exists() or one_text(Path(name))):
             raise UserError(f"{name}: give --recipe too, by which the text is read, such as recipes/text/prose.toml")
-    elif not prepare.is_known(name):
+    elif not is_known(name):
         refuse([one for one, value in {"--out": out, "--base-url": base_url}.items() if value], "is for known corpora")
         _encode(name, recipe, settings, as_json=as_json)
         return
     with progress.preparing() as advance:
-        folder = prepare.prepare(name, out, advance, base_url=base_url, keep=out is not None)
+        folder = prepare(name, out, advance, base_url=base_url, keep=out is not None)
     if recipe is not None:
         _encode(name if out is None else str(folder), recipe, settings, as_json=as_json)
         return

@@ -73,7 +73,7 @@ def sweep(
         dry_run: list the runs and estimate their time; nothing is trained
     """
     from elman.config.toml import resolve
-    from elman.data.catalog.prepare import is_known
+    from elman.data.catalog.known import is_known
     from elman.study.runner import Stopped
     from elman.study.runs import Machine
     from elman.study.sweep.conduct import conduct

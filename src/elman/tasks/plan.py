@@ -11,7 +11,7 @@ import torch
 from elman.config.network import Output
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe, load_recipe, parse_recipe, set_keys
-from elman.data.catalog.prepare import is_known
+from elman.data.catalog.known import is_known
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS
 from elman.files import expanded, require_own, require_utf8, require_writable, write_atomic

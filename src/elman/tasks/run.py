@@ -14,7 +14,7 @@ import torch
 from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
-from elman.data.catalog.prepare import is_known
+from elman.data.catalog.known import is_known
 from elman.data.kinds import begins_names
 from elman.data.text import encodings
 from elman.data.text.sources import Corpus, one_text

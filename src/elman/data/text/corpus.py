@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions, identity
-from elman.data.catalog import prepare
+from elman.data.catalog.known import is_known, locate
 from elman.data.text.block_reading import Progress
 from elman.data.text.cache import Counts, Made, kept
 from elman.data.text.files import plain_name
@@ -171,8 +171,8 @@ def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> F
 
 def _located(source: str | Path, cache: Path) -> Path:
     """The folder or file of a text; one that is known by its name is prepared in the cache."""
-    known = isinstance(source, str) and prepare.is_known(source)
-    return prepare.locate(str(source), cache) if known else Path(source)
+    known = isinstance(source, str) and is_known(source)
+    return locate(str(source), cache) if known else Path(source)
 
 
 def _find(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> dict[str, Section]:

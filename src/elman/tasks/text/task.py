@@ -11,7 +11,7 @@ import torch
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import WARM_UP, TextData, TextEvaluation
-from elman.data.catalog.prepare import info
+from elman.data.catalog.known import info
 from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import Split, first_words, open_corpus
