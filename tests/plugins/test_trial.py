@@ -12,7 +12,8 @@ from elman.config import plugins
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.constraint import ConstrainedCore
-from elman.network.cells.trial import checked, tried
+from elman.network.cells.cell import checked
+from elman.network.cells.trial import tried
 from elman.network.cores.core import build_core
 from elman.network.output.activation import ACTIVATIONS, Activation
 from elman.network.output.activation import tried as tried_activation

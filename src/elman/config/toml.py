@@ -12,7 +12,6 @@ import msgspec
 import tomli_w
 
 from elman.config.data import Data
-from elman.config.errors import explain
 from elman.config.parts import convert
 from elman.config.recipe import DataOfRecipe, Recipe
 from elman.config.remembered import needed, recorded, used
@@ -87,6 +86,8 @@ def _parsed(raw: dict[str, Any], source: str, record: type[R]) -> R:
         with needed(source, raw.pop("plugins", None)):
             recipe = convert(raw, record)
     except msgspec.ValidationError as error:
+        from elman.config.errors import explain
+
         raise UserError(f"{source}: {explain(error, record, raw)}") from None
     for key, value in flatten(raw):
         numbers = value if isinstance(value, list) else [value]

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from elman.evaluation.statistics import Spread
+from elman.evaluation.spread import Spread
 from elman.report.comparison import Group
 from elman.report.tables import MISSING, number
 

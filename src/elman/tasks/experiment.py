@@ -21,13 +21,12 @@ from elman.evaluation.result import RESULTS, Result, figures_of
 from elman.files import write_atomic
 from elman.jobs.locks import FolderLock
 from elman.learning.folder import Folder, Watcher
-from elman.learning.resumption import described
+from elman.learning.progress import described
 from elman.learning.team import ALONE, Team, launch
 from elman.learning.trainer import StopReason, Trainer
 from elman.learning.update import Update, build_update
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
-from elman.network.output.input_gate import train_alone
 from elman.tasks.open import open_task
 from elman.tasks.plan import EXTRAS, Plan, extras_of, require_free
 from elman.tasks.run import data_facts
@@ -70,6 +69,8 @@ def build(plan: Plan, progress: Any = None) -> Parts:
 
             arrange_clusters(model)
     if recipe.model.output.gate is not None and recipe.model.output.gate.alone:
+        from elman.network.output.input_gate import train_alone
+
         train_alone(model)
     return Parts(recipe, task, model, build_update(recipe, model.to(plan.device), plan.team))
 
@@ -149,8 +150,8 @@ class Experiment:
                     notice(f"{self.out}: {', '.join(told)} replaced")
                 write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
         if changes:
-            notice(f"{self.out}: continued with {described(changes)}")
-            self.trainer.record_changes(changes)
+            notice(f"{self.out}: continued with {(message := described(changes))}")
+            self.trainer.record_changes(changes, message)
         if self.team.leads and not self.trainer.progress.finished:
             # Results of an earlier end do not belong to the model to come.
             (self.out / RESULTS).unlink(missing_ok=True)

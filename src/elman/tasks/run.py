@@ -24,9 +24,8 @@ from elman.files import expanded, json_text
 from elman.formats import read_json
 from elman.jobs import Advance
 from elman.learning import checkpoint
-from elman.learning.checkpoint import CHECKPOINT, MODEL
+from elman.learning.checkpoint import CHECKPOINT, MODEL, recorded_recipe
 from elman.learning.progress import read_progress
-from elman.learning.resumption import recorded_recipe
 from elman.network.device import choose_device
 from elman.network.model import LanguageModel
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions

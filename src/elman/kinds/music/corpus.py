@@ -16,7 +16,7 @@ from elman.data.catalog.known import locate_data
 from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError, counted
 from elman.files import canonical_json, sha256_lines
-from elman.kinds.music.notation import is_abc
+from elman.kinds.music.looks import is_abc
 from elman.kinds.music.pitches import Pitches, Roll
 from elman.kinds.music.reading import SUFFIXES, head_of, read_files
 from elman.kinds.music.record import MusicOptions, MusicReading

@@ -57,7 +57,7 @@ def tag(
         probabilities: also write how probable each tag is
         out: the file to write (default: standard output)
     """
-    from elman.kinds.tags.looks import recognised
+    from elman.kinds.tags.recognition import recognised
     from elman.kinds.tags.run import TagRun
 
     lines, name = texts.sentence_lines(file, text)

@@ -17,7 +17,7 @@ from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import Split, first_words, open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import EOS, TABLE, Vocabulary
-from elman.data.windows import WHOLE, ColumnsOf, EvaluationWindows, Part, Windows, start_symbol
+from elman.data.windows import WHOLE, ColumnsOf, EvaluationWindows, Part, Windows, columns_of, start_symbol
 from elman.drawing.heat_map import Word
 from elman.errors import UserError, command, counted, notice
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
@@ -118,9 +118,12 @@ class TextTask(Task):
             begin_with_cooccurrence(encoder.cooccurrence, model, self.corpus.split("train").tokens)
 
     def windows(self, max_extra: int | None) -> Windows:
+        tokens, training, grammar = self.corpus.split("train").tokens, self.recipe.training, self.data.grammar
+        if not training.memory and (grammar is None or not grammar.stages):
+            return columns_of(tokens, training, max_extra, self.recipe.seed)
         from elman.data.starting_small import training_windows
 
-        return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
+        return training_windows(self.recipe, tokens, Path(self.source), max_extra)
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
         tokens, rules = self.corpus.split("valid").tokens, msgspec.structs.asdict(self.data.evaluation)
@@ -184,12 +187,12 @@ class TextTask(Task):
 
         The network reads in many columns, each after 100 tokens that do not count, as `--mix` does with one.
         """
-        from elman.evaluation.mixture import best_weights
-        from elman.tasks.text.ensemble import ensemble_result, member_log_probs
-
         name, model = self._strongest
         if not name.endswith("-gram") or super().remark(results, baselines) is None:
             return []
+        from elman.evaluation.mixture import best_weights
+        from elman.tasks.text.ensemble import ensemble_result, member_log_probs
+
         run, rules = TextRun(out, device), msgspec.structs.replace(self.data.evaluation, **COLUMNS)
         rows, weights = list[Result](), list[float]()
         for split in (run.split(self.corpus, one.split) for one in results):
