@@ -50,6 +50,7 @@ LAYERS = (
         (
             *(f"kinds.*.{name}" for name in ("run", "task", "evaluation", "measures", "baselines")),
             *(f"kinds.*.{name}" for name in ("constraint", "drawing", "proposal", "backtest")),
+            *(f"kinds.*.{name}" for name in ("attention", "phrases")),
         ),
         "what is done with a kind of data: train, evaluate, sample, adapt, report",
     ),
@@ -58,10 +59,11 @@ LAYERS = (
     (("export",), "trained models in the formats of other programs"),
     (("analysis",), "ranks, mixtures, dynamics, grammar"),
     (("serve",), "a trained model behind a page and a JSON interface"),
+    (("kinds.*.serving", "kinds.*.static"), "a kind of data behind the page"),
     (("study",), "many runs, a table, a page: published claims, sweeps, the laboratory"),
     (("testing",), "what every part of a plug-in must fulfil"),
     (("cli", "__main__"), "the command line"),
-    (("kinds.*.commands",), "the commands of a kind of data"),
+    (("kinds.*.commands", "kinds.*.metrics"), "the commands of a kind of data"),
 )
 """Rooms and what they hold, lowest first.
 

@@ -13,7 +13,6 @@ import torch
 import elman
 from elman import config
 from elman.config import plugins
-from elman.config.remembered import recorded
 from elman.data.text import encodings
 from elman.data.text.vocabulary import words_of
 from elman.errors import notice
@@ -188,7 +187,7 @@ class Experiment:
 
 def environment(device: torch.device) -> dict[str, Any]:
     """The software and the machine, as environment.json holds them."""
-    return {
+    found = {
         "elman": elman.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -199,5 +198,9 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         **({} if (name := launch()) is None else {"torchrun": name}),
-        **({"plugins": recorded(plugins.loaded)} if plugins.loaded else {}),
     }
+    if plugins.loaded:
+        from elman.config.remembered import recorded
+
+        found["plugins"] = recorded(plugins.loaded)
+    return found

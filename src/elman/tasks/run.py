@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
+import numpy as np
 import torch
 
 from elman.config.plugins import resuming
@@ -54,12 +55,13 @@ class _ModelFacts(msgspec.Struct):
 class Run(ABC):
     """An open run folder; `elman.load` opens one as the run of its kind of data.
 
-    `reads` is what its inputs are called. Raises UserError where the folder is not a run, or one on another kind of
-    data.
+    `reads` is what its inputs are called; `service`, "module:Name", the `elman.serve.service.Service` that answers for
+    it (None: it is not served). Raises UserError where the folder is not a run, or one on another kind of data.
     """
 
     kind: ClassVar[str]
     reads: ClassVar[str] = "vocabulary"
+    service: ClassVar[str | None] = None
     inputs: Inputs
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
@@ -133,6 +135,10 @@ class Run(ABC):
     @abstractmethod
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """The static result of a split; raises UserError where the data or an option does not fit this kind of run."""
+
+    def token_log_probs(self, split: str) -> np.ndarray | None:  # noqa: ARG002 - kinds with tokens have some
+        """The log-probability (nats) of every token of a split of the run's data, [n]; None: it predicts no tokens."""
+        return None
 
     @abstractmethod
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:

@@ -80,7 +80,7 @@ def tag(
 def _tagged(loaded: "TagRun", sentences: list[list[str]], name: str) -> "list[Tagged]":
     with progress.counting("tagging") as advance:
         found = loaded.tag(sentences, name=name, advance=advance)
-    texts.say_unknown(loaded, sentences, name)
+    texts.say_unknown(loaded.recipe.model.encoder, loaded.inputs.tally(sentences), name)
     return found
 
 

@@ -12,7 +12,6 @@ from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import WARM_UP, TextData, TextEvaluation
 from elman.data.catalog.known import info
-from elman.data.text import subwords
 from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import Split, first_words, open_corpus
 from elman.data.text.tokeniser import shown
@@ -23,7 +22,6 @@ from elman.errors import UserError, command, counted, notice
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
-from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
@@ -131,7 +129,7 @@ class TextTask(Task):
 
     def write(self, folder: Path) -> None:
         if self.corpus.subwords is not None:
-            write_atomic(folder / subwords.FILE, self.corpus.subwords.model)
+            self.corpus.subwords.save(folder)
         self.corpus.vocabulary.save(folder / TABLE)
         super().write(folder)
 
