@@ -190,7 +190,7 @@ def _type_on_cuda(xs: Tensor) -> torch.dtype:
 
 
 def persistent(xs: Tensor) -> ModuleType | None:
-    """The kernel of a whole window for inputs [T, B, I], which may still refuse a layer; None: it is not wanted."""
+    """The kernel of a whole window for inputs [T, B, I], which may still refuse a layer; None: it is not requested."""
     if not (PERSISTENT and xs.is_cuda):
         return None
     from elman.network.fast import persistent
