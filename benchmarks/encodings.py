@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from elman.data.text.encodings import propose
+from elman.data.text.guessing import propose
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 

@@ -37,7 +37,7 @@ import mixture
 import references
 import timing
 import whole
-from elman.network.fast import persistent
+from elman.network.fast import policy
 from gpu import attempt, in_time, milliseconds, row
 from gpu_layers import TOLERANCE, compiled, layers, values
 
@@ -82,7 +82,7 @@ def environment(options: argparse.Namespace) -> None:
 
 def steps(options: argparse.Namespace) -> None:
     for name, network in gpu.NETWORKS.items():
-        for precision in ("bf16",) if persistent.WANTED else ("bf16", "float32"):
+        for precision in ("bf16",) if policy.PERSISTENT else ("bf16", "float32"):
             what = f"step of {name}, {precision}"
             if in_time(what, options):
                 with attempt(what):

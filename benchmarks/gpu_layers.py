@@ -19,7 +19,7 @@ import cells
 import timing
 from elman import config
 from elman.network.cells.cell import unroll
-from elman.network.fast import persistent
+from elman.network.fast import persistent, policy
 from gpu import attempt, in_time, milliseconds, row
 from precision import in_precision
 
@@ -55,7 +55,7 @@ def in_form(form: str, run: Callable[[], object]) -> Callable[[], object]:
         return in_precision(form, run)
 
     def with_kernels() -> object:
-        with mock.patch.multiple(persistent, WANTED=True, LEAST_STEPS=1):
+        with mock.patch.object(policy, "PERSISTENT", True), mock.patch.object(persistent, "LEAST_STEPS", 1):
             return run()
 
     return in_precision("bf16", with_kernels)

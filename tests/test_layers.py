@@ -50,6 +50,7 @@ LAYERS = (
         (
             *(f"kinds.*.{name}" for name in ("run", "task", "evaluation", "measures", "baselines")),
             *(f"kinds.*.{name}" for name in ("constraint", "drawing", "proposal", "backtest")),
+            *(f"kinds.*.{name}" for name in ("attention", "phrases")),
         ),
         "what is done with a kind of data: train, evaluate, sample, adapt, report",
     ),
@@ -58,10 +59,11 @@ LAYERS = (
     (("export",), "trained models in the formats of other programs"),
     (("analysis",), "ranks, mixtures, dynamics, grammar"),
     (("serve",), "a trained model behind a page and a JSON interface"),
+    (("kinds.*.serving", "kinds.*.static"), "a kind of data behind the page"),
     (("study",), "many runs, a table, a page: published claims, sweeps, the laboratory"),
     (("testing",), "what every part of a plug-in must fulfil"),
     (("cli", "__main__"), "the command line"),
-    (("kinds.*.commands",), "the commands of a kind of data"),
+    (("kinds.*.commands", "kinds.*.metrics"), "the commands of a kind of data"),
 )
 """Rooms and what they hold, lowest first.
 
@@ -109,14 +111,18 @@ def imports(path):
 
 def _imports(path):
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "elman":
-            inner = node.module.removeprefix("elman").removeprefix(".")
-            for alias in node.names:
-                name = f"{inner}.{alias.name}".removeprefix(".")
-                yield name if is_module(name) else inner
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-            yield from (name.removeprefix("elman.") for name in names if name.startswith("elman."))
+        yield from imported(node)
+
+
+def imported(node):
+    if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "elman":
+        inner = node.module.removeprefix("elman").removeprefix(".")
+        for alias in node.names:
+            name = f"{inner}.{alias.name}".removeprefix(".")
+            yield name if is_module(name) else inner
+    elif isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+        yield from (name.removeprefix("elman.") for name in names if name.startswith("elman."))
 
 
 FILES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
@@ -132,6 +138,67 @@ def test_imports_point_downwards():
         if name and layer_of(name) > layer_of(module)
     ]
     assert not upwards, "\n".join(upwards)
+
+
+def test_general_rooms_know_no_kind_of_data():
+    """A kind registers what it offers: in its record, its run and its package."""
+    assert not [
+        f"{module} imports {name}"
+        for module in sorted(FILES)
+        if not module.startswith("kinds")
+        for name in imports(FILES[module])
+        if name.startswith("kinds.")
+    ]
+
+
+PLAIN = (
+    *("__main__", "cli", "cli.train", "tasks.proposal.choose", "tasks.experiment", "tasks.text.task", "report.page"),
+    *("network.cores.stack", "network.cells.lstm", "network.encoders.lookup", "network.output.flat", "network.build"),
+    *("learning.rules", "learning.bptt", "learning.optimisers", "evaluation.ngram.kneser_ney", "data.text.facts"),
+)
+"""What `elman train TEXT` imports by itself; the rest are what these import at their top."""
+
+
+def test_a_plain_text_imports_nothing_of_other_kinds_tasks_and_machines():
+    found, left = set(), list(PLAIN)
+    while left:
+        module = left.pop()
+        if module not in found and module in FILES:
+            found.add(module)
+            left += [module.rpartition(".")[0], *at_its_top(ast.parse(FILES[module].read_text()).body)]
+    rooms = (
+        "kinds.",
+        "data.grammar",
+        "data.trees",
+        "data.catalog.p",
+        "export",
+        "serve",
+        "study",
+        "analysis",
+        "tasks.mo",
+    )
+    files = (
+        "fast.persistent",
+        "fast.triton_rows",
+        "fast.int8",
+        "learning.single_step",
+        "learning.processes",
+        "fast.gru",
+    )
+    assert not [one for one in found if one.startswith(rooms) or one.endswith(files)]
+    assert len(found) <= 145
+    assert sum(len(FILES[one].read_text().splitlines()) for one in found) <= 20_000
+
+
+def at_its_top(body):
+    """What statements import of the package, functions and what only types need apart."""
+    for node in body:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from at_its_top(node.orelse)
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            yield from at_its_top(node.body)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from imported(node)
 
 
 def test_rooms_import_in_no_circle():

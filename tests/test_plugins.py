@@ -145,8 +145,8 @@ def test_files_of_one_name_keep_their_own_builders(tmp_path):
         files[-1].write_text(text.replace("Flat(bias=self.bias)", f"Flat(bias={bias})"))
     code = (
         "import sys; from pathlib import Path\n"
-        "from elman import config; from elman.config import plugins\n"
-        "for file in sys.argv[1:]: plugins.load_file(Path(file))\n"
+        "from elman import config; from elman.config import loading, plugins\n"
+        "for file in sys.argv[1:]: loading.load_file(Path(file))\n"
         "added = plugins.added('outputs')\n"
         "print([one.build.__code__.co_filename for one in added.values()], len(plugins.loaded))"
     )

@@ -21,6 +21,9 @@ from elman.errors import UserError
 DEEPEST = 64
 """How many tables and lists may stand within each other."""
 
+NPY = b"\x93NUMPY"
+"""How an .npy file begins."""
+
 SCALE = ":scale"
 """In a model file, what follows the name of a matrix of eight bits in the name of its scales; no name has a colon."""
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elman.analysis.attention import entropy, verdict
 from elman.drawing.heat_map import draw_attention
+from elman.kinds.pairs.attention import entropy, verdict
 
 WEIGHTS = [[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]]
 

@@ -8,7 +8,7 @@ import pytest
 
 from elman import config
 from elman.config.toml import find, resolve
-from elman.data.catalog.prepare import info
+from elman.data.catalog.known import info
 from elman.objective.loss import build_objective
 from support.recipes import FUNCTIONS, LAB, PAIRS, RECIPES, differences, num_parameters
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from elman.data.archives import LIMIT, Archive, read_npy, read_npz
-from elman.data.catalog import prepare, unpack
+from elman.data.catalog import known, prepare, unpack
 from elman.errors import UserError
 from elman.kinds.music.pianoroll import convert_pickle
 
@@ -118,7 +118,7 @@ def test_what_an_archive_may_unpack_to(tmp_path, monkeypatch):
 def test_a_damaged_download_leaves_no_half_of_a_corpus(tmp_path, monkeypatch):
     corpus = tmp_path / "corpus"
     (corpus / "downloads").mkdir(parents=True)
-    path = wikitext(corpus / "downloads" / prepare.info("wikitext-2").downloads[0].filename)
+    path = wikitext(corpus / "downloads" / known.info("wikitext-2").downloads[0].filename)
     with zipfile.ZipFile(path, "a") as members:
         members.writestr("more", b"")
     data = bytearray(path.read_bytes())

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elman.config.text import TextOptions
-from elman.data.catalog.prepare import locate_minimal_pairs
+from elman.data.catalog.known import locate_minimal_pairs
 from elman.data.minimal_pairs import Pair, read_pairs
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser

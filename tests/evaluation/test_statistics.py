@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from elman.evaluation.spread import spread
 from elman.evaluation.statistics import (
     Measure,
     Proportion,
@@ -15,7 +16,6 @@ from elman.evaluation.statistics import (
     estimate,
     precision,
     resampling_p_value,
-    spread,
 )
 
 

@@ -7,7 +7,8 @@ import torch
 from elman import config
 from elman.data.batches import Batch
 from elman.errors import UserError
-from elman.learning.bptt import Attenuated, Lookback, WholeWindow
+from elman.learning.bptt import WholeWindow
+from elman.learning.lookback import Attenuated, Lookback
 from elman.learning.update import build_learner
 from elman.network.build import build_model
 from elman.objective.loss import Objective

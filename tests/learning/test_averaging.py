@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from elman import config
-from elman.learning.averaging import Average, equal, exponential, non_monotone, polynomial, share_of
+from elman.learning.averaging import Average, equal, exponential, polynomial, share_of
+from elman.learning.progress import non_monotone
 from reference import averaging as reference
 from support import networks
 

@@ -60,7 +60,7 @@ def test_small_integers_without_scales_are_left_as_they_are():
 @pytest.mark.parametrize("form", ["int8", "half"])
 def test_a_file_is_opened_as_float32(tmp_path, form):
     path = tmp_path / "model.safetensors"
-    digest = checkpoint.save_packed(path, TENSORS, {"step": 3}, form)
+    digest = packing.save_packed(path, TENSORS, {"step": 3}, form)
     tensors, facts = checkpoint.load(path, "step")
     assert checkpoint.digest_of(tensors) == digest == facts["unpacked"]
     assert tensors.keys() == TENSORS.keys()
@@ -81,7 +81,7 @@ def test_weights_other_than_those_stated_are_refused(tmp_path):
 
 def test_a_packed_file_that_was_altered_is_refused(tmp_path):
     path = tmp_path / "model.safetensors"
-    checkpoint.save_packed(path, TENSORS, {}, "int8")
+    packing.save_packed(path, TENSORS, {}, "int8")
     with safe_open(path, framework="pt") as file:
         header, tensors = file.metadata(), {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
     tensors["encoder.weight"][0, 0] += 1

@@ -9,9 +9,10 @@ from elman import config
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning import rtrl
-from elman.learning.bptt import Lookback, WholeWindow
+from elman.learning.bptt import WholeWindow
 from elman.learning.forcing import forcing_probability, listen_to_itself
 from elman.learning.gradient_norm import GradientNorm, errors_back, preservation
+from elman.learning.lookback import Lookback
 from elman.learning.rtrl import RTRL, cost
 from elman.learning.single_step import OneStep
 from elman.learning.update import build_learner

@@ -11,8 +11,9 @@ from elman.data.batches import Batch
 from elman.data.windows import Part
 from elman.errors import UserError
 from elman.evaluation.perplexity import Score
-from elman.learning.bptt import Attenuated, Lookback, WholeWindow
+from elman.learning.bptt import WholeWindow
 from elman.learning.gradient_norm import GradientNorm
+from elman.learning.lookback import Attenuated, Lookback
 from elman.learning.rtrl import RTRL
 from elman.learning.slices import Slices, masks_of
 from elman.learning.team import ALONE, Team

@@ -16,7 +16,7 @@ from elman.network.cells.cell import Weights, unroll
 from elman.network.cells.elman import Elman
 from elman.network.cells.gru import GRU
 from elman.network.cells.lstm import LSTM
-from elman.network.fast import persistent
+from elman.network.fast import persistent, policy
 from elman.network.fast.persistent import Layout, layout
 
 CELLS = {"lstm": LSTM(), "gru-after": GRU(), "tanh": Elman(), "relu": Elman(nonlinearity="relu")}
@@ -78,7 +78,8 @@ def errors(cell: str, size: Layout, steps: int, inputs: int, kernels: OnCPU) -> 
     weights, xs, state = settings(cell, steps, size.rows, inputs, size.units)
     arrays = [weights.weight_ih, weights.weight_hh, weights.bias_ih, weights.bias_hh]
     used = mock.Mock(return_value=kernels)
-    with mock.patch.multiple(persistent, chosen=lambda *_: size, compiled=used):
+    asked = mock.patch.object(policy, "persistent", return_value=persistent)
+    with asked, mock.patch.multiple(persistent, chosen=lambda *_: size, compiled=used):
         outputs, after = CELLS[cell].scan(weights, xs, state)
         ours = results(outputs, after, [xs, *state, *arrays])
     used.assert_called_once()

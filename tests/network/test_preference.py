@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from elman.cli import main
-from elman.network.fast import preference
+from elman.network.fast import precision, preference
 
 CPU = torch.device("cpu")
 
@@ -49,9 +49,9 @@ def records(cache):
 def test_auto_follows_the_measured_gain(monkeypatch):
     for reduced, expected in ((129.0, "float32"), (130.0, "bf16")):
         preference.remember(CPU, preference.gain(rates(reduced)))
-        assert preference.resolve("auto", CPU) == expected
-        assert preference.resolve("bf16", CPU) == "bf16"
-        assert preference.resolve("float32", CPU) == "float32"
+        assert precision.resolve("auto", CPU) == expected
+        assert precision.resolve("bf16", CPU) == "bf16"
+        assert precision.resolve("float32", CPU) == "float32"
 
 
 def test_a_machine_is_measured_once(machine, cache):

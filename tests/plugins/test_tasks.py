@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from elman.config import plugins
+from elman.config import loading, plugins
 from elman.config.data import Data
 from elman.config.record import Record
 from elman.data.text.corpus import TextCorpus
@@ -124,7 +124,7 @@ def test_a_broken_record_is_refused(before, after, line, tmp_path):
     assert before in code
     (tmp_path / "broken.py").write_text(code.replace(before, after))
     with pytest.raises(UserError, match=re.escape(line)):
-        plugins.load_file(tmp_path / "broken.py")
+        loading.load_file(tmp_path / "broken.py")
 
 
 class Unlike(Task):
@@ -157,7 +157,7 @@ def test_a_broken_task_is_refused(task, line, monkeypatch):
 
     Unknown.task = task
     monkeypatch.setitem(sys.modules, __name__, sys.modules[Unlike.__module__])
-    monkeypatch.setitem(plugins._owners, Unknown, "p")
+    monkeypatch.setitem(plugins.owners, Unknown, "p")
     with pytest.raises(UserError, match=re.escape(line)):
         task_of(SimpleNamespace(kind="data", data=Unknown()))
 

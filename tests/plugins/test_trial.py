@@ -12,7 +12,8 @@ from elman.config import plugins
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning.constraint import ConstrainedCore
-from elman.network.cells.trial import checked, tried
+from elman.network.cells.cell import checked
+from elman.network.cells.trial import tried
 from elman.network.cores.core import build_core
 from elman.network.output.activation import ACTIVATIONS, Activation
 from elman.network.output.activation import tried as tried_activation
@@ -95,7 +96,7 @@ def test_a_broken_activation_is_refused(activation, line):
 def test_an_error_of_a_cell_is_named_by_its_part(monkeypatch):
     cell = networks.toy(too_few)
     assert checked(cell) is cell  # elman's own are not tried
-    monkeypatch.setitem(plugins._owners, type(cell), "p")
+    monkeypatch.setitem(plugins.owners, type(cell), "p")
     with pytest.raises(UserError, match=r"the plug-in p: 'toy': TypeError: .* takes 2 positional arguments but 3"):
         checked(cell)
 
@@ -130,14 +131,14 @@ class Bare(config.Constraint, frozen=True, tag="bare"):
 )
 def test_a_loss_or_a_penalty_that_is_no_number_is_named(objective, line, monkeypatch):
     for part in (Half, Listed, Wide):
-        monkeypatch.setitem(plugins._owners, part, "p")
+        monkeypatch.setitem(plugins.owners, part, "p")
     model, symbols = networks.model(), torch.randint(7, (4, 2))
     with pytest.raises(UserError, match=re.escape(line)):
         objective(model, Batch(symbols, symbols), model.begin(2))
 
 
 def test_a_constraint_without_a_projector_is_named(monkeypatch):
-    monkeypatch.setitem(plugins._owners, Bare, "p")
+    monkeypatch.setitem(plugins.owners, Bare, "p")
     core = build_core(config.Stack(sizes=(4,)), 3, locked=True)
     with pytest.raises(UserError, match="the plug-in p: 'bare': its projector is None, not a Projector"):
         ConstrainedCore(core, Bare())

@@ -17,14 +17,14 @@ from elman.data.text.portable import portable_rules
 from elman.data.text.tokeniser import Detokeniser, Tokeniser, detokenise
 from elman.decoding.beam import TIE, beam_search
 from elman.decoding.sampling import weighed
+from elman.kinds.music.static import arrays_of
+from elman.kinds.pairs.static import length_factors
 from elman.network.cores.core import Trace
 from elman.network.output.choice import Surroundings
 from elman.serve.prefixes import Scored
 from elman.serve.questions import Generate
 from elman.serve.static import defaults_of
 from elman.serve.static_graphs import subword_facts
-from elman.serve.static_music import arrays_of
-from elman.serve.static_pairs import length_factors
 from elman.serve.text_reader import marks_of, read_text, token_shown, words_of
 from support.javascript import modules, needs_node, run
 from support.paragraphs import SPACED

@@ -16,8 +16,10 @@ from elman.analysis.mixture import components
 from elman.cli import main
 from elman.errors import UserError
 from elman.export.step import Comparison, LookStep, Step
+from elman.kinds.music import static as static_music
+from elman.kinds.pairs import static as static_pairs
 from elman.network.state import leaves
-from elman.serve import static, static_graphs, static_music, static_pairs, static_text
+from elman.serve import static, static_graphs, static_text
 from elman.serve.limits import Limits
 from elman.serve.services import listed, serve_runs
 from support.interruption import kill, killed
@@ -147,7 +149,7 @@ def test_what_has_no_page_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(static, "write_runtime", lambda *_: None)
     with pytest.raises(UserError, match="draws notes by the choices bernoulli and nade, not by Linear"):
         static_music.arrays_of(torch.nn.Linear(2, 2))
-    monkeypatch.setattr("elman.serve.static_pairs.constraint_of", lambda *_: object())
+    monkeypatch.setattr("elman.kinds.pairs.static.constraint_of", lambda *_: object())
     with pytest.raises(UserError, match=r"its targets are trees .* open it with `elman serve`"):
         static.export_web([elman.load(pairs_folder(tmp_path / "pairs"))], tmp_path / "page", package=tmp_path)
     assert not (tmp_path / "page").exists()

@@ -9,7 +9,7 @@ import torch
 import elman
 from elman.config.inference import RULES, Rule, Sampling
 from elman.data.minimal_pairs import Pair
-from elman.data.text.subwords import piece_bytes
+from elman.data.text.utf8 import piece_bytes
 from elman.decoding.sampling import read
 from elman.errors import UserError
 from elman.evaluation.adaptive_stream import AdaptiveStream

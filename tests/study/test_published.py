@@ -11,7 +11,7 @@ from elman.config.data import reporting_of
 from elman.config.recipe import Expected
 from elman.config.record import TOKENS
 from elman.config.toml import dump_recipe
-from elman.evaluation.statistics import Spread
+from elman.evaluation.spread import Spread
 from elman.study import published
 from elman.study.published import Target, Trained, merged, rows_of, verdict
 from elman.tasks.experiment import Experiment

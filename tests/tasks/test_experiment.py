@@ -147,7 +147,7 @@ def test_interrupted_run_is_the_same_run_bit_for_bit(learner, corpus, tmp_path):
 def test_a_run_in_bf16_is_resumed_bit_for_bit_and_auto_is_settled_once(corpus, plain, tmp_path, monkeypatch, capsys):
     for least in ("LEAST_MULTIPLY_ADDS", "LEAST_ROWS"):
         monkeypatch.setattr(f"elman.network.fast.policy.{least}", 0)
-    monkeypatch.setattr("elman.tasks.plan.automatic", lambda _: "bf16")
+    monkeypatch.setattr("elman.network.fast.preference.automatic", lambda _: "bf16")
     whole = trained(text_runs.recipe(precision="bf16"), tmp_path / "whole", corpus)
     capsys.readouterr()
     broken = trained(text_runs.recipe(precision="auto"), tmp_path / "broken", corpus, stops=[7])

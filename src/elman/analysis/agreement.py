@@ -20,7 +20,8 @@ from elman.data.grammar.sample import Dependency, Sentence
 from elman.data.stimuli import UnknownWords
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError, counted, notice
-from elman.evaluation.statistics import Proportion, spread
+from elman.evaluation.spread import spread
+from elman.evaluation.statistics import Proportion
 from elman.network.model import LanguageModel
 
 Array = npt.NDArray[np.float64]

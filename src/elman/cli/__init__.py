@@ -7,30 +7,19 @@ when a command is used, so that `elman --help` answers at once.
 import contextlib
 import io
 import os
-import pkgutil
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TextIO
 
 from cyclopts import App, Group, Parameter
 
 import elman
-from elman import kinds
-from elman.cli import mistakes, paths
+from elman.cli import kinds, mistakes, paths
 from elman.cli.help import ARGUMENTS, OPTIONS, PlainHelp, shown_default
 from elman.errors import ENCODING, UserError, one_line
 from elman.files import expanded
-
-
-def _of_kinds() -> dict[str, tuple[str, str]]:
-    """The commands of the kinds of data, by name."""
-    packages = [f"elman.kinds.{one.name}" for one in pkgutil.iter_modules(kinds.__path__)]
-    found = [(name, place, line) for place in packages for name, line in import_module(place).COMMANDS.items()]
-    return {name: (f"{place}.commands:{name}", line) for name, place, line in sorted(found)}
-
 
 COMMANDS = {
     "Begin": {
@@ -43,7 +32,7 @@ COMMANDS = {
             "Perplexity of a split (of music and series: nats per step; of trees and tags: what is right).",
         ),
         "generate": ("generate:generate", "Write text, token by token."),
-        **_of_kinds(),
+        **kinds.commands("Use"),
         "score": ("score:score", "Log-probability and surprisal of every token, word or sentence of a text."),
         "rescore": ("rescore:rescore", "Choose among the n best hypotheses of a recogniser."),
         "export": ("export:export", "Write a model for other programs: ONNX, or a program of torch."),
@@ -53,7 +42,7 @@ COMMANDS = {
     },
     "Study": {
         "compare": ("compare:compare", "Is run B better than run A? Paired tests on texts, minimal pairs, sentences."),
-        "metrics": ("metrics:metrics", "ROUGE, BLEU and chrF, error rate, or bracket F1 of a system's output."),
+        **kinds.commands("Study"),
         "minimal-pairs": ("minimal_pairs:minimal_pairs", "Which sentence of a minimal pair is more probable?"),
         "reading-times": (
             "reading_times:reading_times",
@@ -199,10 +188,10 @@ def _use_anywhere(tokens: list[str]) -> list[str]:
         os.environ[ENCODING] = encodings.lookup(values["--encoding"][-1])  # of child processes too
     files = [str(expanded(file).absolute()) for file in values["--plugin"]]
     if files:
-        from elman.config import plugins
+        from elman.config import loading
 
         for file in files:
-            plugins.load_file(Path(file))
+            loading.load_file(Path(file))
         before = os.environ.get("ELMAN_PLUGINS")
         os.environ["ELMAN_PLUGINS"] = os.pathsep.join([*([before] if before else []), *files])  # of child processes too
     return kept

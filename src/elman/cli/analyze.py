@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from cyclopts import Parameter
 
-from elman.cli import progress, show, texts
+from elman.cli import kinds, progress, show, texts
 from elman.cli.groups import Common, SplitOptions, sources_of
 from elman.cli.help import family
 from elman.cli.options import AsJson, OutFile, Positive, Strings, TextFile, TextRunFolder, file_to_write
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from elman.tasks.text.run import TextRun
 
 app = family("analyze", "Each analysis prints a table; most write a self-contained HTML page.")
-app.command("elman.kinds.pairs.commands:attention", name="attention", help="The attention of a model of pairs.")
+for _name, (_place, _line) in kinds.commands("analyze").items():
+    app.command(_place, name=_name, help=_line)
 app.command("elman.cli.analyze_dynamics:dynamics", name="dynamics", help="Decay of the state, gradients in training.")
 app.command("elman.cli.evaluate:frequency", name="frequency", help="Perplexity of rare and frequent words.")
 app.command("elman.cli.embed:neighbours", name="neighbours", help="The words nearest to a string.")
-app.command("elman.cli.phrases:phrases", name="phrases", help="The phrases of a treebank nearest to a phrase.")
 app.command("elman.cli.analyze_states:letters", name="letters", help="Where words begin, by surprisal.")
 app.command("elman.cli.analyze_states:trajectory", name="trajectory", help="The state along sentences.")
 app.command("elman.cli.analyze_states:units", name="units", help="Where units are active, and which along a phrase.")

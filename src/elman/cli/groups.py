@@ -39,10 +39,10 @@ class Machine:
 
     def use(self) -> "torch.device":
         """Set the number of threads and the precision, use large pages, and return the device."""
-        from elman.network.fast import precision, preference
+        from elman.network.fast import precision
 
         device = self.place()
-        precision.use(preference.resolve(self.precision or "float32", device))
+        precision.use(precision.resolve(self.precision or "float32", device))
         return device
 
     def place(self) -> "torch.device":

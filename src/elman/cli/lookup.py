@@ -16,7 +16,7 @@ from elman.config.parts import tag_of
 from elman.config.text import TextData
 from elman.config.toml import load_data
 from elman.data.catalog.download import require_address
-from elman.data.catalog.prepare import KNOWN, is_known
+from elman.data.catalog.known import KNOWN, is_known
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import one_text
 from elman.data.text.utf8 import read_text
@@ -154,12 +154,10 @@ def describe(name: str, /, *, skip_unreadable: bool = False, as_json: AsJson = F
         name: as `elman data list` shows it, or data as for `elman train`
         skip_unreadable: of music, leave out files that cannot be read
     """
-    from elman.data.catalog.prepare import info
-
     if not is_known(name) and (Path(name).exists() or one_text(Path(name))):
         _described(name, ["data.skip_unreadable=true"] if skip_unreadable else [], as_json=as_json)
         return
-    facts: dict[str, Any] = msgspec.to_builtins(info(name))
+    facts: dict[str, Any] = msgspec.to_builtins(known.info(name))
     show.print_result(as_json, facts, notes=[f"{key}: {value}" for key, value in facts.items()])
 
 
@@ -196,21 +194,21 @@ def prepare(
         base_url: fetch the files, under their own names, from here
         recipe: read the text as this recipe on text does
     """
-    from elman.data.catalog import prepare
+    from elman.data.catalog.prepare import prepare
 
     name = str(expanded(name))
     if base_url is not None:
         require_address(base_url, "--base-url")
     if recipe is None:
         refuse(["--set"] if settings else [], "belongs to --recipe; add it")
-        if not prepare.is_known(name) and (Path(name).exists() or one_text(Path(name))):
+        if not is_known(name) and (Path(name).exists() or one_text(Path(name))):
             raise UserError(f"{name}: give --recipe too, by which the text is read, such as recipes/text/prose.toml")
-    elif not prepare.is_known(name):
+    elif not is_known(name):
         refuse([one for one, value in {"--out": out, "--base-url": base_url}.items() if value], "is for known corpora")
         _encode(name, recipe, settings, as_json=as_json)
         return
     with progress.preparing() as advance:
-        folder = prepare.prepare(name, out, advance, base_url=base_url, keep=out is not None)
+        folder = prepare(name, out, advance, base_url=base_url, keep=out is not None)
     if recipe is not None:
         _encode(name if out is None else str(folder), recipe, settings, as_json=as_json)
         return

@@ -73,7 +73,7 @@ def sweep(
         resume: continue the sweep in --out without repeating its RECIPE and --set
         dry_run: list the runs and estimate their time; nothing is trained
     """
-    from elman.data.catalog.prepare import is_known
+    from elman.data.catalog.known import is_known
     from elman.study.runs import Machine
     from elman.study.sweep.conduct import conduct
     from elman.study.sweep.question import TRIALS, Question, open_sweep, parse_seeds, reopen_sweep, with_more

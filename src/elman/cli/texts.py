@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 from elman.cli.groups import UnknownOptions
 from elman.cli.options import group
+from elman.config.network import Encoder
 from elman.config.parts import tag_of
 from elman.config.text import TextOptions
 from elman.data.lines import fields, with_breaks
@@ -24,8 +25,7 @@ from elman.files import cache_folder
 from elman.jobs import Advance
 
 if TYPE_CHECKING:
-    from elman.kinds.tags.run import TagRun
-    from elman.kinds.trees.run import TreeRun
+    from elman.data.text.lacking import Tally
     from elman.tasks.text.model import Reader, TextModel
     from elman.tasks.text.run import TextRun
 
@@ -97,11 +97,11 @@ def sentences(lines: Sequence[str], name: str, *, raw: bool) -> list[list[str]]:
     return found
 
 
-def say_unknown(loaded: "TagRun | TreeRun", sentences: Sequence[Sequence[str]], name: str) -> None:
-    """Report on standard error which words of sentences the vocabulary lacks, unless the model reads their spelling."""
-    if tag_of(loaded.recipe.model.encoder) == "characters":
+def say_unknown(encoder: Encoder, tally: "Tally", name: str) -> None:
+    """Report on standard error which words of a text the vocabulary lacks, unless the encoder reads their spelling."""
+    if tag_of(encoder) == "characters":
         return
-    for line in loaded.inputs.tally(sentences).lines("word", f"read as {UNK}"):
+    for line in tally.lines("word", f"read as {UNK}"):
         print(f"{name}: {line}", file=sys.stderr)
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from elman.cli import automatic, progress, show
 from elman.cli.groups import Common
+from elman.cli.kinds import KindOptions, option_group
 from elman.cli.options import (
     AboveZero,
     DataSource,
@@ -30,7 +31,6 @@ from elman.errors import Diverged, UserError, command
 from elman.evaluation.result import Result
 from elman.formats import read_json
 from elman.jobs import ENDING, handling, interrupt
-from elman.kinds.series.record import Missing
 from elman.tasks.samples import Sample
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
     from elman.learning.folder import Watcher
     from elman.tasks.experiment import Experiment
+
+if TYPE_CHECKING:
+    OptionsOfKinds = KindOptions
+else:
+    OptionsOfKinds = option_group()
 
 BASELINES = "baselines"
 """What a run computes besides its results, as its folder records it beside the names of trackers."""
@@ -54,7 +59,6 @@ def train(
     settings: Settable = (),
     seed: Whole | None = None,
     epochs: Positive | None = None,
-    missing: Missing | None = None,
     resume: bool = False,
     init: Annotated[Path | None, Parameter(metavar="RUN")] = None,
     minutes: AboveZero | None = None,
@@ -62,7 +66,7 @@ def train(
     baselines: Annotated[bool | None, Parameter(negative="--no-baselines")] = None,
     track: Tracked = None,
     dry_run: bool = False,
-    skip_unreadable: bool = False,
+    of_kinds: OptionsOfKinds = OptionsOfKinds(),
     common: Common = Common(),
 ) -> int:
     """Train a model from a recipe, or from data alone: elman train novel.txt.
@@ -81,7 +85,6 @@ def train(
         out: the run folder (default: runs/NAME-OF-RECIPE, without a recipe runs/NAME-OF-DATA)
         seed: the same as --set seed=N
         epochs: the same as --set training.epochs=N: the number of all epochs, also of a run that is continued
-        missing: of series, the same as --set data.missing=RULE: interpolate, previous, drop or mask missing values
         resume: continue the run in --out, whose --baselines and --track are remembered; --epochs, and --set of
             rates, schedules and the like, may change it from there on
         init: start from the weights of another run, words matched by spelling
@@ -91,8 +94,6 @@ def train(
             persistence, seasons and linear autoregression of series, most frequent tags and labels, trees that branch
             to one side, notes that are held (default: yes, of a run that is resumed where it was so)
         dry_run: time a few steps, estimate parameters, memory and minutes; no run is started
-        skip_unreadable: of music, leave out files that cannot be read, and name them; the run remembers it, as it does
-            --set data.skip_unreadable=true
     """
     from elman.data.text.vocabulary import words_of
     from elman.learning.team import continues, own_device, started_by_torchrun, team_of
@@ -102,9 +103,9 @@ def train(
     from elman.tasks.open import entitled
     from elman.tasks.plan import Plan
 
-    given = {"seed": seed, "training.epochs": epochs, "data.missing": missing, "training.precision": common.precision}
-    settings = (*settings, *(f"{key}={value}" for key, value in given.items() if value is not None))
-    settings += ("data.skip_unreadable=true",) if skip_unreadable else ()
+    given = {"seed": seed, "training.epochs": epochs, "training.precision": common.precision}
+    asked = (f"{key}={value}" for key, value in given.items() if value is not None)
+    settings = (*settings, *asked, *of_kinds.settings())
     recipe, data = automatic.sources(recipe, data)
     start = None if init is None else fetched(init)
     device = own_device(common.place())

@@ -26,9 +26,9 @@ class Data:
         task: the class of the task, "module:Name", a subclass of `elman.tasks.task.Task`
         own_core: the kind of core that reads it and nothing else, if there is one
         has_source: whether what is predicted depends on a source, which a part of the model reads
-        looks: the module that recognises such data (`elman.data.kinds`), if there is one
+        looks: of a plug-in, the module that recognises such data (`elman.data.kinds`), if there is one
         proposal: the module that proposes recipes for such data (`elman.tasks.proposal.choose`), if there is one
-        suffixes: of names of files that promise such data
+        suffixes: of a plug-in, of names of files that promise such data
         needs: what is read, in words, for messages
     """
 

@@ -79,6 +79,11 @@ class Core(Part, frozen=True):
     folder = "elman.network.cores"
     reads: ClassVar[str | None] = None
 
+    @property
+    def hears(self) -> bool:
+        """Whether the output of the model is fed back into it."""
+        return False
+
     def build(self, surroundings: Any) -> Any:
         """The `RecurrentCore` within its `Surroundings` (`elman.network.cores.core`)."""
         raise NotImplementedError

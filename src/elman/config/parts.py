@@ -94,7 +94,17 @@ def _own(family: Any, kind: str) -> Any:
 def members(family: type[F]) -> dict[str, type[F]]:
     """All members of a family by their kinds, plug-ins last; imports all of them."""
     own = {tag_of(one): one for module in modules_of(family) for one in _members_in(module, family)}
-    return own | _registered.get(family, {})
+    return own | added(family)
+
+
+def added(family: type[F]) -> dict[str, type[F]]:
+    """The members that `register` has added, by their kinds."""
+    return _registered.get(family, {})
+
+
+def own_kinds(family: type) -> list[str]:
+    """The names of the modules in the package of a family, which are not imported."""
+    return _modules(importlib.import_module(folder_of(family)))
 
 
 def modules_of(family: type) -> Iterator[ModuleType]:

@@ -1,5 +1,6 @@
 """From TOML to a recipe and back, and the recipes that come with elman."""
 
+import contextlib
 import copy
 import io
 import math
@@ -12,10 +13,9 @@ import msgspec
 import tomli_w
 
 from elman.config.data import Data
-from elman.config.errors import explain
 from elman.config.parts import convert
+from elman.config.plugins import loaded
 from elman.config.recipe import DataOfRecipe, Recipe
-from elman.config.remembered import needed, recorded, used
 from elman.errors import UserError, did_you_mean
 from elman.files import expanded, shipped_folder
 from elman.formats import parse_toml, read_bytes, require_modest
@@ -84,9 +84,11 @@ def _parsed(raw: dict[str, Any], source: str, record: type[R]) -> R:
         raise UserError(f"{source}: {error}") from None
     raw = dict(raw)
     try:
-        with needed(source, raw.pop("plugins", None)):
+        with _plugged(source, raw.pop("plugins", None)):
             recipe = convert(raw, record)
     except msgspec.ValidationError as error:
+        from elman.config.errors import explain
+
         raise UserError(f"{source}: {explain(error, record, raw)}") from None
     for key, value in flatten(raw):
         numbers = value if isinstance(value, list) else [value]
@@ -95,14 +97,27 @@ def _parsed(raw: dict[str, Any], source: str, record: type[R]) -> R:
     return recipe
 
 
+def _plugged(source: str, table: Any) -> contextlib.AbstractContextManager[None]:
+    """Within the block a recipe is read that was written with the plug-ins of a table; None: with none."""
+    if table is None:
+        return contextlib.nullcontext()
+    from elman.config.remembered import needed
+
+    return needed(source, table)
+
+
 def dump_recipe(recipe: Recipe, *, places: bool = True) -> str:
     """The recipe as TOML with every default written out, and the plug-ins that it needs as a table `plugins`.
 
     Without `places` a plug-in that is a file is recorded by its name alone.
     """
     values = _without_none(msgspec.to_builtins(recipe, str_keys=True))
-    table = recorded(used(recipe), places=places)
-    return tomli_w.dumps(values | ({"plugins": table} if table else {}))
+    if loaded:
+        from elman.config.remembered import recorded, used
+
+        table = recorded(used(recipe), places=places)
+        values |= {"plugins": table} if table else {}
+    return tomli_w.dumps(values)
 
 
 def decisive(recipe: Recipe) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.errors import UserError
+from elman.formats import NPY
 
 BLOCK = 1 << 20
-NPY = b"\x93NUMPY"  # how an .npy file begins
 LEAST_ALLOWED, RATIO = 1 << 30, 100
 """An archive may unpack to `LEAST_ALLOWED` bytes, or to `RATIO` times its own size if that is more."""
 

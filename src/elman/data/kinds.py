@@ -1,8 +1,9 @@
 """What kind of data a file or a folder looks like, by its first bytes and lines; nothing is read as a whole.
 
-Each kind that recognises its data names a module (`Data.looks`) with `claim(seen)`, which returns what a file of this
-kind looks like, and may have `claim_folder(source)`, and `reads(seen, found)`: whether the kind can read what another
-one claims. Modules with a lower `ORDER` are asked first. A file that no kind claims is text.
+Each kind that recognises its data has a module `looks` (of a plug-in `Data.looks`) with `claim(seen)`, which returns
+what a file of this kind looks like, and may have `claim_folder(source)`, and `reads(seen, found)`: whether the kind can
+read what another one claims. Modules with a lower `ORDER` are asked first. A file that no kind claims is text. What
+plainly is no data of a kind is seen by few lines of code; what looks closer is imported for the rest.
 """
 
 import functools
@@ -14,13 +15,13 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from elman.config.data import Data
-from elman.config.parts import members
-from elman.data.archives import NPY
+from elman.config.parts import added, members, own_kinds
 from elman.data.lines import lines_of
 from elman.data.text.encodings import of_head
 from elman.data.text.files import Files, is_compressed, plain_name
 from elman.data.text.sources import one_text, training_files
 from elman.errors import UserError
+from elman.formats import NPY
 
 HEAD = 1 << 16  # bytes that are looked at
 SPLITS = {"train", "valid", "validation", "dev", "test"}  # what the files and folders of splits are called
@@ -157,8 +158,15 @@ def _alike(files: Sequence[Path]) -> Look | None:
 
 def _modules() -> list[tuple[str, Any]]:
     """The kinds that recognise their data, with their modules, in the order in which they are asked."""
-    found = [(kind, resolve_name(one.looks)) for kind, one in members(Data).items() if one.looks is not None]
+    found = [(kind, resolve_name(f"{Data.folder}.{kind}.looks")) for kind in own_kinds(Data)]
+    found += [(kind, resolve_name(one.looks)) for kind, one in added(Data).items() if one.looks is not None]
     return sorted(found, key=lambda pair: pair[1].ORDER)
+
+
+def _promised(suffix: str) -> set[str]:
+    """The kinds whose data have names that end so."""
+    own = {kind for kind, module in _modules() if suffix in getattr(module, "SUFFIXES", ())}
+    return own | {kind for kind, one in added(Data).items() if suffix in one.suffixes}
 
 
 def look_at_file(path: Path) -> Look:
@@ -172,11 +180,10 @@ def look_at_file(path: Path) -> Look:
             return looks("text", "a compressed text")
         what = f"a compressed file which looks like {found.what}, and only texts are read so"
         return Look(None, what, frozenset(("text",)), advice="unpack it first")
-    promised = {kind for kind, one in members(Data).items() if suffix in one.suffixes}
     if found.kind == "text" and suffix in _OF_BYTES:
         what = f"a file called {suffix} whose bytes are nothing such (if it is a text, call it .txt)"
         found = Look(None, what, found.possible)
-    return found._replace(possible=found.possible | promised)
+    return found._replace(possible=found.possible | _promised(suffix))
 
 
 def _look_inside(path: Path) -> Look:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from elman.data.catalog.prepare import info, is_known, locate_minimal_pairs
+from elman.data.catalog.known import info, is_known, locate_minimal_pairs
 from elman.data.tables import Row, in_one_form, named, rows_of
 from elman.data.text.utf8 import read_file_lines, read_text
 from elman.errors import UserError, counted

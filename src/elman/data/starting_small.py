@@ -5,14 +5,13 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import torch
 
 from elman import config
 from elman.data.batches import Batch
 from elman.data.grammar.sample import stage_tokens
-from elman.data.windows import Span, TrainingWindows, Windows
+from elman.data.windows import Span, TrainingWindows, Windows, columns_of
 from elman.errors import UserError
 
 
@@ -73,15 +72,10 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
     Raises UserError where the text is too short, or is not of the stages that the recipe names.
     """
     training, seed = recipe.training, recipe.seed
-    rules = msgspec.structs.asdict(training.window) | {"max_extra": max_extra, "seed": seed}
-
-    def columns(part: np.ndarray) -> TrainingWindows:
-        return TrainingWindows(part, training.batch_size, **rules)
-
     assert isinstance(recipe.data, config.TextData)
     stages = () if recipe.data.grammar is None else recipe.data.grammar.stages
     if not stages and not training.memory:
-        return columns(tokens)
+        return columns_of(tokens, training, max_extra, seed)
     counts = [len(tokens)]
     if stages:
         counts = stage_tokens(source) if (source / "grammar.json").is_file() else []
@@ -93,7 +87,7 @@ def training_windows(recipe: config.Recipe, tokens: np.ndarray, source: Path, ma
     parts = [tokens[start:stop] for start, stop in pairwise(accumulate(counts, initial=0))]
     of_text = [stage.epochs for stage in stages] or [1]
     of_memory = [*(stage.epochs for stage in training.memory), 1]
-    texts = [columns(part) for part in parts]
+    texts = [columns_of(part, training, max_extra, seed) for part in parts]
 
     def choose(epoch: int) -> Windows:
         text = texts[stage_of(of_text, epoch)]

@@ -9,9 +9,8 @@ from elman.data.lines import lines_of
 from elman.data.tables import named, rows_of
 from elman.data.text.passages import clean, is_unspaced
 from elman.data.text.reading import Sentence
-from elman.data.text.subwords import piece_bytes
 from elman.data.text.tokeniser import Tokeniser
-from elman.data.text.utf8 import to_bytes
+from elman.data.text.utf8 import piece_bytes, to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 

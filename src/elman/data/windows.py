@@ -7,10 +7,12 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
+from elman.config.training import Training
 from elman.data.batches import Batch
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
@@ -231,3 +233,12 @@ class ColumnsOf:
     def __iter__(self) -> Iterator[tuple[Batch, Tensor]]:
         for batch, positions in self.windows if self.streams else ():
             yield batch.columns(self.columns), positions[:, self.columns]
+
+
+def columns_of(tokens: np.ndarray, training: Training, max_extra: int | None, seed: int) -> TrainingWindows:
+    """The windows of a text [N] as a recipe trains on it; `max_extra` caps random windows.
+
+    Raises UserError where the text is too short.
+    """
+    rules = msgspec.structs.asdict(training.window) | {"max_extra": max_extra, "seed": seed}
+    return TrainingWindows(tokens, training.batch_size, **rules)

@@ -6,16 +6,19 @@ whatever scores, ranks or draws with a network does so with the mixture. Weights
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from elman.evaluation.ngram.alignment import AlignedNGram
 from elman.evaluation.ngram.table import NOTHING
 from elman.network.cores.core import Trace
 from elman.network.model import LanguageModel
 from elman.network.state import State
+
+if TYPE_CHECKING:
+    from elman.evaluation.ngram.alignment import AlignedNGram
 
 
 class Mixture(LanguageModel):
@@ -25,7 +28,7 @@ class Mixture(LanguageModel):
     the beginning of a text. `trace` is the network's.
     """
 
-    def __init__(self, network: LanguageModel, ngrams: Sequence[AlignedNGram], weights: Sequence[float]) -> None:
+    def __init__(self, network: LanguageModel, ngrams: "Sequence[AlignedNGram]", weights: Sequence[float]) -> None:
         super().__init__(network.encoder, network.core, network.output)
         assert len(ngrams) == len(weights) > 0
         assert 0 < sum(weights) < 1, "the network has the rest"

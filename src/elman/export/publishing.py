@@ -17,8 +17,8 @@ from elman.export.folder import new_folder
 from elman.export.readme import load_model, source_name, write_origin
 from elman.files import json_text, replacing, sha256_file, write_atomic
 from elman.learning import checkpoint
-from elman.learning.checkpoint import MODEL
-from elman.learning.packing import UNPACKED, Form
+from elman.learning.checkpoint import MODEL, UNPACKED
+from elman.learning.packing import Form, save_packed
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.models import registry
 from elman.tasks.models.registry import Archive, Model
@@ -95,7 +95,7 @@ def publish(
             checkpoint.save(folder / MODEL, tensors, facts)
             digest, after = checkpoint.digest_of(tensors), before
         else:
-            digest = checkpoint.save_packed(folder / MODEL, tensors, facts, form)
+            digest = save_packed(folder / MODEL, tensors, facts, form)
             after = _measured(run, opened, say)
         write_atomic(folder / RESULTS, json_text([one.as_dict() for one in after], indent=1) + "\n")
         parameters = sum(parameter.numel() for parameter in run.model.parameters())

@@ -1,4 +1,4 @@
-"""Averages of the weights after each step, and when NT-ASGD begins to take them."""
+"""Averages of the weights after each step."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,17 +99,3 @@ class Average:
         for parameter, value in zip(self.parameters, self.values, strict=True):
             parameter.data = value
         self.values = own
-
-
-def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:
-    """Whether `latest` is worse than the best of those more than `interval` checks old (Merity et al. 2018, alg. 1).
-
-    `history` holds the validation losses before the latest, oldest first; `interval` is n of the paper.
-
-    Example:
-        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 4.1, interval=2)
-        True
-        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
-        False
-    """
-    return len(history) > interval and latest > min(history[:-interval])

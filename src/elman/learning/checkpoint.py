@@ -19,14 +19,16 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from elman import config
 from elman.errors import UserError
 from elman.files import replacing
 from elman.formats import opened_tensors, parse_json
-from elman.learning import packing
-from elman.learning.packing import UNPACKED
 
 CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
 """In a run folder: everything that resuming needs, and the best model."""
+
+UNPACKED = "unpacked"
+"""The fact of a model file that holds the digest of its weights as float32 (`packing.py`)."""
 
 
 def save(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], *, parents: bool = True) -> str:
@@ -100,6 +102,8 @@ class _Digests(msgspec.Struct):
 
 def _unpacked(path: Path, tensors: Mapping[str, Tensor], digest: str) -> dict[str, Tensor]:
     """Weights in float32, of a file that keeps them in fewer bits; raises UserError where they are not those stated."""
+    from elman.learning import packing
+
     try:
         whole = packing.unpack(tensors)
     except ValueError as error:
@@ -129,12 +133,11 @@ def _described(tensor: Tensor) -> str:
     return f"{kind}{tuple(tensor.shape)}"
 
 
-def save_packed(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], form: packing.Form) -> str:
-    """Write a model in fewer bits, and the digest of what `load` makes of it, which is returned."""
-    packed = packing.pack(tensors, form)
-    digest = digest_of(packing.unpack(packed))
-    save(path, packed, {**facts, UNPACKED: digest})
-    return digest
+def recorded_recipe(path: Path, facts: Mapping[str, Any]) -> config.Recipe:
+    """The recipe that a model or a checkpoint was trained with; raises UserError in a file that does not record it."""
+    if not isinstance(recorded := facts.get("recipe"), dict):
+        raise UserError(f"{path}: it does not say by which recipe it was trained; restore the file of the run")
+    return config.parse_recipe({"title": "", **recorded}, str(path))
 
 
 def digest_of(tensors: Mapping[str, Tensor], text: str = "") -> str:

@@ -7,18 +7,17 @@ processor, so the digest of the float32 weights is stated in the file and checke
 """
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
 
 from elman.formats import SCALE
+from elman.learning.checkpoint import UNPACKED, digest_of, save
 from elman.network.fast.int8 import by_rows
 
 Form: TypeAlias = Literal["int8", "half"]
-
-UNPACKED = "unpacked"
-"""The fact of a model file that holds the digest of its weights as float32."""
 
 
 def pack(tensors: Mapping[str, Tensor], form: Form) -> dict[str, Tensor]:
@@ -50,3 +49,11 @@ def unpack(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         else:
             whole[name] = tensor.float() if tensor.dtype == torch.float16 else tensor
     return whole
+
+
+def save_packed(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], form: Form) -> str:
+    """Write a model in fewer bits, and the digest of what `checkpoint.load` makes of it, which is returned."""
+    packed = pack(tensors, form)
+    digest = digest_of(unpack(packed))
+    save(path, packed, {**facts, UNPACKED: digest})
+    return digest

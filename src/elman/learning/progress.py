@@ -12,10 +12,12 @@ from elman import config
 from elman.data.batches import Batch
 from elman.data.windows import Span, Windows
 from elman.errors import UserError, counted
-from elman.learning.averaging import non_monotone
 from elman.objective import perplexity
 
 Schedule: TypeAlias = config.Constant | config.Decay | config.Plateau | config.Steps | config.Cosine
+
+Changes: TypeAlias = dict[str, tuple[Any, Any]]
+"""What a recipe changes in the one that a run began with: the value before and after, by key path."""
 
 LARGEST = 700.0
 """The logarithm of a divisor that float64 still holds."""
@@ -104,6 +106,10 @@ def remark_on(steps: int) -> str:
     return few if steps < FEW else ""
 
 
+def described(changes: Changes) -> str:
+    return ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
+
+
 def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
     """The progress that a checkpoint holds; raises UserError where no training in `phases` phases can have made it."""
     try:
@@ -116,6 +122,20 @@ def read_progress(path: Path, facts: Any, phases: int = 2) -> Progress:
     if min(counts) < 0 or progress.phase >= phases:
         raise UserError(f"{path}: its progress has numbers that no training gives; restore the file")
     return progress
+
+
+def non_monotone(history: Sequence[float], latest: float, interval: int) -> bool:
+    """Whether `latest` is worse than the best of those more than `interval` checks old (Merity et al. 2018, alg. 1).
+
+    `history` holds the validation losses before the latest, oldest first; `interval` is n of the paper.
+
+    Example:
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 4.1, interval=2)
+        True
+        >>> non_monotone([5.0, 4.0, 3.9, 3.8], 3.95, interval=2)
+        False
+    """
+    return len(history) > interval and latest > min(history[:-interval])
 
 
 def record_validation(progress: Progress, phase: config.Training, nll: float, epoch: float) -> bool:

@@ -9,8 +9,8 @@ from torch import Tensor
 from elman import config
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.checkpoint import MODEL, require_same_inputs
-from elman.learning.progress import Progress, phases_of, read_progress
+from elman.learning.checkpoint import MODEL, recorded_recipe, require_same_inputs
+from elman.learning.progress import Changes, Progress, phases_of, read_progress
 
 CHANGEABLE = (
     "training.epochs",
@@ -39,20 +39,6 @@ OF_MAIN_PHASE = (
     "training.minutes",
 )
 """Beginnings of the keys among these for which fine-tuning has values of its own (`phases_of`)."""
-
-Changes = dict[str, tuple[Any, Any]]
-"""The value before and after, by key path."""
-
-
-def described(changes: Changes) -> str:
-    return ", ".join(f"{key} from {old} to {new}" for key, (old, new) in changes.items())
-
-
-def recorded_recipe(path: Path, facts: Mapping[str, Any]) -> config.Recipe:
-    """The recipe that a model or a checkpoint was trained with; raises UserError in a file that does not record it."""
-    if not isinstance(recorded := facts.get("recipe"), dict):
-        raise UserError(f"{path}: it does not say by which recipe it was trained; restore the file of the run")
-    return config.parse_recipe({"title": "", **recorded}, str(path))
 
 
 def split_changes(old: config.Recipe, new: config.Recipe) -> tuple[Changes, list[str]]:

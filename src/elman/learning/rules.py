@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BPTT(Rule, frozen=True, tag="bptt"):
-    """Back-propagation through time (`learning/bptt.py`).
+    """Back-propagation through time (`learning/bptt.py`, `learning/lookback.py`).
 
     `steps`: the furthest that a gradient goes back. `attenuation`: the factor on it at every step back.
     """
@@ -27,11 +27,13 @@ class BPTT(Rule, frozen=True, tag="bptt"):
         return self != BPTT()
 
     def build(self) -> "Learner":
-        from elman.learning.bptt import Attenuated, Lookback, WholeWindow
+        if not self.stepwise:
+            from elman.learning.bptt import WholeWindow
 
-        if self.steps is not None:
-            return Lookback(self.steps, self.attenuation)
-        return WholeWindow() if self.attenuation == 1 else Attenuated(self.attenuation)
+            return WholeWindow()
+        from elman.learning.lookback import Attenuated, Lookback
+
+        return Attenuated(self.attenuation) if self.steps is None else Lookback(self.steps, self.attenuation)
 
 
 class RTRL(Rule, frozen=True, tag="rtrl"):

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from elman.data.batches import Batch
 from elman.network.cores.core import Trace
-from elman.network.cores.jordan import JordanCore
 from elman.network.cores.layer import take_plain_steps
 from elman.network.fast.matmul import differentiable_twice
 from elman.network.model import LanguageModel
@@ -28,8 +27,7 @@ class OneStep(nn.Module):
         super().__init__()
         memo = {id(parameter): parameter for parameter in model.parameters()}
         self.encoder, self.core, output = copy.deepcopy((model.encoder, model.core, model.output), memo)
-        listens = isinstance(self.core, JordanCore) and self.core.feedback == "output"
-        self.output = output if listens else None  # its weights affect the states too
+        self.output = output if self.core.hears else None  # its weights affect the states too
         take_plain_steps(self.core)
 
     def forward(self, symbols: Tensor, state: State) -> tuple[tuple[Tensor, ...], State]:

@@ -16,9 +16,8 @@ from elman.errors import Diverged, UserError, counted
 from elman.jobs import Stop, listening
 from elman.learning import checkpoint, prediction
 from elman.learning.folder import Folder
-from elman.learning.progress import Course, Progress, averages_at_once, phases_of, record_validation, remark_on
+from elman.learning.progress import Changes, Course, Progress, averages_at_once, phases_of, record_validation, remark_on
 from elman.learning.progress import rate as rate_at
-from elman.learning.resumption import Changes, described, read_checkpoint
 from elman.learning.update import Update
 from elman.network.fast.precision import products_in
 from elman.network.model import LanguageModel
@@ -77,6 +76,8 @@ class Trainer:
         What the recipe changes in the one that the checkpoint records is returned. Raises UserError where the
         checkpoint or the best model is missing, damaged or of another run.
         """
+        from elman.learning.resumption import read_checkpoint
+
         path = self.folder.checkpoint
         tensors, progress, changes = read_checkpoint(path, self.folder.facts, self.recipe)
         self.progress, self._begun = progress, True
@@ -88,9 +89,9 @@ class Trainer:
             self._event("resume", f"resumed at step {progress.step}")
         return changes
 
-    def record_changes(self, changes: Changes) -> None:
+    def record_changes(self, changes: Changes, message: str) -> None:
         old, new = ({key: pair[side] for key, pair in changes.items()} for side in (0, 1))
-        self._event("recipe", described(changes), old=old, new=new)
+        self._event("recipe", message, old=old, new=new)
         self.save()
 
     def run(self, max_minutes: float | None = None) -> StopReason:

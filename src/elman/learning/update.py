@@ -16,22 +16,20 @@ from elman.config.plugins import built
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.learning import checkpoint
-from elman.learning.averaging import Average, share_of
 from elman.learning.bptt import Learner
 from elman.learning.optimisers import Optimiser
 from elman.learning.progress import averages_at_once
-from elman.learning.slices import Slices
 from elman.learning.team import ALONE, Team
-from elman.network.cores.jordan import Jordan
 from elman.network.device import random_states, restore_random_states
-from elman.network.fast.precision import Precision, products_in
-from elman.network.fast.preference import resolve
+from elman.network.fast.precision import Precision, products_in, resolve
 from elman.network.model import LanguageModel
 from elman.network.state import State, leaves, rebuild
 from elman.objective.loss import Loss, Objective, build_objective
 
 if TYPE_CHECKING:
+    from elman.learning.averaging import Average
     from elman.learning.constraint import ConstrainedCore
+    from elman.learning.slices import Slices
 
 
 class Update:
@@ -63,7 +61,7 @@ class Update:
         forcing: config.Forcing | None = None,
         constraint: "ConstrainedCore | None" = None,
         precision: Precision = "float32",
-        slices: Slices | None = None,
+        slices: "Slices | None" = None,
     ) -> None:
         self.model, self.learner, self.objective, self.optimiser = model, learner, objective, optimiser
         self.clip_at, self.clip_by, self.l1, self.forcing, self.constraint = clip, clip_by, l1, forcing, constraint
@@ -127,6 +125,8 @@ class Update:
 
     def begin_averaging(self, phase: config.Training) -> None:
         """Average the weights from the next step on, as the recipe asks."""
+        from elman.learning.averaging import Average, share_of
+
         compensated = phase.averaging is not None and bool(phase.averaging.compensated)
         self.average = Average(self.optimiser.parameters, share_of(phase.averaging), compensated=compensated)
 
@@ -210,7 +210,6 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
     slices.
     """
     training = recipe.training
-    sliced = training.slices > 1 or team.size > 1
     objective, learner = build_objective(training), build_learner(training, recipe.model)
     learner.check(model, training.batch_size)
     for penalty in objective.penalties:
@@ -223,6 +222,11 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
     if constraint is not None:
         constraint.project()
         constraint.mean_counts()
+    slices = None
+    if training.slices > 1 or team.size > 1:
+        from elman.learning.slices import Slices
+
+        slices = Slices(training.slices, recipe.seed, team)
     update = Update(
         model,
         learner,
@@ -234,7 +238,7 @@ def build_update(recipe: config.Recipe, model: LanguageModel, team: Team = ALONE
         forcing=training.forcing,
         constraint=constraint,
         precision=resolve(training.precision, model.device),
-        slices=Slices(training.slices, recipe.seed, team) if sliced else None,
+        slices=slices,
     )
     if averages_at_once(training):
         update.begin_averaging(training)
@@ -279,7 +283,7 @@ def _require_single_steps(model: config.Model) -> None:
             " attenuation, and gradient_norm = 0"
         )
     parts: list[tuple[str, msgspec.Struct]] = [("encoder", model.encoder), ("core", model.core)]
-    if isinstance(model.core, Jordan) and model.core.feedback == "output":
+    if model.core.hears:
         parts.append(("output.contexts", model.output.contexts))  # what is fed back
     for part, record in parts:
         for name in record.__struct_fields__:

@@ -15,14 +15,12 @@ from elman import config
 from elman.config.toml import flatten
 from elman.errors import UserError
 from elman.network.cores.core import build_core
-from elman.network.cores.jordan import JordanCore
 from elman.network.cores.stack import Stack
 from elman.network.encoders.encoder import build_encoder
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
 from elman.network.output.choice import Choice, Chord, build_choice, unigram
 from elman.network.output.contexts import build_contexts
-from elman.network.output.input_gate import build_input_gate
 from elman.network.output.layer import OutputLayer
 
 _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
@@ -53,10 +51,13 @@ def build_model(
         memory = None if recipe.source is None else recipe.source.memory_size
         core = build_core(recipe.core, encoder.size, num_words, locked=locked, memory_size=memory)
         contexts = build_contexts(recipe.output, core.dims)
-        contexts.gate = build_input_gate(recipe.output, encoder, core, num_words)
+        if recipe.output.gate is not None:
+            from elman.network.output.input_gate import build_input_gate
+
+            contexts.gate = build_input_gate(recipe.output.gate, encoder, core, num_words)
         num_outputs = num_labels or num_words
         output = OutputLayer(contexts, build_choice(recipe.output, contexts.size, encoder, num_outputs, counts))
-        if isinstance(core, JordanCore) and core.feedback == "output" and not isinstance(output.choice, Choice):
+        if core.hears and not isinstance(output.choice, Choice):
             raise UserError(
                 'model.core.kind = "jordan" feeds the distribution of the next symbol back, and the distribution of'
                 ' vectors cannot be listed; set model.core.feedback = "target"'

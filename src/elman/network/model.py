@@ -8,7 +8,6 @@ from torch import Generator, Tensor, nn
 
 from elman import config
 from elman.network.cores.core import RecurrentCore, Trace
-from elman.network.cores.jordan import JordanCore
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.output.layer import OutputLayer
 from elman.network.state import State
@@ -56,10 +55,8 @@ class LanguageModel(nn.Module):
         if not inputs.shape[0]:
             raise ValueError(f"inputs of shape {list(inputs.shape)}: a window must have one step or more")
         vectors = self.encoder(inputs)
-        if isinstance(self.core, JordanCore):
-            trace, state = self.core.forward(vectors, state, self.output.untempered)
-        else:
-            trace, state = self.core(vectors, state)
+        heard = (self.output.untempered,) if self.core.hears else ()
+        trace, state = self.core(vectors, state, *heard)
         return trace._replace(inputs=inputs), state
 
     def log_prob(

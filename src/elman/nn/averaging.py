@@ -18,7 +18,8 @@ from contextlib import AbstractContextManager
 import torch
 from torch import Tensor, nn
 
-from elman.learning.averaging import Average, equal, exponential, non_monotone
+from elman.learning.averaging import Average, equal, exponential
+from elman.learning.progress import non_monotone
 
 
 class WeightAverage:

@@ -5,13 +5,16 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from elman.config.record import TOKENS, Reporting
 from elman.config.toml import flatten
 from elman.errors import notice
-from elman.evaluation.statistics import Comparison, Spread, spread
+from elman.evaluation.spread import Spread, spread
 from elman.report.folder import RunFolder
+
+if TYPE_CHECKING:
+    from elman.evaluation.statistics import Comparison
 
 MOST_SETTINGS, MOST_LETTERS = 4, 80
 """How many settings, and letters of them, tell runs of one title apart; where there are more, their folders do."""
@@ -27,7 +30,7 @@ class Group:
 
     name: str
     runs: tuple[RunFolder, ...]
-    paired: Comparison | None = None
+    paired: "Comparison | None" = None
 
     @property
     def scale(self) -> Reporting:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from elman.evaluation.statistics import Spread
+from elman.evaluation.spread import Spread
 from elman.report.comparison import Group
 from elman.report.tables import MISSING, mean_and_deviation, number
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from elman.evaluation.result import Result
-from elman.evaluation.statistics import Spread
+from elman.evaluation.spread import Spread
 from elman.report.comparison import Group, against, published
 from elman.report.folder import RunFolder
 

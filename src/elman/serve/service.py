@@ -18,10 +18,12 @@ class Service(ABC, Generic[RunT]):
     """A run under a name; `answers` holds its operations by their names.
 
     A subclass answers for one kind of data. Questions with a text or a roll that is too long are refused, and those
-    with fields that are for runs of another kind.
+    with fields that are for runs of another kind. `static` names the function, "module:name", that writes the graphs of
+    such a run for a page without a server and returns what the page must know of the model.
     """
 
     kind: ClassVar[str]
+    static: ClassVar[str]
     foreign: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, run: RunT, limits: Limits) -> None:

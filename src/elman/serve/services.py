@@ -1,32 +1,22 @@
 """The runs that are served, by their names."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import msgspec
 import torch
 
 from elman.errors import UserError, did_you_mean
-from elman.kinds.music.run import MusicRun
-from elman.kinds.pairs.run import PairRun
 from elman.serve import answers
 from elman.serve.limits import Limits
-from elman.serve.music import MusicService
-from elman.serve.pairs import PairService
 from elman.serve.service import Service
 from elman.serve.text import TextService
 from elman.tasks.open import open_run
 from elman.tasks.run import Run
-from elman.tasks.text.run import TextRun
 
 Services = dict[str, Service[Any]]  # by name, in the order in which they were given
-
-SERVICES: dict[type[Run], Callable[[str, Any, Limits], Service[Any]]] = {
-    TextRun: TextService,
-    MusicRun: MusicService,
-    PairRun: PairService,
-}
 
 
 def open_services(folders: Sequence[Path], device: torch.device, limits: Limits) -> Services:
@@ -57,10 +47,10 @@ def listed(services: Services) -> list[answers.RunFacts]:
 
 def serve_run(name: str, run: Run, limits: Limits) -> Service[Any]:
     """The service of a run; raises UserError where there is none for its kind of data."""
-    service = next((one for kind, one in SERVICES.items() if isinstance(run, kind)), None)
-    if service is None:
+    if run.service is None:
         raise UserError(f"{run.path} is a run on {run.kind}; runs on text, music and pairs can be served")
-    return service(name, run, limits)
+    service: Service[Any] = resolve_name(run.service)(name, run, limits)
+    return service
 
 
 def find(services: Services, name: str) -> Service[Any]:

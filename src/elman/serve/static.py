@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import msgspec
@@ -24,11 +25,9 @@ from elman.files import cache_folder, json_text, replacing, write_atomic
 from elman.serve.limits import Limits
 from elman.serve.operations import OPERATIONS
 from elman.serve.page_files import TYPES, page_files
+from elman.serve.service import Service
 from elman.serve.services import listed, serve_runs
 from elman.serve.static_graphs import Differences
-from elman.serve.static_music import write_music
-from elman.serve.static_pairs import write_pairs
-from elman.serve.static_text import write_text
 from elman.tasks.run import Run
 
 POLICY = (
@@ -40,14 +39,6 @@ NEEDS_SERVER = ("adapt",)  # what a page without a server does not answer: weigh
 
 
 PAGE = Limits(text=4_000, drawn=1_000)  # what a question to the page may hold at most
-
-
-WRITERS: dict[str, Callable[..., tuple[Differences, dict[str, Any]]]] = {
-    "text": write_text,
-    "music": write_music,
-    "pairs": write_pairs,
-}
-"""By kind of data: what writes the graphs of a service and returns what the page must know of the model."""
 
 
 class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +86,7 @@ def export_web(
             own = folder / f"model-{place}"
             own.mkdir()
             say(f"writing the graphs of {service.name}")
-            found, more = WRITERS[service.kind](service, own, data, int8=int8)
+            found, more = _writer(service)(service, own, data, int8=int8)
             write_atomic(own / "model.json", json_text(more) + "\n")
             kept = [one for one in facts.panels if one not in NEEDS_SERVER]
             shown = msgspec.to_builtins(msgspec.structs.replace(facts, panels=kept))
@@ -123,6 +114,11 @@ def defaults_of(question: type[msgspec.Struct]) -> dict[str, Any]:
     fields = msgspec.structs.fields(question)
     given = {one.name: one.default for one in fields if one.default is not msgspec.NODEFAULT}
     return given | {one.name: one.default_factory() for one in fields if one.default_factory is not msgspec.NODEFAULT}
+
+
+def _writer(service: Service[Any]) -> Callable[..., tuple[Differences, dict[str, Any]]]:
+    found: Callable[..., tuple[Differences, dict[str, Any]]] = resolve_name(service.static)
+    return found
 
 
 def _write_page(folder: Path) -> None:

@@ -32,6 +32,8 @@ class TextService(TextViews):
     it then is, which reads the text from its beginning.
     """
 
+    static = "elman.serve.static_text:write_text"
+
     def __init__(self, name: str, run: TextRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
         own: dict[str, Answer] = {

@@ -8,10 +8,8 @@ import numpy as np
 import torch
 
 from elman.config.inference import RULES
-from elman.data.text.portable import is_ended
-from elman.data.text.reading import Sentence
-from elman.data.text.subwords import SPACE, piece_bytes
-from elman.data.text.utf8 import readable
+from elman.data.text.reading import Sentence, is_ended
+from elman.data.text.utf8 import SPACE, piece_bytes, readable
 from elman.data.text.vocabulary import EOS
 from elman.evaluation.adaptive_stream import AdaptiveStream
 from elman.evaluation.scoring import predict

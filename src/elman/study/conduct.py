@@ -11,7 +11,7 @@ import torch
 
 from elman.config import Model
 from elman.config.recipe import Recipe
-from elman.data.catalog.prepare import locate_minimal_pairs
+from elman.data.catalog.known import locate_minimal_pairs
 from elman.jobs.launching import Tell
 from elman.learning.progress import phases_of
 from elman.network.build import build_model

@@ -26,8 +26,6 @@ from elman.files import write_atomic
 from elman.formats import read_json
 from elman.jobs import Kept
 from elman.jobs.launching import Tell
-from elman.kinds.pairs.evaluation import target_log_probs
-from elman.kinds.pairs.run import PairRun
 from elman.network.device import processor_name
 from elman.study.claim import ClaimMeasure, Measurement
 from elman.study.comparison import ByToken, Comparison, Ratio, Verdict, described
@@ -91,10 +89,8 @@ def run_by_block(folder: Path, block: int, streams: int, split: str = "test") ->
     if isinstance(run, TextRun):
         rules = TextEvaluation(streams=streams, skip_first=run.data.evaluation.skip_first)
         return by_block(run_log_probs(run, run.split(run.corpus(), split), rules), block)
-    if isinstance(run, PairRun):
-        corpus = run.corpus()
-        return by_block(np.concatenate(target_log_probs(run.model, corpus, corpus.split(split))), block)
-    return Measurement({}, {})
+    log_probs = run.token_log_probs(split)
+    return Measurement({}, {}) if log_probs is None else by_block(log_probs, block)
 
 
 def by_block(log_probs: np.ndarray, block: int) -> Measurement:

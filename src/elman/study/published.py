@@ -12,7 +12,7 @@ from elman.config.recipe import Expected, Recipe
 from elman.config.record import Reporting
 from elman.config.toml import FOLDER, decisive, flatten, load_recipe, parse_recipe, read_tables
 from elman.errors import UserError, counted, notice
-from elman.evaluation.statistics import Spread, spread
+from elman.evaluation.spread import Spread, spread
 from elman.files import write_atomic
 from elman.formats import read_json
 from elman.learning.progress import phases_of

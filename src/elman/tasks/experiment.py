@@ -13,7 +13,6 @@ import torch
 import elman
 from elman import config
 from elman.config import plugins
-from elman.config.remembered import recorded
 from elman.data.text import encodings
 from elman.data.text.vocabulary import words_of
 from elman.errors import notice
@@ -21,13 +20,12 @@ from elman.evaluation.result import RESULTS, Result, figures_of
 from elman.files import write_atomic
 from elman.jobs.locks import FolderLock
 from elman.learning.folder import Folder, Watcher
-from elman.learning.resumption import described
+from elman.learning.progress import described
 from elman.learning.team import ALONE, Team, launch
 from elman.learning.trainer import StopReason, Trainer
 from elman.learning.update import Update, build_update
 from elman.network.device import processor_name
 from elman.network.model import LanguageModel
-from elman.network.output.input_gate import train_alone
 from elman.tasks.open import open_task
 from elman.tasks.plan import EXTRAS, Plan, extras_of, require_free
 from elman.tasks.run import data_facts
@@ -70,6 +68,8 @@ def build(plan: Plan, progress: Any = None) -> Parts:
 
             arrange_clusters(model)
     if recipe.model.output.gate is not None and recipe.model.output.gate.alone:
+        from elman.network.output.input_gate import train_alone
+
         train_alone(model)
     return Parts(recipe, task, model, build_update(recipe, model.to(plan.device), plan.team))
 
@@ -149,8 +149,8 @@ class Experiment:
                     notice(f"{self.out}: {', '.join(told)} replaced")
                 write_atomic(self.out / "recipe.toml", config.dump_recipe(self.recipe))
         if changes:
-            notice(f"{self.out}: continued with {described(changes)}")
-            self.trainer.record_changes(changes)
+            notice(f"{self.out}: continued with {(message := described(changes))}")
+            self.trainer.record_changes(changes, message)
         if self.team.leads and not self.trainer.progress.finished:
             # Results of an earlier end do not belong to the model to come.
             (self.out / RESULTS).unlink(missing_ok=True)
@@ -187,7 +187,7 @@ class Experiment:
 
 def environment(device: torch.device) -> dict[str, Any]:
     """The software and the machine, as environment.json holds them."""
-    return {
+    found = {
         "elman": elman.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -198,5 +198,9 @@ def environment(device: torch.device) -> dict[str, Any]:
         "device": str(device),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         **({} if (name := launch()) is None else {"torchrun": name}),
-        **({"plugins": recorded(plugins.loaded)} if plugins.loaded else {}),
     }
+    if plugins.loaded:
+        from elman.config.remembered import recorded
+
+        found["plugins"] = recorded(plugins.loaded)
+    return found

@@ -11,7 +11,7 @@ from elman.config import plugins
 from elman.config.recipe import Recipe
 from elman.config.text import TextData
 from elman.config.toml import set_keys
-from elman.data.catalog.prepare import is_known
+from elman.data.catalog.known import is_known
 from elman.data.kinds import look, name_of
 from elman.data.text.block_reading import Progress
 from elman.errors import UserError, command, notice

@@ -11,7 +11,7 @@ import torch
 from elman.config.network import Output
 from elman.config.recipe import Recipe
 from elman.config.toml import DESCRIPTIVE, dump_recipe, load_recipe, parse_recipe, set_keys
-from elman.data.catalog.prepare import is_known
+from elman.data.catalog.known import is_known
 from elman.errors import UserError, notice
 from elman.evaluation.result import RESULTS
 from elman.files import expanded, require_own, require_utf8, require_writable, write_atomic
@@ -19,10 +19,9 @@ from elman.formats import parse_json
 from elman.jobs.locks import HELD
 from elman.learning import checkpoint
 from elman.learning.checkpoint import CHECKPOINT, MODEL
-from elman.learning.resumption import split_changes
 from elman.learning.team import ALONE, Team
 from elman.network.device import choose_device
-from elman.network.fast.preference import automatic
+from elman.network.fast.precision import resolve
 from elman.tasks.hub import fetched
 from elman.tasks.open import recorded_source, source_of
 from elman.tasks.run import data_facts
@@ -85,7 +84,7 @@ class Plan:
         source = _source(data, lambda: source_of(recipe))
         measured = recipe.training.precision == "auto"
         if measured:
-            recipe = _in_precision(recipe, "bf16" if team.from_first(automatic(place) == "bf16") else "float32")
+            recipe = _in_precision(recipe, "bf16" if team.from_first(resolve("auto", place) == "bf16") else "float32")
         return cls(
             recipe=recipe,
             source=source,
@@ -125,6 +124,8 @@ class Plan:
         recipe = load_recipe(existing, settings) if recipe is None else recipe
         if recipe.training.precision == "auto":
             recipe = _in_precision(recipe, before.training.precision)
+        from elman.learning.resumption import split_changes
+
         _, changed = split_changes(before, recipe)
         if changed:
             raise UserError(

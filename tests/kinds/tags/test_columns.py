@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from elman.data.kinds import look
 from elman.errors import UserError
 from elman.kinds.tags.columns import TaggedSentence, read_columns, read_lines
-from elman.kinds.tags.looks import recognised
+from elman.kinds.tags.recognition import recognised
 from elman.kinds.tags.record import TagOptions
 from support import tagged
 from support.pairwise import every_value

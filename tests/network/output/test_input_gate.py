@@ -11,8 +11,9 @@ from elman.config.parts import convert
 from elman.data.batches import Batch
 from elman.errors import UserError
 from elman.evaluation.minimal_pairs import sentence_log_probs
-from elman.learning.bptt import Lookback, WholeWindow
+from elman.learning.bptt import WholeWindow
 from elman.learning.gradient_norm import GradientNorm
+from elman.learning.lookback import Lookback
 from elman.learning.rtrl import RTRL
 from elman.network.build import build_model
 from elman.network.output.input_gate import is_of_gate, train_alone

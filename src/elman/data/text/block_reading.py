@@ -8,7 +8,7 @@ import io
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,13 @@ from elman.config.text import TextOptions
 from elman.data.lines import BLANKS, fields
 from elman.data.text.passages import is_blank, passages, unseparated
 from elman.data.text.sources import Section
-from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import LONGEST, Line, as_read, empty, parts
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 from elman.jobs import processes
+
+if TYPE_CHECKING:
+    from elman.data.text.subwords import Subwords
 
 Progress = Callable[[str, int, int], None]  # receives what is being done, the bytes done and all bytes
 JOBS = "ELMAN_JOBS"  # the environment variable that sets the number of processes
@@ -109,7 +111,7 @@ def _pieces(file: BinaryIO, left: int, most: int) -> Iterator[_Piece]:
 class BlockReader:
     """Counts and numbers the tokens in the blocks of a section."""
 
-    def __init__(self, section: Section, options: TextOptions, subwords: Subwords | None = None) -> None:
+    def __init__(self, section: Section, options: TextOptions, subwords: "Subwords | None" = None) -> None:
         self.section, self.options, self.subwords = section, options, subwords
         plain = (options.tokenisation, options.eos, options.normalisation, options.ruby)
         self._at_once = plain == ("words", "line", "none", "keep")
@@ -195,7 +197,12 @@ _reader: BlockReader | None = None
 
 def _begin(section: Section, options: TextOptions, pieces: bytes | None) -> None:
     global _reader
-    _reader = BlockReader(section, options, None if pieces is None else Subwords(pieces))
+    subwords = None
+    if pieces is not None:
+        from elman.data.text.subwords import Subwords
+
+        subwords = Subwords(pieces)
+    _reader = BlockReader(section, options, subwords)
 
 
 def _work(method: str, block: Block) -> Any:

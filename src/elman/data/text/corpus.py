@@ -4,26 +4,28 @@ import dataclasses
 from collections.abc import Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions, identity
-from elman.data.catalog import prepare
+from elman.data.catalog.known import is_known, locate
 from elman.data.text.block_reading import Progress
 from elman.data.text.cache import Counts, Made, kept
 from elman.data.text.files import plain_name
 from elman.data.text.passages import passages, stop_after
 from elman.data.text.preparation import encode, vocabulary_of
 from elman.data.text.sources import Corpus, Found, Section, find_sections, named, one_text, require_all
-from elman.data.text.subwords import Subwords
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.utf8 import as_utf8, read_lines
 from elman.data.text.vocabulary import Vocabulary
 from elman.errors import UserError
 from elman.files import cache_folder, sha256_lines
+
+if TYPE_CHECKING:
+    from elman.data.text.subwords import Subwords
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ _FACTS = ("unknown", "characters", "num_bytes", "num_words", "lines", "sha256")
 @dataclasses.dataclass(frozen=True, eq=False)
 class TextCorpus(Corpus[TextOptions, Split]):
     vocabulary: Vocabulary
-    subwords: Subwords | None = None
+    subwords: "Subwords | None" = None
 
     def split(self, name: str) -> Split:
         """As `Corpus.split`; `all` is the splits one after another, a whole file that was cut."""
@@ -99,7 +101,7 @@ def open_corpus(
     *,
     vocabulary: Vocabulary | None = None,
     partial: bool = False,
-    subwords: Subwords | None = None,
+    subwords: "Subwords | None" = None,
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> TextCorpus:
@@ -171,8 +173,8 @@ def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> F
 
 def _located(source: str | Path, cache: Path) -> Path:
     """The folder or file of a text; one that is known by its name is prepared in the cache."""
-    known = isinstance(source, str) and prepare.is_known(source)
-    return prepare.locate(str(source), cache) if known else Path(source)
+    known = isinstance(source, str) and is_known(source)
+    return locate(str(source), cache) if known else Path(source)
 
 
 def _find(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> dict[str, Section]:

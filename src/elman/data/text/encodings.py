@@ -1,23 +1,17 @@
 """The encoding of texts: UTF-8, or stated by a mark, or the one that `--encoding` names; others are refused and shown.
 
 A byte order mark states UTF-16 or UTF-32. A text that is not UTF-8 is read as the option says; without a mark UTF-16
-and UTF-32 are known by NULs, ISO-2022, HZ and UTF-7, which are ASCII, by escapes. Without the option the refusal shows
-a line of the text in each of the encodings that `chardet` finds likeliest, in its order.
+and UTF-32 are known by NULs, ISO-2022, HZ and UTF-7, which are ASCII, by escapes. Without the option it is refused
+(`guessing`).
 """
 
 import codecs
 import contextlib
-import io
-import itertools
 import os
 import re
-import shutil
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator
 
-from elman.data.text.files import Stream
-from elman.errors import ENCODING, UserError, counted, notice, one_line
+from elman.errors import ENCODING, UserError, notice
 
 Blocks = Callable[[], Iterable[bytes]]  # a text in blocks of bytes, as often as it is asked for
 STANDARD_INPUT = "standard input"
@@ -28,16 +22,7 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_HIDDEN = ("utf-16", "utf-32", "iso2022", "hz")  # how the names of encodings begin whose bytes may be valid UTF-8
-_SHOWN = 3  # encodings that a message shows at most
-_FEW = 10  # fewer characters beyond ASCII than this are reported: they hardly distinguish encodings
-_SAMPLE = 1 << 15
-_CONTROLS = bytes({*range(1, 32), 127} - {*b"\t\n\r\x1b"})
-"""Control characters beside letters: the detector takes what has one for no text."""
-_C1 = re.compile("[\x80-\x9f]")
-_SHIFTED = re.compile(rb"\+[A-Za-z0-9+/]")
-_FEW_SHIFTED = 3  # characters, fewer than which may be UTF-7 by chance: letters below U+0800 and marks are expected
-_MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
+MISREAD = re.compile(rb"\x00|\xc2[\x80-\x9f]")
 
 
 def marked(head: bytes) -> str | None:
@@ -83,7 +68,11 @@ def of_head(head: bytes) -> str:
         return codec or "utf-8-sig"
     whole = head[: head.rfind(b"\n") + 1] or head
     plain, traces, _ = _scanned(lambda: [whole])
-    return "utf-8-sig" if plain and not (traces and _hidden(lambda: [whole])) else codec
+    if plain and traces:
+        from elman.data.text.guessing import hidden
+
+        plain = not hidden(lambda: [whole])
+    return "utf-8-sig" if plain else codec
 
 
 def foreign(blocks: Blocks, name: str) -> Iterator[str] | None:
@@ -98,27 +87,30 @@ def foreign(blocks: Blocks, name: str) -> Iterator[str] | None:
         damaged = f"begins with the mark of {codec.upper()}, but is damaged"
         return _decoded(blocks, codec, name, "its byte order mark states", damaged, "save the file again, as UTF-8")
     plain, traces, misread = _scanned(blocks)
-    hidden = _hidden(blocks) if traces else []
+    if plain and not traces and not misread:
+        return None
+    from elman.data.text import guessing
+
+    hidden = guessing.hidden(blocks) if traces else []
     if plain and not hidden:
         if traces and any(b"\x1b$)A" in block or b"\x1b$)G" in block for block in blocks()):
             raise UserError(
                 f"{name}: this is ISO-2022-CN, which is not read here; convert it: iconv -f ISO-2022-CN-EXT -t UTF-8"
             )
         if misread:
-            report_misread(blocks, name)
+            guessing.report_misread(blocks, name)
         return None
     if codec := given():
         wrong = f"is not {codec.upper()}, which --encoding names: it is wrong"
         return _decoded(blocks, codec, name, "--encoding says", wrong, "without the option likely ones are shown")
     if plain:
-        sample = _sample(blocks) or b"".join(filter(_SHIFTED.search, itertools.islice(_lines(blocks), _SAMPLE)))
-        raise _showing(f"{name}: not UTF-8 (it has the NULs or escapes of another encoding)", sample, hidden)
-    wrong_lines, good, _ = _not_utf8(blocks)
+        raise guessing.refusal_of_hidden(blocks, name, hidden)
+    wrong_lines, good, _ = guessing.not_utf8(blocks)
     _, at, line, reason = wrong_lines[0]
     if good and reason == "unexpected end of data" and not line.endswith(b"\n"):
         notice(f"{name}: ends within a character, at byte {at}; what there is of it was left out")
         return map(codecs.getincrementaldecoder("utf-8-sig")().decode, blocks())
-    raise refusal(blocks, name)
+    raise guessing.refusal(blocks, name)
 
 
 def _decoded(blocks: Blocks, codec: str, name: str, why: str, wrong: str, cure: str) -> Iterator[str]:
@@ -133,146 +125,6 @@ def _decoded(blocks: Blocks, codec: str, name: str, why: str, wrong: str, cure: 
     notice(f"{name}: read as {codec.upper()}, which {why}")
 
 
-def _lines(blocks: Blocks) -> Iterator[bytes]:
-    return cast("Iterator[bytes]", io.BufferedReader(Stream(iter(blocks()))))
-
-
-def _not_utf8(blocks: Blocks) -> tuple[list[tuple[int, int, bytes, str]], int, set[str]]:
-    """The lines that are not UTF-8: number, offset of the first wrong byte, line, reason.
-
-    And how many that are have characters beyond ASCII, and these characters.
-    """
-    wrong, good, known, start = list[tuple[int, int, bytes, str]](), 0, set[str](), 0
-    for number, line in enumerate(_lines(blocks), start=1):
-        try:
-            text = line.decode()
-        except UnicodeDecodeError as error:
-            wrong.append((number, start + error.start, line, error.reason))
-            text = line[: error.start].decode() if error.reason == "unexpected end of data" else ""
-        if not text.isascii():
-            good += 1
-            known.update(text)
-        start += len(line)
-    return wrong, good, known
-
-
-def refusal(blocks: Blocks, name: str, offset: int = 0) -> UserError:
-    """The error for a text, from `offset` of a file on, that is not UTF-8: where, and the likely encodings.
-
-    Where more lines beyond ASCII are UTF-8 than not, it names the others, and shows the first in the encodings that
-    give the fewest characters which the rest does not have.
-    """
-    wrong, good, known = _not_utf8(blocks)
-    _, at, line, _ = wrong[0]
-    value = next(
-        ord(letter) - 0xDC00 for letter in line.decode(errors="surrogateescape") if "\udc80" <= letter <= "\udcff"
-    )
-    reason = f"{name}: not UTF-8 at byte {offset + at} (0x{value:02x})"
-    if good <= len(wrong):
-        return _showing(reason, _sample(blocks), propose(blocks))
-    lines = ", ".join(f"{number:,} (byte {offset + at})" for number, at, *_ in wrong[:_SHOWN])
-    more = f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else ""
-    error = UserError(
-        f"{reason}, but {counted(good, 'line')} with letters beyond ASCII are; mend line {lines}{more}, which"
-        " may be in another encoding, as below, or damaged"
-    )
-    likely = propose(lambda: [line for *_, line, _ in wrong], shown=None)
-    likely.sort(key=lambda codec: len(set(line.decode(codec, "replace")) - known))
-    return _with_readings(error, line, {codec: codec for codec in likely[:_SHOWN]})
-
-
-def _showing(reason: str, sample: bytes, likely: Sequence[str]) -> UserError:
-    if not likely:
-        return UserError(f"{reason}, nor in any encoding that is known here; give a text file in UTF-8")
-    *others, last = likely
-    beyond = sum(ord(character) > 127 for character in _text(sample, likely[0]))
-    few = f", judged by only {counted(beyond, 'character')} beyond ASCII" if 0 < beyond < _FEW else ""
-    looks = f"{', '.join(others)} or {last}" if others else last
-    which = "the one that reads right below" if others else "it, if it reads right below"
-    error = UserError(f"{reason}; it looks like {looks}{few}; add --encoding with {which}")
-    return _with_readings(error, sample, {codec: f"--encoding {codec}" for codec in likely})
-
-
-def _with_readings(error: UserError, sample: bytes, likely: Mapping[str, str]) -> UserError:
-    """The error with notes: the line in which encodings differ most, cut about the differing letters, in each."""
-    from rich.cells import set_cell_size
-
-    label = max(map(len, likely.values()), default=0) + 4
-    width = max(20, shutil.get_terminal_size().columns - label - 1)
-    best, most = list[str](), -1
-    for readings in zip(*(_text(sample, codec).split("\n") for codec in likely), strict=False):
-        rows = list(itertools.zip_longest(*readings, "" if len(readings) == 1 else readings[0]))
-        first = next((at for at, row in enumerate(rows) if len(set(row)) > 1), 0)
-        start = max(0, first - width // 3) if max(map(len, readings)) > width else 0
-        pairs = itertools.combinations(range(len(readings)), 2)
-        seen = rows[start : start + width]
-        differing = min((sum(row[a] != row[b] for row in seen) for a, b in pairs), default=len(seen))
-        if differing > most:
-            best, most = [one_line(text[start : start + width]) for text in readings], differing
-    for name, text in zip(likely.values(), best, strict=True):
-        error.add_note(f"  {name:{label - 2}}{set_cell_size(text, width).rstrip()}")
-    return error
-
-
-def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
-    """The likeliest encodings of those that decode the whole text, in the order of the detector.
-
-    One that gives control characters of C1, which no text has, is none; of several that give the same characters the
-    first is kept. Beside UTF-7, which prose with plus signs may be by chance, UTF-8 is given.
-    """
-    import chardet
-
-    sample, found = _sample(blocks), dict[str, str]()
-    eras = [chardet.EncodingEra.ALL]
-    if sum(value > 127 for value in sample) < _FEW:  # which hardly distinguish encodings: every other one is of today
-        eras.append(chardet.EncodingEra.MODERN_WEB)
-    plain = sample.translate(None, _CONTROLS)
-    if b"\0" in sample or len(sample) - len(plain) > 0.05 * len(sample):  # no text with some controls in it
-        plain = sample
-    orders = [chardet.detect_all(plain, ignore_threshold=True, compat_names=False, encoding_era=era) for era in eras]
-    names = [one["encoding"] or "" for one in filter(None, itertools.chain(*itertools.zip_longest(*orders)))]
-    if b"\0" in sample:  # of wide characters, if its line feeds are among them
-        wide = ("utf-16-le", "utf-16-be")
-        names += [one for one in wide if 2 * sample.decode(one, "replace").count("\n") > sample.count(b"\n")]
-    for name in names:
-        try:
-            codec = codecs.lookup(name).name
-            text = _text(sample, codec)
-        except (LookupError, UnicodeDecodeError):
-            continue
-        if codec not in ("utf-8", "ascii") and text not in found and _decodes(blocks, codec, controls=False):
-            found[text] = codec
-        if len(found) == shown:
-            break
-    likely = list(found.values())
-    hidden = any(codec.startswith(_HIDDEN) for codec in likely[:1])
-    return likely if hidden or not _is_utf7(blocks) else ["utf-7", "utf-8"]
-
-
-def _hidden(blocks: Blocks) -> list[str]:
-    """The encoding of a text whose bytes are UTF-8 too, as its NULs or escapes show; none where it is UTF-8."""
-    found = propose(blocks)
-    return found if found[:1] == ["utf-7"] else [codec for codec in found[:1] if codec.startswith(_HIDDEN)]
-
-
-def _is_utf7(blocks: Blocks) -> bool:
-    """Whether each plus sign of an ASCII text begins letters beyond ASCII as in UTF-7, or stands for itself (`+-`)."""
-    beyond = set[str]()
-    for line in _lines(blocks):
-        if not line.isascii():
-            return False
-        if b"+" in line:
-            try:
-                text = line.decode("utf-7")
-            except UnicodeDecodeError:
-                return False
-            beyond.update(one for one in text if ord(one) > 127)
-    if any(unicodedata.category(one) in ("Cc", "Cn", "Co", "Cs") for one in beyond):
-        return False
-    usual = all(one < "\u0800" or "\u2000" <= one < "\u2300" for one in beyond)
-    return bool(beyond) and (len(beyond) >= _FEW_SHIFTED or usual)
-
-
 def _scanned(blocks: Blocks) -> tuple[bool, bool, bool]:
     """Whether a text is UTF-8, may be of a hidden encoding, and may have been misread, by reading it once."""
     decoder, traces, misread = codecs.getincrementaldecoder("utf-8")(), False, False
@@ -282,60 +134,8 @@ def _scanned(blocks: Blocks) -> tuple[bool, bool, bool]:
             ascii_only = decoder.decode(block).isascii() and ascii_only
             shifted = shifted or (ascii_only and b"+" in block)
             traces = traces or any(trace in block for trace in (b"\0", b"\x1b", b"~{"))
-            misread = misread or block.endswith(b"\xc2") or _MISREAD.search(block) is not None
+            misread = misread or block.endswith(b"\xc2") or MISREAD.search(block) is not None
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False, False, False
     return True, traces or (ascii_only and shifted), misread
-
-
-def _text(sample: bytes, codec: str) -> str:
-    """A sample, decoded but for a last character that may be cut."""
-    return codecs.getincrementaldecoder(codec)().decode(sample)
-
-
-def _sample(blocks: Blocks) -> bytes:
-    """The first lines with bytes beyond ASCII, NULs or escapes; line feeds are no part of a character but in UTF-16."""
-    sample = bytearray()
-    for line in _lines(blocks):
-        if not line.isascii() or b"\0" in line or b"\x1b" in line or b"~" in line:
-            sample += line[:_SAMPLE]
-        if len(sample) > _SAMPLE:
-            break
-    return bytes(sample)
-
-
-def _decodes(blocks: Blocks, codec: str, *, controls: bool = True) -> bool:
-    """Whether a text can be decoded, and, unless `controls`, has no control characters of C1 then."""
-    decoder = codecs.getincrementaldecoder(codec)()
-    try:
-        texts = map(decoder.decode, blocks())
-        unusual = any(not controls and _C1.search(text) for text in texts)
-        return not unusual and not decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-
-
-def report_misread(blocks: Blocks, name: str) -> None:
-    """A notice about NUL and the control characters U+0080 to U+009F of a text in UTF-8, which was decoded wrongly."""
-    total, lines, first, example, last, converted = 0, 1, 0, b"", b"", False
-    for block in blocks():
-        data = last + block
-        last = data[-1:] if data.endswith(b"\xc2") else b""
-        data = data.removesuffix(b"\xc2") if last else data
-        if b"\xc2" in data or b"\0" in data:
-            for match in _MISREAD.finditer(data):
-                if not total:
-                    first, example = lines + data.count(b"\n", 0, match.start()), match[0]
-                total, converted = total + 1, converted or match[0] != b"\0"
-        lines += data.count(b"\n")
-    if not total:
-        return
-    cause = "it is not text, or was UTF-16 once; look at the original file"
-    if converted:
-        cause = (
-            "Windows-1252 was probably read as Latin-1 when the text was converted; convert the original with"
-            " iconv -f CP1252 -t UTF-8"
-        )
-    shown = f"U+{ord(example.decode()):04X}"
-    notice(f"{name}: {counted(total, 'control character')}, the first in line {first:,} ({shown}): {cause}")

@@ -4,18 +4,20 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import regex
 
 from elman.config.text import TextOptions
 from elman.data.text.files import Files
-from elman.data.text.subwords import Subwords, piece_bytes
 from elman.data.text.tokeniser import Tokeniser
-from elman.data.text.utf8 import Line, from_bytes, read_lines, to_bytes
+from elman.data.text.utf8 import Line, from_bytes, piece_bytes, read_lines, to_bytes
 from elman.data.text.vocabulary import EOS, Vocabulary
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.data.text.subwords import Subwords
 
 LONGEST_WORD, LONGEST_WITH_MARKS = 8, 12
 """Letters that a word has at most, rare ones apart, in a script without spaces; more between spaces are a clause.
@@ -71,7 +73,7 @@ class Passage(NamedTuple):
 
 
 def passages(
-    lines: Iterable[Line], options: TextOptions, subwords: Subwords | None = None, *, ends: bool = True
+    lines: Iterable[Line], options: TextOptions, subwords: "Subwords | None" = None, *, ends: bool = True
 ) -> Iterator[Passage]:
     """Clean and tokenise lines and put `<eos>` as `options.eos` requires; `subwords` is the model of subwords.
 

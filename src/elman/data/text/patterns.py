@@ -149,3 +149,8 @@ def sentence_end(text: str) -> int | None:
     """
     found = _text_end.search(text)
     return None if found is None else found.end() - 1
+
+
+ENDED = {"paragraph": rf"\n(?:(?!\n)[{SPACE}])*\n[{SPACE}]*{END}", "exact": ""}
+FEED = rf"\n{END}"
+"""What the last paragraph, or line, of a text that is ended has at its end."""

@@ -3,7 +3,6 @@
 Patterns are written for ECMAScript with the flag `u`.
 """
 
-import re
 from typing import Any
 
 from elman.config.text import TextOptions
@@ -12,7 +11,8 @@ from elman.data.text.patterns import (
     CHARACTERS,
     CURRENCY,
     DIGIT_LAST,
-    END,
+    ENDED,
+    FEED,
     LATIN,
     LETTERS,
     OTHER_LETTER,
@@ -25,18 +25,10 @@ from elman.data.text.patterns import (
     WORDS,
     WORDS_ELIDED,
 )
-from elman.data.text.subwords import SPACE as MARKER
 from elman.data.text.tokeniser import _RUN, APOSTROPHE, CLOSING, DASH, GREEK_COLON, QUOTES, TIGHT
 from elman.data.text.utf8 import BYTES
+from elman.data.text.utf8 import SPACE as MARKER
 from elman.data.text.vocabulary import EOS, UNK
-
-_ENDED = {"paragraph": rf"\n(?:(?!\n)[{SPACE}])*\n[{SPACE}]*{END}", "exact": ""}
-_FEED = rf"\n{END}"
-
-
-def is_ended(text: str, options: TextOptions) -> bool:
-    """Whether the last line, or paragraph, of a text has its end."""
-    return re.search(_ENDED.get(options.eos, _FEED), text) is not None
 
 
 def portable_rules(options: TextOptions) -> dict[str, Any]:
@@ -62,7 +54,7 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
         "closed": {"line": "line", "paragraph": "paragraph", "exact": "feed"}.get(options.eos, "never"),
         "whole": options.eos in ("none", "exact"),
         "returns": options.eos == "exact",
-        "ended": _ENDED.get(options.eos, _FEED),
+        "ended": ENDED.get(options.eos, FEED),
         "space": SPACE,
         "part": {"words": "[^ \t\n\r\f\v]+", "raw": PARTS}.get(options.tokenisation, f"[^{SPACE}]+"),
         "token": (WORDS_ELIDED if options.elisions else WORDS) if options.tokenisation == "raw" else r"[\s\S]+",

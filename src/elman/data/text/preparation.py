@@ -8,21 +8,23 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from elman.config.text import TextOptions
-from elman.data.text import subwords as subword_models
 from elman.data.text.block_reading import SUMS, BlockReader, Progress, read_blocks
 from elman.data.text.cache import Encoded, Made, kept
 from elman.data.text.lacking import require_known
 from elman.data.text.passages import clean, first_token, only_blank_lines, passages
 from elman.data.text.sources import Section
-from elman.data.text.subwords import Subwords
 from elman.data.text.utf8 import BYTES, read_lines
 from elman.data.text.vocabulary import EOS, NO_WORDS, TABLE, UNK, Rare, Vocabulary, escaped, unescaped
 from elman.errors import UserError
-from elman.files import explain, replacing, temporary_folder, write_atomic
+from elman.files import explain, replacing, temporary_folder
+
+if TYPE_CHECKING:
+    from elman.data.text.subwords import Subwords
 
 WORDS = 1 << 20  # different words that are held in memory while they are counted, some 150 MB
 PARTS = 16  # files that words are divided among, by a sum over the word; one of them is added up at a time
@@ -84,7 +86,7 @@ class WordCounts:
 
 def vocabulary_of(
     source: Path, sections: dict[str, Section], options: TextOptions, folder: Path, progress: Progress | None
-) -> tuple[Vocabulary, Subwords | None]:
+) -> "tuple[Vocabulary, Subwords | None]":
     """The vocabulary of a text, and the model of its subwords if there are any: read from `folder`, or made and kept.
 
     A vocabulary of bytes has all 256, and one of subwords has every piece, whether they occur or not. Raises
@@ -95,7 +97,9 @@ def vocabulary_of(
     def make(folder: Path) -> Made:
         subwords = None
         if by_subwords:
-            subwords = subword_models.train(_cleaned(sections["train"], options), options.subwords)
+            from elman.data.text.subwords import train
+
+            subwords = train(_cleaned(sections["train"], options), options.subwords)
         least = 0 if options.open_vocabulary else options.min_count
         try:
             with temporary_folder(folder / "counting") as written:
@@ -113,13 +117,16 @@ def vocabulary_of(
             vocabulary = Vocabulary.from_counts(counts, least, options.max_vocabulary, **rules, rare=rare)
         except UserError as error:
             raise UserError(f"{source}: {error}") from None
-        if subwords is not None:
-            write_atomic(folder / subword_models.FILE, subwords.model)
         vocabulary.save(folder / TABLE)
-        return [TABLE, *([subword_models.FILE] if by_subwords else [])], {}
+        return [TABLE] if subwords is None else [TABLE, subwords.save(folder)], {}
 
     folder, _ = kept(folder, make)
-    return Vocabulary.load(folder / TABLE), subword_models.load(folder) if by_subwords else None
+    vocabulary = Vocabulary.load(folder / TABLE)
+    if not by_subwords:
+        return vocabulary, None
+    from elman.data.text.subwords import load
+
+    return vocabulary, load(folder)
 
 
 def _cleaned(section: Section, options: TextOptions) -> Iterator[str]:
@@ -134,7 +141,7 @@ def count_words(
     options: TextOptions,
     counts: WordCounts,
     progress: Progress | None = None,
-    subwords: Subwords | None = None,
+    subwords: "Subwords | None" = None,
 ) -> None:
     """Add the words of a section to counts; raises UserError where the text cannot be used."""
     found = False
@@ -151,7 +158,7 @@ def encode(
     options: TextOptions,
     path: Path,
     progress: Progress | None,
-    subwords: Subwords | None = None,
+    subwords: "Subwords | None" = None,
 ) -> Encoded:
     """Write the ids of a section to `path` as little-endian int32, completely or not at all.
 

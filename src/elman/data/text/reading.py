@@ -2,6 +2,7 @@
 
 import functools
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -9,10 +10,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from elman.config.text import TextOptions
 from elman.data.lines import with_breaks
 from elman.data.text.fitting import Fitting, Piece
 from elman.data.text.lacking import Tally, refusal, unit_of
 from elman.data.text.passages import Passage, passages
+from elman.data.text.patterns import ENDED, FEED
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, split_raw, word_slices, word_starts
 from elman.data.text.utf8 import LONGEST, Line, from_bytes, parts, to_bytes
 from elman.data.text.vocabulary import EOS, UNK, Vocabulary
@@ -235,3 +238,8 @@ def with_last_break(text: str) -> str:
 
 
 _END = Piece(EOS, EOS, begins=True)
+
+
+def is_ended(text: str, options: TextOptions) -> bool:
+    """Whether the last line, or paragraph, of a text has its end."""
+    return re.search(ENDED.get(options.eos, FEED), text) is not None

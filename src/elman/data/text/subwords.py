@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from elman.config.text import SubwordOptions
-from elman.data.text.utf8 import from_bytes, read_bytes, to_bytes
+from elman.data.text.utf8 import SPACE, from_bytes, piece_bytes, read_bytes, to_bytes
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
+from elman.files import write_atomic
 
 FILE = "subwords.model"  # the file in a run folder
-SPACE = "\u2581"
 _UNKNOWN = "<?>"
-_NAMED = re.compile(r"<0x([0-9A-F]{2})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST = 1 << 18
 
@@ -40,6 +39,11 @@ class Subwords:
             raise UserError("subwords.model: not a model of sentencepiece; restore the file of the run") from None
         if not set(_spelt(bytes(range(256)))) <= set(self.pieces):
             raise UserError("subwords.model: cannot spell bytes; train it with byte fallback")
+
+    def save(self, folder: Path, name: str = FILE) -> str:
+        """Write the model into a folder; returns the name of the file."""
+        write_atomic(folder / name, self.model)
+        return name
 
     @functools.cached_property
     def pieces(self) -> tuple[str, ...]:
@@ -79,17 +83,6 @@ def load(folder: Path, name: str = FILE) -> Subwords:
 
 def decode(pieces: Sequence[str]) -> str:
     return from_bytes(b"".join(map(piece_bytes, pieces)))
-
-
-def is_byte(piece: str) -> bool:
-    """Whether a piece stands for one byte, as `<0xE3>` does."""
-    return _NAMED.fullmatch(piece) is not None
-
-
-def piece_bytes(piece: str) -> bytes:
-    """The bytes that a piece stands for, a token such as `<0xE3>` among them."""
-    named = _NAMED.fullmatch(piece)
-    return bytes.fromhex(named[1]) if named else to_bytes(piece.replace(SPACE, " "))
 
 
 def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:

@@ -4,6 +4,7 @@ import codecs
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import regex
 
@@ -22,9 +23,11 @@ from elman.data.text.patterns import (
     characters_of,
     words_of,
 )
-from elman.data.text.subwords import Subwords, is_byte, piece_bytes
-from elman.data.text.utf8 import from_bytes, readable, spell, to_bytes
+from elman.data.text.utf8 import from_bytes, is_byte, piece_bytes, readable, spell, to_bytes
 from elman.data.text.vocabulary import EOS
+
+if TYPE_CHECKING:
+    from elman.data.text.subwords import Subwords
 
 APOSTROPHE = "\u2019"
 
@@ -52,7 +55,7 @@ class Tokeniser:
     """The tokens of a line, and the text of tokens; subwords need their trained model."""
 
     options: TextOptions
-    subwords: Subwords | None = None
+    subwords: "Subwords | None" = None
 
     def encode(self, text: str) -> list[str]:
         """The tokens of one line of text without its break; no `<eos>`."""

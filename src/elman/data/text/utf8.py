@@ -5,19 +5,22 @@ a byte that is not UTF-8 is a lone surrogate (PEP 383), so that any bytes can be
 """
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from elman.config.text import TextOptions
 from elman.data.lines import lines_of
-from elman.data.text.encodings import foreign, given, refusal
+from elman.data.text.encodings import foreign, given
 from elman.data.text.files import Files
 from elman.errors import UserError
 from elman.files import replacing, sha256_file, sha256_lines
 
 BYTES = tuple(chr(value) if value < 0x80 else f"<0x{value:02X}>" for value in range(256))  # the token of every byte
 MARK = "\ufeff"
+SPACE = "\u2581"  # a space in a token of subwords
+_NAMED = re.compile(r"<0x([0-9A-F]{2})>")
 
 LONGEST = 1 << 16  # bytes of a line beyond which it is read in parts
 _UTF16 = "not UTF-8 (every second byte is NUL)"
@@ -45,6 +48,8 @@ def strict(data: bytes, name: str, offset: int = 0) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
+        from elman.data.text.guessing import refusal
+
         raise refusal(lambda: [data], name, offset) from None
 
 
@@ -145,6 +150,8 @@ def as_read(data: bytes, files: Files, options: TextOptions) -> str:
         for path in files.paths if len(files.paths) > 1 else ():
             for _ in read_lines(path, options=options):  # the file that it is in, and the place there
                 pass
+        from elman.data.text.guessing import refusal
+
         raise refusal(files.stored.blocks, files.name) from None
 
 
@@ -172,3 +179,14 @@ def spell(text: str) -> list[str]:
     ['a', '<0xC3>', '<0xA9>']
     """
     return [BYTES[value] for value in to_bytes(text)]
+
+
+def is_byte(piece: str) -> bool:
+    """Whether a token stands for one byte, as `<0xE3>` does."""
+    return _NAMED.fullmatch(piece) is not None
+
+
+def piece_bytes(piece: str) -> bytes:
+    """The bytes that a token of bytes or subwords stands for, such as `<0xE3>` among them."""
+    named = _NAMED.fullmatch(piece)
+    return bytes.fromhex(named[1]) if named else to_bytes(piece.replace(SPACE, " "))

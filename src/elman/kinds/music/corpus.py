@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from elman.config.record import restricted
 from elman.data.archives import BLOCK, Archive, read_npz
-from elman.data.catalog import prepare
+from elman.data.catalog.known import locate_data
 from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError, counted
 from elman.files import canonical_json, sha256_lines
-from elman.kinds.music.notation import is_abc
+from elman.kinds.music.looks import is_abc
 from elman.kinds.music.pitches import Pitches, Roll
 from elman.kinds.music.reading import SUFFIXES, head_of, read_files
 from elman.kinds.music.record import MusicOptions, MusicReading
@@ -86,7 +86,7 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
 
     Raises UserError where the source cannot be used.
     """
-    path, division, unreadable = prepare.locate_data(source, "music", "rolls.npz"), None, list[Path]()
+    path, division, unreadable = locate_data(source, "music", "rolls.npz"), None, list[Path]()
     if path.is_dir() or (path.is_file() and _is_midi(path)):
         parts = midi_files(path)
         rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)

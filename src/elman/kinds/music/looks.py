@@ -1,14 +1,20 @@
 """What music looks like: MIDI, scores, arrays of piano rolls; pickles, in which some are published, are refused."""
 
+import re
 from pathlib import Path
 
 from elman.data.kinds import SPLITS, Look, Seen, looks
 from elman.errors import counted
-from elman.kinds.music.notation import is_abc
 
 ORDER, MIDI_FILE, SCORE, ABC = 1, "a MIDI file", "a MusicXML score", "music in ABC notation"
 
-_SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml", ".abc")
+SUFFIXES = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml", ".npz", ".mat")
+"""Endings of names that promise music."""
+
+_SUFFIXES = (*SUFFIXES[:6], ".abc")
+_BEGINS = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:%[^\r\n]*[\r\n]+|\s)*X:[ \t]*\d+[^\r\n]*[\r\n]+(?:[^\r\n]*[\r\n]+){0,40}?K:"
+)
 
 
 def claim(seen: Seen) -> Look | None:
@@ -41,6 +47,11 @@ def claim_folder(source: Path) -> Look | None:
     others = sum(path.is_file() and path.suffix.lower() not in _SUFFIXES for path in there)
     left = f", beside {counted(others, 'other file')} in it, not read" if found and others else ""
     return looks("music", f"a folder of {kind} files{left}") if found else None
+
+
+def is_abc(path: Path, head: bytes) -> bool:
+    """Whether a file is in ABC notation: by the name, or by the fields at its beginning."""
+    return path.suffix.lower() == ".abc" or _BEGINS.match(head) is not None
 
 
 def _inside(folder: Path) -> list[Path]:

@@ -13,16 +13,7 @@ from elman.kinds.music.pianoroll import TICKS
 from elman.kinds.music.pitches import Note
 from elman.kinds.music.tune import Tune
 
-SUFFIX = ".abc"
-_BEGINS = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:%[^\r\n]*[\r\n]+|\s)*X:[ \t]*\d+[^\r\n]*[\r\n]+(?:[^\r\n]*[\r\n]+){0,40}?K:"
-)
 _NUMBER = re.compile(r"X:")
-
-
-def is_abc(path: Path, head: bytes) -> bool:
-    """Whether a file is in ABC notation: by the name, or by the fields at its beginning."""
-    return path.suffix.lower() == SUFFIX or _BEGINS.match(head) is not None
 
 
 def tunes_of(path: Path) -> dict[Path, str]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from elman.errors import UserError, counted, notice
+from elman.kinds.music.looks import is_abc
 from elman.kinds.music.midi import SUFFIXES as MIDI
 from elman.kinds.music.midi import read_tune
-from elman.kinds.music.notation import SUFFIX as ABC
-from elman.kinds.music.notation import is_abc, read_abc, require_music21, tunes_of
+from elman.kinds.music.notation import read_abc, require_music21, tunes_of
 from elman.kinds.music.pianoroll import read_score
 from elman.kinds.music.pitches import Roll
 from elman.kinds.music.record import MusicReading
@@ -23,7 +23,7 @@ NEAR = 0.2  # how far from a step, in steps, an onset may be that is on it
 
 
 SCORES = (".mxl", ".musicxml")  # the endings of the names of MusicXML files
-SUFFIXES = (*MIDI, *SCORES, ABC)
+SUFFIXES = (*MIDI, *SCORES, ".abc")
 
 
 def readers(file: Path) -> dict[Path, Callable[[], Tune]]:

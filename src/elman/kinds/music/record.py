@@ -43,9 +43,7 @@ class MusicData(MusicReading, Data, frozen=True, kw_only=True, tag_field="kind",
 
     encoders = ("frames",)
     command = "compose --out FILE.mid"
-    looks = "elman.kinds.music.looks"
     proposal = "elman.kinds.music.proposal"
-    suffixes = (".mid", ".midi", ".kar", ".rmi", ".mxl", ".musicxml", ".npz", ".mat")
     needs = "MIDI or MusicXML files, or an .npz or .mat file of piano rolls"
     task = "elman.kinds.music.task:MusicTask"
     reporting = Reporting(

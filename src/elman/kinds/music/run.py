@@ -42,6 +42,7 @@ class MusicRun(SplitRun):
         roll = run.compose(steps=64, seed=1)
     """
 
+    service = "elman.kinds.music.serving:MusicService"
     kind, reads, allowed = "music", "pitches", ("streams", "skip_unreadable")
     inputs: Pitches
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from elman.config.recipe import Recipe
-from elman.data.catalog.prepare import info
+from elman.data.catalog.known import info
 from elman.data.windows import WHOLE, ColumnsOf, Part
 from elman.drawing.piano_roll import PianoRoll
 from elman.errors import counted

@@ -122,7 +122,7 @@ def translate(
         out: the file to write (default: standard output)
         attention: also write a page, FILE.html, with heat maps of the attention of the first 20 targets
     """
-    from elman.analysis.attention import write_attention_page
+    from elman.kinds.pairs.attention import write_attention_page
 
     loaded, found = search(run, options, common, None if attention is None else "--attention")
     if attention is not None:
@@ -174,7 +174,7 @@ def attention(
         shown: sources shown on the page
         out: the page (default: RUN/attention.html)
     """
-    from elman.analysis.attention import entropy, write_attention_page
+    from elman.kinds.pairs.attention import entropy, write_attention_page
     from elman.tasks.hub import fetched
 
     page = require_file_name(out or fetched(run) / "attention.html")

@@ -13,7 +13,7 @@ from torch import Tensor
 from elman.config.text import identity
 from elman.data.batches import Batch, Source
 from elman.data.by_length import Lengths
-from elman.data.catalog.prepare import locate_pairs
+from elman.data.catalog.known import locate_pairs
 from elman.data.lines import fields
 from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK

@@ -12,6 +12,7 @@ from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, notice
 from elman.files import sha256_file
+from elman.kinds.pairs.looks import COMMENTS
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.table import Line, RawPair, pair_lines
 
@@ -230,8 +231,6 @@ def _pronunciations(path: Path) -> list[RawPair]:
     return pairs
 
 
-COMMENTS = (";;;", "#")
-"""How lines begin that are comments in a dictionary of pronunciations."""
 _ENTRY = re.compile(r"(\S+?)(?:\(\d+\))?(?: {2,}|\t+ *| )(\S+(?: +\S+)*)[ \t]*")
 
 

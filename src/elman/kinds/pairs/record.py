@@ -103,9 +103,7 @@ class PairData(PairOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
 
     encoders = ("lookup", "characters")
     command = "translate --source FILE"
-    looks = "elman.kinds.pairs.looks"
     proposal = "elman.kinds.pairs.proposal"
-    suffixes = (".tsv",)
     needs = "lines of a source, a tab and a target, parallel files or trees"
     task = "elman.kinds.pairs.task:PairTask"
     reporting = TOKENS

@@ -19,7 +19,14 @@ from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.kinds.pairs.constraint import constraint_of
 from elman.kinds.pairs.corpus import PairCorpus, Pairs, open_pairs, say_held_out, sources_side_by_side
-from elman.kinds.pairs.evaluation import copied_words, evaluate_output, evaluate_pairs, pair_result, target_accuracy
+from elman.kinds.pairs.evaluation import (
+    copied_words,
+    evaluate_output,
+    evaluate_pairs,
+    pair_result,
+    target_accuracy,
+    target_log_probs,
+)
 from elman.kinds.pairs.symbols import PairSymbols, Unreadable
 from elman.network.build import build_model
 from elman.network.model import LanguageModel
@@ -112,7 +119,7 @@ class PairRun(SymbolRun):
 
     kind, allowed = "pairs", ("streams", "beam", "constrained")
     alone = "adaptation and Monte Carlo dropout read one text from its beginning to its end"
-    symbols, opening = PairSymbols, open_pairs
+    symbols, opening, service = PairSymbols, open_pairs, "elman.kinds.pairs.serving:PairService"
     inputs: PairSymbols
     model: SequenceToSequence
 
@@ -138,6 +145,11 @@ class PairRun(SymbolRun):
         accuracy = target_accuracy(self.model, corpus, split, batch_size=size)
         _, output = evaluate_output(self.model, corpus, split, rules, advance)
         return pair_result(score, accuracy, split, output)
+
+    def token_log_probs(self, split: str) -> np.ndarray:
+        """The log-probability (nats) of every symbol of the targets of a split, [n]."""
+        corpus = self.corpus()
+        return np.concatenate(target_log_probs(self.model, corpus, corpus.split(split)))
 
     def translate(
         self,

@@ -1,19 +1,16 @@
 """What series look like: arrays and tables of numbers."""
 
-from collections import Counter
-from collections.abc import Sequence
+import re
 
-from elman.data.archives import NPY
 from elman.data.kinds import Look, Seen, looks
-from elman.data.numbers import is_date, is_missing
-from elman.data.tables import rows_of
-from elman.errors import UserError
-from elman.kinds.pairs.looks import is_table_of_pairs
-from elman.kinds.series.table import delimiter, is_meant_as_number
+from elman.formats import NPY
 
 ORDER = 1
 
-MOST = 0.9  # the share of rows and of cells by which a table is recognised
+SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
+"""Endings of names that promise series."""
+
+_WORDS = re.compile(r"(?!none\b|null\b|infinity\b)[^\W\d_]{4}", re.IGNORECASE)
 
 
 def claim(seen: Seen) -> Look | None:
@@ -25,30 +22,16 @@ def claim(seen: Seen) -> Look | None:
         return looks("series", "an array of numbers (.npy)")
     if seen.arrays and not any(name.endswith("_roll") for name in seen.arrays):
         return looks("series", "arrays of numbers (.npz)")
-    marks = map(delimiter, (*seen.rows[:2], *seen.rows[len(seen.rows) // 2 :][:1]))
-    if any(_are_numbers(seen.suffix, seen.rows, mark) for mark in marks) and not is_table_of_pairs(seen):
+    if seen.suffix not in (".csv", ".tsv") and _are_words(seen.rows):
+        return None
+    from elman.kinds.series.recognition import are_numbers
+
+    if are_numbers(seen):
         return looks("series", "a table of numbers", "text", *(["pairs"] if seen.in_two_columns else []))
     return None
 
 
-def _are_numbers(suffix: str, lines: Sequence[str], mark: str | None) -> bool:
-    try:
-        rows = [cells for _, cells in rows_of("\n".join(lines), "", delimiter_of=lambda _: mark, cut=True)]
-    except UserError:
-        return False
-    rows = rows[1:] or rows
-    width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 0
-    even = [cells for cells in rows if len(cells) == width]
-    if not rows or len(even) < MOST * len(rows):
-        return False
-    shares = [_share(column) for column in zip(*even, strict=True)]
-    return any(shares) and (suffix in (".csv", ".tsv") or None not in shares)
-
-
-def _share(column: Sequence[str]) -> bool | None:
-    """Whether a column has numbers; None: it has words, more than one in ten."""
-    there = [cell for cell in column if not is_missing(cell)]
-    numbers, dates = (sum(map(is_one, there)) for is_one in (is_meant_as_number, is_date))
-    if numbers + dates < MOST * len(there):
-        return None
-    return numbers > dates
+def _are_words(rows: list[str]) -> bool:
+    """Whether most rows have words and no number."""
+    plain = sum(_WORDS.search(row) is not None and not any(map(str.isdecimal, row)) for row in rows)
+    return 2 * plain >= len(rows)

@@ -66,9 +66,7 @@ class SeriesData(SeriesOptions, Data, frozen=True, kw_only=True, tag_field="kind
 
     encoders = ("values",)
     command = "forecast"
-    looks = "elman.kinds.series.looks"
     proposal = "elman.kinds.series.proposal"
-    suffixes = (".csv", ".tsv", ".npy", ".npz")
     needs = "a table of numbers (.csv, .tsv, .npy, .npz)"
     task = "elman.kinds.series.task:SeriesTask"
     reporting = Reporting(

@@ -1,4 +1,4 @@
 """Tags: sentences whose words have tags."""
 
-COMMANDS = {"tag": "Write the tag of every word with a run on tags."}
-"""The functions of the module `commands` that are commands of elman, and their lines in `elman --help`."""
+COMMANDS = {"Use": {"tag": ("commands:tag", "Write the tag of every word with a run on tags.")}}
+"""By group of `elman --help`, or by family of commands, the functions of the kind's modules that are commands."""

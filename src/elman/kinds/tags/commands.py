@@ -57,7 +57,7 @@ def tag(
         probabilities: also write how probable each tag is
         out: the file to write (default: standard output)
     """
-    from elman.kinds.tags.looks import recognised
+    from elman.kinds.tags.recognition import recognised
     from elman.kinds.tags.run import TagRun
 
     lines, name = texts.sentence_lines(file, text)
@@ -80,7 +80,7 @@ def tag(
 def _tagged(loaded: "TagRun", sentences: list[list[str]], name: str) -> "list[Tagged]":
     with progress.counting("tagging") as advance:
         found = loaded.tag(sentences, name=name, advance=advance)
-    texts.say_unknown(loaded, sentences, name)
+    texts.say_unknown(loaded.recipe.model.encoder, loaded.inputs.tally(sentences), name)
     return found
 
 

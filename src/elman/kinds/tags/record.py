@@ -64,9 +64,7 @@ class TagData(TagOptions, Data, frozen=True, kw_only=True, tag_field="kind", tag
 
     encoders = ("lookup", "characters")
     command = "tag --text SENTENCE"
-    looks = "elman.kinds.tags.looks"
     proposal = "elman.kinds.tags.proposal"
-    suffixes = (".tsv",)
     needs = "words and tags in columns or trees in brackets, in one file or a folder with train, valid and test"
     task = "elman.kinds.tags.task:TagTask"
     own_core = "sentence"

@@ -1,4 +1,4 @@
-"""elman parse: the trees of sentences, or the labels of given trees, and the vectors of their phrases."""
+"""elman parse and elman analyze phrases: the trees of sentences, and the phrases of a treebank near to a phrase."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from elman.cli import progress, show, texts
 from elman.cli.groups import Common
-from elman.cli.options import FreeText, OutText, TextFile, file_to_write
+from elman.cli.options import DataSource, FreeText, OutText, Positive, TextFile, file_to_write
 from elman.errors import UserError, counted
 from elman.files import replacing
 
@@ -74,11 +74,11 @@ def parse(
         raise UserError(f"{name}: trees in brackets; add --given to read them, or give a sentence in each line")
     else:
         found = _parsed(loaded, lines, name, raw=raw, search=search)
-    texts.say_unknown(loaded, [one.words for one in found], name)
+    texts.say_unknown(loaded.recipe.model.encoder, loaded.inputs.tally([one.words for one in found]), name)
     if vectors is not None:
         _write_vectors(vectors, loaded, found)
     if page is not None:
-        from elman.analysis.phrases import write_tree_page
+        from elman.kinds.trees.phrases import write_tree_page
 
         write_tree_page(page, f"{loaded.recipe.title} over {Path(name).name}", [(one.words, one.tree) for one in found])
         progress.log().print(f"report: {page}")
@@ -135,3 +135,57 @@ def _write_vectors(path: Path, loaded: "TreeRun", found: list[_Found]) -> None:
     labels = np.array([label for one in found for label in one.labels])
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, sentence=sentence, start=start, end=end, label=labels, vector=np.concatenate(vectors))
+
+
+def phrases(
+    run: Annotated[Path, Parameter(help="a run on trees")],
+    phrase: tuple[str, ...],
+    /,
+    *,
+    k: Annotated[Positive, Parameter(name="-k")] = 5,
+    data: DataSource = None,
+    split: str = "train",
+    common: Common = Common(),
+) -> None:
+    """The phrases of a treebank nearest to a phrase, by the cosine of their vectors.
+
+    A phrase is parsed, and the vector of its topmost node is compared with the vectors of all constituents of more than
+    one word. A run that is no parser needs phrases as trees in brackets. Prints a table, no page.
+
+    Args:
+        phrase: phrases, words and marks at spaces, or trees in brackets
+        k: phrases per phrase
+        data: another treebank (default: the run's own)
+        split: train, valid or test
+    """
+    from elman.data.trees.brackets import leaves, read_tree
+    from elman.data.trees.shape import shape_of
+    from elman.kinds.trees.phrases import Phrases
+    from elman.kinds.trees.run import Parse, TreeRun
+
+    loaded = common.open_as(TreeRun, run)
+    asked = []
+    for number, text in enumerate(phrase, start=1):
+        if text.lstrip().startswith("(") and text.rstrip().endswith(")"):
+            tree = read_tree(text, f"phrase {number}")
+            shape = shape_of(tree, loaded.options.binary, functions=loaded.options.functions)
+            asked.append(([leaf.word for leaf in leaves(tree)], Parse(tree, shape, shape.labels)))
+        elif words := text.split():
+            asked.append((words, loaded.parse([words], name=f"phrase {number}")[0]))
+        else:
+            raise UserError(f"phrase {number} is empty; give words")
+    texts.say_unknown(loaded.recipe.model.encoder, loaded.inputs.tally([words for words, _ in asked]), "the phrases")
+    known = Phrases(loaded, loaded.corpus(data).split(split))
+    found = [(words, known.nearest(parse, words, k)) for words, parse in asked]
+    facts = {
+        "run": str(run),
+        "split": split,
+        "phrases": [{"phrase": " ".join(words), "nearest": [one._asdict() for one in near]} for words, near in found],
+    }
+    rows = [
+        [" ".join(words) if not place else "", one.text, one.label, f"{one.cosine:.3f}"]
+        for words, near in found
+        for place, one in enumerate(near)
+    ]
+    table = (f"{run}: nearest phrases of {split}", ["phrase", "nearest", "label", "cosine"], rows)
+    show.print_result(common.as_json, facts, table)

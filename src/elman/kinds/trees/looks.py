@@ -4,7 +4,6 @@ import re
 
 from elman.data.kinds import HEAD, Look, Seen, looks
 from elman.data.lines import lines_of
-from elman.data.trees.brackets import in_parentheses
 
 ORDER = 1
 
@@ -18,6 +17,10 @@ def claim(seen: Seen) -> Look | None:
     more unless the beginning of a large file has not reached them. A last line that is cut counts too. Up to a tenth
     of the text may be of another form, such as comments, which the reader reports.
     """
+    if 6 * max(map(seen.text.count, "([")) <= len(seen.text.split()):
+        return None  # fewer brackets than trees have
+    from elman.data.trees.brackets import in_parentheses
+
     lines = lines_of(in_parentheses(seen.text))
     text = "\n".join(line.split("\t", 1)[-1] if "(" in line else line for line in lines)
     opened, words = text.count("("), len(re.findall(r"\([^\s()]+[ \t]+[^\s()]+\)", text, re.ASCII))

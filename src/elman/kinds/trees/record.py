@@ -62,7 +62,6 @@ class TreeData(TreeOptions, Data, frozen=True, kw_only=True, tag_field="kind", t
 
     encoders = ("lookup", "characters")
     command = "parse --text SENTENCE"
-    looks = "elman.kinds.trees.looks"
     proposal = "elman.kinds.trees.proposal"
     needs = "trees in brackets, in one file or a folder with train, valid and test"
     task = "elman.kinds.trees.task:TreeTask"

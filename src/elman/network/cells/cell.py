@@ -5,6 +5,7 @@ G blocks of H rows, one per gate, `bias_ih` and `bias_hh` [G H] or None, and the
 of its paper.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from elman.config import plugins
 from elman.config.initialisation import Init
 from elman.config.parts import Part, tag_of
 from elman.network.fast import matmul
@@ -221,3 +223,13 @@ def block_of(w: Weights, block: int, size: int) -> Gate:
     rows = slice(block * size, (block + 1) * size)
     weight = w.weight_ih[rows]
     return Gate(weight, weight.new_zeros(size) if w.bias_ih is None else w.bias_ih[rows])
+
+
+def checked(cell: Controller) -> Cell:
+    """The cell of a recipe; raises UserError where a plug-in's cell is wrong on a small example."""
+    assert isinstance(cell, Cell)
+    if (what := plugins.name_of(cell)) is not None:
+        from elman.network.cells.trial import tried
+
+        tried(cell, functools.partial(plugins.calling, what), what)
+    return cell

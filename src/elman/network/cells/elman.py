@@ -9,7 +9,7 @@ from torch.nn.functional import softplus
 
 from elman.config.record import Nonlinearity
 from elman.network.cells.cell import Gated, LayerState, Weights
-from elman.network.fast import persistent
+from elman.network.fast import policy
 
 NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
@@ -38,4 +38,6 @@ class Elman(Gated, frozen=True, tag="elman"):
         return (NONLINEARITIES[self.nonlinearity](z),)
 
     def scan(self, w: Weights, xs: Tensor, state: LayerState) -> tuple[Tensor, LayerState]:
-        return persistent.scan(self.nonlinearity, w, xs, state) or super().scan(w, xs, state)
+        kernel = policy.persistent(xs)
+        found = None if kernel is None else kernel.scan(self.nonlinearity, w, xs, state)
+        return found or super().scan(w, xs, state)

@@ -1,25 +1,15 @@
 """The cell of a plug-in is run once on a small example before a network is built from it."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from elman.config import plugins
 from elman.errors import UserError
-from elman.network.cells.cell import Cell, Controller, LayerState, Weights
+from elman.network.cells.cell import Cell, LayerState, Weights
 
 ROWS, STEPS, INPUTS, UNITS = 2, 2, 3, 4
-
-
-def checked(cell: Controller) -> Cell:
-    """The cell of a recipe; raises UserError where a plug-in's cell is wrong on a small example."""
-    assert isinstance(cell, Cell)
-    if (what := plugins.name_of(cell)) is not None:
-        tried(cell, functools.partial(plugins.calling, what), what)
-    return cell
 
 
 def tried(cell: Cell, calling: Callable[[Callable[[], Any]], Any], what: str) -> None:

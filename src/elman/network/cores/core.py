@@ -34,10 +34,12 @@ class Trace(NamedTuple):
 class RecurrentCore(Built, nn.Module, ABC):
     """A recurrent network between encoder and output layer; `dims`: widths of the trace's levels, encoder first.
 
-    `reads` decides which model it is a part of: of sequences, of trees, or of the tags of sentences.
+    `reads` decides which model it is a part of: of sequences, of trees, or of the tags of sentences. Where it `hears`
+    the output of the model, a third argument of `forward` gives log-probabilities [1, B, V] of the trace of one step.
     """
 
     reads: ClassVar[Literal["sequences", "trees", "sentences"]] = "sequences"
+    hears = False
     dims: tuple[int, ...]
 
     @abstractmethod

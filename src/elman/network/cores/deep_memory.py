@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from elman import config
 from elman.config.record import Positive, Rate, Record
-from elman.network.cells.cell import Cell, LayerState
-from elman.network.cells.trial import checked
+from elman.network.cells.cell import Cell, LayerState, checked
 from elman.network.cores.attentive import Additive, attend
 from elman.network.cores.layer import Layer, Padding, read_padded
 from elman.network.cores.ntm import written

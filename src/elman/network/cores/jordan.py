@@ -29,6 +29,10 @@ class Jordan(config.Core, frozen=True, tag="jordan"):
     decay: Rate = 0.0
     output_dropout: Rate = 0.0
 
+    @property
+    def hears(self) -> bool:
+        return self.feedback == "output"
+
 
 class JordanCore(RecurrentCore, of=Jordan):
     """h_t = f(W_x x_t + W_c c_t + b), with the context c_t = decay * c_{t-1} + y_{t-1}.
@@ -42,6 +46,7 @@ class JordanCore(RecurrentCore, of=Jordan):
     def __init__(self, record: Jordan, surroundings: Surroundings) -> None:
         super().__init__()
         self.feedback, self.decay = record.feedback, record.decay
+        self.hears = record.hears
         self.output_dropout = Dropout(record.output_dropout, locked=surroundings.locked)
         self.f = NONLINEARITIES[record.nonlinearity]
         input_size, size = surroundings.input_size, record.size

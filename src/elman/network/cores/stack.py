@@ -15,9 +15,8 @@ from elman import config
 from elman.config.parts import OneOf
 from elman.config.record import Positive, Rate
 from elman.errors import UserError
-from elman.network.cells.cell import Cell, Gated, LayerState, Step, Weights
+from elman.network.cells.cell import Cell, Gated, LayerState, Step, Weights, checked
 from elman.network.cells.lstm import LSTM
-from elman.network.cells.trial import checked
 from elman.network.cores.core import RecurrentCore, Surroundings, Trace
 from elman.network.cores.layer import Layer
 from elman.network.dropout import Dropout

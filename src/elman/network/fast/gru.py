@@ -27,7 +27,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from elman.network.fast import matmul, operators, persistent, policy
+from elman.network.fast import matmul, operators, policy
 from elman.network.fast.lstm import keeps_workspace, library_parameters
 from elman.network.fast.matmul import Arrays, State, differentiable_once
 
@@ -42,8 +42,8 @@ def scan(w: Arrays, xs: Tensor, state: State, reset: Literal["before", "after"] 
     if torch.compiler.is_dynamo_compiling():
         outputs = operator(xs, h, w.weight_ih, w.weight_hh, w.bias_ih, w.bias_hh, w.exact)[0]
         return outputs, (outputs[-1].clone(),)
-    found = persistent.scan(f"gru-{reset}", w, xs, state)
-    if found is not None:
+    kernel = policy.persistent(xs)
+    if kernel is not None and (found := kernel.scan(f"gru-{reset}", w, xs, state)) is not None:
         return found
     dtype = policy.library_gru(xs, h.shape[1]) if reset == "after" else None
     outputs = hoisted(w, xs, h, reset) if dtype is None else library(w, xs, h, dtype)

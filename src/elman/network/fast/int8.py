@@ -14,10 +14,8 @@ changes.
 from collections.abc import MutableMapping
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
-
-from elman.network.fast import precision
 
 LEVELS = 127
 """Largest magnitude of a rounded weight."""
@@ -40,12 +38,6 @@ class Rounded:
 
 
 _ROUNDED: MutableMapping[Tensor, Rounded] = WeakTensorKeyDictionary()
-
-
-def applies(factor: Tensor) -> bool:
-    if precision.chosen() != "int8" or not isinstance(factor, nn.Parameter):
-        return False
-    return factor.device.type == "cpu" and factor.dtype == torch.float32
 
 
 def multiply(x: Tensor, factor: Tensor, bias: Tensor | None) -> Tensor:

@@ -29,7 +29,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from elman.network.fast import matmul, operators, persistent, policy
+from elman.network.fast import matmul, operators, policy
 from elman.network.fast.matmul import Arrays, State, differentiable_once
 
 
@@ -40,8 +40,8 @@ def scan(w: Arrays, xs: Tensor, state: State) -> tuple[Tensor, State]:
         bias = matmul.sum_biases(w.bias_ih, w.bias_hh)
         outputs, c = operator(xs, h, c, w.weight_ih, w.weight_hh, bias, w.exact)[:2]
         return outputs, (outputs[-1].clone(), c)
-    found = persistent.scan("lstm", w, xs, state)
-    if found is not None:
+    kernel = policy.persistent(xs)
+    if kernel is not None and (found := kernel.scan("lstm", w, xs, state)) is not None:
         return found
     dtype = policy.library_lstm(xs, h.shape[1], exact=w.exact)
     if dtype is not None:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elman.network.fast import int8, policy, precision
+from elman.network.fast import policy, precision
 
 Backward = Callable[..., tuple[Tensor | None, ...]]
 
@@ -46,7 +46,7 @@ def rounded(factor: Tensor, rows: int, uses: int = 1) -> Tensor:
 
 def pack(factor: Tensor, rows: int, uses: int) -> Tensor:
     """Lay out factor [O, I], any strides, for `uses` products with `rows` rows each."""
-    if int8.applies(factor):
+    if policy.in_int8(factor):
         return factor  # it is laid out once for all products
     factor = rounded(factor, rows, uses)
     if uses < policy.PACKING_USES or not (policy.uses_onednn(factor) and policy.is_large(factor, rows)):
@@ -68,6 +68,12 @@ def _multiply_in_bf16(x: Tensor, factor: Tensor) -> Tensor:
     return multiply_in_bf16(x, factor).float()
 
 
+def _multiply_in_int8(x: Tensor, factor: Tensor, bias: Tensor | None) -> Tensor:
+    from elman.network.fast import int8
+
+    return int8.multiply(x, factor, bias)
+
+
 def multiply_in_bf16(x: Tensor, factor: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x factor^T + bias, rounded to bf16 at the end, for x [N, I], bias [O] in float32, factor [O, I]."""
     x, factor = x.to(torch.bfloat16), factor.to(torch.bfloat16)
@@ -82,8 +88,8 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bo
 
     An `exact` product is float32 where others are bf16.
     """
-    if int8.applies(factor):
-        return int8.multiply(x, factor, bias)
+    if policy.in_int8(factor):
+        return _multiply_in_int8(x, factor, bias)
     if not exact and policy.in_bf16(x, factor):
         product = _multiply_in_bf16(x, factor)
         return product if bias is None else product.add_(bias)
@@ -95,8 +101,8 @@ def multiply(x: Tensor, factor: Tensor, bias: Tensor | None = None, *, exact: bo
 
 def multiply_add(x: Tensor, factor: Tensor, other: Tensor) -> Tensor:
     """Return x factor^T + other, [N, O]; arguments as in `multiply`, and other [N, O]."""
-    if int8.applies(factor):
-        return int8.multiply(x, factor, None).add_(other)
+    if policy.in_int8(factor):
+        return _multiply_in_int8(x, factor, None).add_(other)
     if policy.in_bf16(x, factor):
         return _multiply_in_bf16(x, factor).add_(other)
     if policy.by_onednn(x, factor):
@@ -143,7 +149,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, exact: bool
         with precision.products_in("float32"):
             return linear(x, weight, bias)
     rows = x.reshape(-1, x.shape[-1])
-    own = policy.by_onednn(rows, weight) or policy.in_bf16(rows, weight) or int8.applies(weight)
+    own = policy.by_onednn(rows, weight) or policy.in_bf16(rows, weight) or policy.in_int8(weight)
     if not own or _TWICE.get() or torch.is_autocast_enabled(x.device.type):
         return functional.linear(x, weight, bias)
     return _Linear.apply(rows, weight, bias).view(*x.shape[:-1], -1)  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from elman import config
-from elman.network.fast import matmul, policy, triton_rows
+from elman.network.fast import matmul, policy
 from elman.network.output.activation import SAFE_TOTAL, Shares, log_of, log_probs, shares
 
 BLOCK_BYTES = 28 << 20
@@ -78,15 +78,15 @@ class Layer(NamedTuple):
 
     def log_prob(self, h: Tensor, y: Tensor, activation: config.Activation) -> Tensor:
         """Log p(y | h) [R]."""
-        if triton_rows.applies(h, activation):
-            return triton_rows.log_prob(self.z(h), y, activation)
+        if (kernel := policy.triton(h, activation)) is not None:
+            return kernel.log_prob(self.z(h), y, activation)
         return self.shares(h, y, activation)[1]
 
     def derivative(self, h: Tensor, y: Tensor, activation: config.Activation) -> Derivative:
         """The derivative at the targets y [R]."""
-        if triton_rows.applies(h, activation):
+        if (kernel := policy.triton(h, activation)) is not None:
             z = self.z(h)
-            log_prob = triton_rows.log_prob(z, y, activation, derive=True)
+            log_prob = kernel.log_prob(z, y, activation, derive=True)
             return z, None, log_prob
         (amounts, total, slope), log_prob = self.shares(h, y, activation)
         amounts[torch.arange(len(y), device=y.device), y] -= 1 if total is None else total.squeeze(1)

@@ -12,7 +12,6 @@ on a GPU yet. Layers that do not fit, more blocks than multiprocessors or too mu
 """
 
 import ctypes
-import os
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -39,8 +38,6 @@ HELD = 112
 
 LEAST_STEPS = 4
 """Shorter windows are the vendor's: the kernel first reads all weights."""
-
-WANTED = os.environ.get("ELMAN_PERSISTENT") == "1"
 
 
 class Layout(NamedTuple):
@@ -170,8 +167,8 @@ def fitting(cell: str, units: int, rows: int, device: int) -> Layout | None:
 
 
 def chosen(cell: str, xs: Tensor, units: int) -> Layout | None:
-    """The layout for inputs [T, B, I] where the kernel is requested and fits, or None."""
-    if not (WANTED and xs.is_cuda and cell in GATES and len(xs) >= LEAST_STEPS):
+    """The layout for inputs [T, B, I] where the kernel knows the cell and fits, or None."""
+    if cell not in GATES or len(xs) < LEAST_STEPS:
         return None
     if xs.dtype != torch.float32 or precision.chosen() != "bf16":
         return None

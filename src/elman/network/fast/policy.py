@@ -4,11 +4,13 @@ A choice depends on shapes, type, precision, device and the features of the proc
 computation takes the same way every time, so that a training that was stopped continues bit for bit.
 """
 
+import os
 from functools import cache
+from types import ModuleType
 from typing import Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from elman.network.fast import precision
@@ -40,6 +42,8 @@ BF16_ROWS = 4
 LIBRARY_GRU = 5000
 """Up to this many units of all rows together, of 512 in a row at most, the library's GRU is used without gradients."""
 
+PERSISTENT = os.environ.get("ELMAN_PERSISTENT") == "1"
+"""Whether recurrent layers that fit on a GPU are computed by one kernel (`persistent.py`)."""
 
 OPERATORS = ("lstm", "gru-after")
 """The cells whose fast form on a CPU is an operator that torch.compile calls."""
@@ -113,6 +117,13 @@ def worth_rounding(factor: Tensor, rows: int, uses: int = 1) -> bool:
     return rows * uses >= LEAST_ROWS and rows * factor.numel() >= LEAST_MULTIPLY_ADDS
 
 
+def in_int8(factor: Tensor) -> bool:
+    """Whether products with this factor are computed in eight bits (`int8.py`)."""
+    if precision.chosen() != "int8" or not isinstance(factor, nn.Parameter):
+        return False
+    return factor.device.type == "cpu" and factor.dtype == torch.float32
+
+
 def in_bf16(x: Tensor, factor: Tensor) -> bool:
     """Whether x factor^T is computed in bf16: also wherever one of them has been rounded already."""
     return torch.bfloat16 in (x.dtype, factor.dtype) or worth_rounding(factor, x.shape[0])
@@ -176,3 +187,21 @@ def library_gru(xs: Tensor, hidden_size: int) -> torch.dtype | None:
 def _type_on_cuda(xs: Tensor) -> torch.dtype:
     """With bf16 products all of the library's computation on CUDA is in bf16."""
     return torch.bfloat16 if xs.dtype == torch.float32 and precision.chosen() == "bf16" else xs.dtype
+
+
+def persistent(xs: Tensor) -> ModuleType | None:
+    """The kernel of a whole window for inputs [T, B, I], which may still refuse a layer; None: it is not requested."""
+    if not (PERSISTENT and xs.is_cuda):
+        return None
+    from elman.network.fast import persistent
+
+    return persistent
+
+
+def triton(like: Tensor, activation: str) -> ModuleType | None:
+    """The kernel of the rows of a likelihood, where it computes those of this device and type with this activation."""
+    if not like.is_cuda and {"ELMAN_TRITON", "TRITON_INTERPRET"}.isdisjoint(os.environ):
+        return None
+    from elman.network.fast import triton_rows
+
+    return triton_rows if triton_rows.applies(like, activation) else None

@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeAlias, get_args
 
+import torch
+
 Precision: TypeAlias = Literal["float32", "bf16", "int8"]
 
 _CHOSEN: ContextVar[Precision] = ContextVar("precision of products", default="float32")
@@ -29,6 +31,15 @@ def chosen() -> Precision:
 def use(precision: Precision) -> None:
     """Compute large products in this precision from now on, outside of blocks that choose another."""
     _CHOSEN.set(precision)
+
+
+def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
+    """The precision that a recipe asks for; `auto` is the one that is preferred on this machine."""
+    if wanted != "auto":
+        return wanted
+    from elman.network.fast.preference import automatic
+
+    return automatic(device)
 
 
 @contextmanager

@@ -125,10 +125,6 @@ def remember(device: torch.device, gain: float) -> Remembered:
     return found
 
 
-def resolve(wanted: Literal["auto"] | Precision, device: torch.device) -> Precision:
-    return automatic(device) if wanted == "auto" else wanted
-
-
 def _machine(device: torch.device) -> dict[str, str]:
     return {
         "processor": processor_name(device),

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, final
+from typing import TYPE_CHECKING, Literal, NamedTuple, final
 
 import torch
 from jaxtyping import Float
@@ -18,7 +18,9 @@ from elman.network.cores.core import Trace
 from elman.network.fast.matmul import linear
 from elman.network.initialisation import fill
 from elman.network.output.activation import log_g
-from elman.network.output.input_gate import InputGate
+
+if TYPE_CHECKING:
+    from elman.network.output.input_gate import InputGate
 
 
 class Contexts(NamedTuple):

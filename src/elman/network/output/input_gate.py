@@ -11,7 +11,6 @@ from elman import config
 from elman.errors import UserError
 from elman.network import dropout
 from elman.network.cores.core import RecurrentCore, Trace
-from elman.network.cores.jordan import JordanCore
 from elman.network.encoders.encoder import TokenEncoder
 from elman.network.encoders.lookup import LookupEncoder
 from elman.network.fast.matmul import linear
@@ -61,19 +60,14 @@ class InputGate(nn.Module):
             fill(self.weight, rules.embedding, self.weight.shape[1])
 
 
-def build_input_gate(
-    record: config.Output, encoder: TokenEncoder, core: RecurrentCore, num_words: int
-) -> InputGate | None:
-    """The gate of a recipe, or None; raises UserError where it cannot know the word, or the core hears the output."""
-    gate = record.gate
-    if gate is None:
-        return None
+def build_input_gate(gate: config.InputGate, encoder: TokenEncoder, core: RecurrentCore, num_words: int) -> InputGate:
+    """The gate of a recipe; raises UserError where it cannot know the word, or the core hears the output."""
     if gate.size is not None and not isinstance(encoder, LookupEncoder):
         raise UserError(
             'model.output.gate.size gives every word a vector, which needs model.encoder.kind = "lookup"; leave it out,'
             " and the gate reads the encoder's vectors"
         )
-    if isinstance(core, JordanCore) and core.feedback == "output":
+    if core.hears:
         raise UserError(
             'model.output.gate acts on the output, which model.core.kind = "jordan" hears at every step; set'
             ' model.core.feedback = "target", or leave the gate out'

@@ -11,9 +11,10 @@ from elman import config
 from elman.data.batches import Batch
 from elman.data.classic.task import ClassicTask
 from elman.errors import UserError
-from elman.learning.bptt import Attenuated, FedBackTruth, Learner, Lookback, WholeWindow
+from elman.learning.bptt import Learner, WholeWindow
 from elman.learning.echo_state import NormalEquations
 from elman.learning.gradient_norm import GradientNorm
+from elman.learning.lookback import Attenuated, FedBackTruth, Lookback
 from elman.learning.rtrl import RTRL
 from elman.learning.single_step import learns
 from elman.network.build import build_model

@@ -13,7 +13,7 @@ import torch
 from elman.config.data import Data
 from elman.config.parts import find, members
 from elman.config.text import TextOptions
-from elman.data.catalog.prepare import info, is_known, locate, locate_data, locate_pairs
+from elman.data.catalog.known import info, is_known, locate, locate_data, locate_pairs
 from elman.data.kinds import Look, all_files, look, name_of
 from elman.data.text.block_reading import Progress
 from elman.data.text.facts import text_facts

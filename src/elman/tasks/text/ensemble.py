@@ -1,7 +1,7 @@
 """Several models of one text, token by token: runs, and n-gram models over their vocabulary."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +9,6 @@ import numpy.typing as npt
 from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
 from elman.errors import UserError
-from elman.evaluation.ngram.alignment import AlignedNGram
-from elman.evaluation.ngram.model import train
 from elman.evaluation.perplexity import (
     ONE_STREAM,
     average_probabilities,
@@ -21,8 +19,11 @@ from elman.evaluation.perplexity import (
 )
 from elman.evaluation.result import Result
 from elman.jobs import Advance
-from elman.tasks.text.model import TextModel
 from elman.tasks.text.run import TextRun
+
+if TYPE_CHECKING:
+    from elman.evaluation.ngram.alignment import AlignedNGram
+    from elman.tasks.text.model import TextModel
 
 
 class StreamModel(Protocol):
@@ -95,11 +96,14 @@ def ensemble_result(
     )
 
 
-def own_counts(run: TextRun, order: int) -> AlignedNGram:
+def own_counts(run: TextRun, order: int) -> "AlignedNGram":
     """A Kneser-Ney model of the training text of a run, read as one running stream as the network reads it.
 
     Raises UserError where two words of the vocabulary have one spelling in an n-gram file.
     """
+    from elman.evaluation.ngram.alignment import AlignedNGram
+    from elman.evaluation.ngram.model import train
+
     model = train(run.corpus().split("train").tokens, run.vocabulary, order, stream=True)
     return AlignedNGram(model, run.vocabulary, f"{order}-gram")
 
@@ -115,5 +119,5 @@ def require_one_vocabulary(runs: Sequence[TextRun]) -> None:
             )
 
 
-def have_one_vocabulary(one: TextModel, *others: TextModel) -> bool:
+def have_one_vocabulary(one: "TextModel", *others: "TextModel") -> bool:
     return all(one.vocabulary.words == other.vocabulary.words for other in others)

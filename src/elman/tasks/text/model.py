@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from elman.config.text import TextOptions
-from elman.data.catalog import prepare
+from elman.data.catalog.known import is_known, locate
 from elman.data.lines import lines_of
 from elman.data.minimal_pairs import Pair
 from elman.data.text.corpus import ALL, Split, split_named
@@ -257,8 +257,8 @@ def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Se
 
     `all` is every split of the corpus.
     """
-    known = prepare.is_known(str(source))
-    sections = find_sections(prepare.locate(str(source), cache_folder()) if known else Path(source), options)
+    known = is_known(str(source))
+    sections = find_sections(locate(str(source), cache_folder()) if known else Path(source), options)
     if split == ALL:
         return list(sections.values())
     return [split_named(sections, split, source)]

@@ -15,12 +15,10 @@ from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import TextData, TextEvaluation
 from elman.data.lines import with_breaks
-from elman.data.text import subwords
 from elman.data.text.corpus import Split, TextCorpus, open_corpus
-from elman.data.text.portable import is_ended
-from elman.data.text.reading import Sentence, TextReader, with_last_break
-from elman.data.text.subwords import piece_bytes
+from elman.data.text.reading import Sentence, TextReader, is_ended, with_last_break
 from elman.data.text.tokeniser import Tokeniser
+from elman.data.text.utf8 import piece_bytes
 from elman.data.text.vocabulary import TABLE, Vocabulary
 from elman.data.windows import EvaluationWindows, start_symbol
 from elman.decoding.sampling import among, generate, read
@@ -55,7 +53,7 @@ class TextRun(Run):
         " ".join(run.words("my lord,", count=20, seed=1))
     """
 
-    kind = "text"
+    kind, service = "text", "elman.serve.text:TextService"
     inputs: Vocabulary
     word_ends = True
 
@@ -152,7 +150,11 @@ class TextRun(Run):
 
     @functools.cached_property
     def tokeniser(self) -> Tokeniser:
-        return Tokeniser(self.options, subwords.load(self.path) if self.options.tokenisation == "subwords" else None)
+        if self.options.tokenisation != "subwords":
+            return Tokeniser(self.options)
+        from elman.data.text import subwords
+
+        return Tokeniser(self.options, subwords.load(self.path))
 
     def reader(
         self, name: str = "the text", *, as_is: bool = False, leave_out: bool = False, cure: str = "take it out"

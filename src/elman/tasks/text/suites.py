@@ -18,7 +18,8 @@ from elman.data.text.tokeniser import ends_word
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
 from elman.evaluation.minimal_pairs import BOUNDARY, CodedPair, Ids, code, pair_log_probs, sentence_log_probs
-from elman.evaluation.statistics import Floats, Proportion, spread
+from elman.evaluation.spread import spread
+from elman.evaluation.statistics import Floats, Proportion
 from elman.evaluation.word_ends import with_word_ends
 from elman.jobs import Advance, advancing
 from elman.tasks.text.model import Scored, TextModel, pair_scores

@@ -11,19 +11,17 @@ import torch
 from elman.config.inference import Sampling
 from elman.config.recipe import Recipe
 from elman.config.text import WARM_UP, TextData, TextEvaluation
-from elman.data.catalog.prepare import info
-from elman.data.text import subwords
+from elman.data.catalog.known import info
 from elman.data.text.block_reading import Progress
 from elman.data.text.corpus import Split, first_words, open_corpus
 from elman.data.text.tokeniser import shown
 from elman.data.text.vocabulary import EOS, TABLE, Vocabulary
-from elman.data.windows import WHOLE, ColumnsOf, EvaluationWindows, Part, Windows, start_symbol
+from elman.data.windows import WHOLE, ColumnsOf, EvaluationWindows, Part, Windows, columns_of, start_symbol
 from elman.drawing.heat_map import Word
 from elman.errors import UserError, command, counted, notice
 from elman.evaluation.perplexity import Score, evaluate, evaluate_split, score_of, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import score_document, surprisal
-from elman.files import write_atomic
 from elman.jobs import Advance
 from elman.network.encoders.lookup import Lookup
 from elman.network.model import LanguageModel
@@ -117,9 +115,12 @@ class TextTask(Task):
             begin_with_cooccurrence(encoder.cooccurrence, model, self.corpus.split("train").tokens)
 
     def windows(self, max_extra: int | None) -> Windows:
+        tokens, training, grammar = self.corpus.split("train").tokens, self.recipe.training, self.data.grammar
+        if not training.memory and (grammar is None or not grammar.stages):
+            return columns_of(tokens, training, max_extra, self.recipe.seed)
         from elman.data.starting_small import training_windows
 
-        return training_windows(self.recipe, self.corpus.split("train").tokens, Path(self.source), max_extra)
+        return training_windows(self.recipe, tokens, Path(self.source), max_extra)
 
     def validate(self, model: LanguageModel, part: Part = WHOLE) -> Score:
         tokens, rules = self.corpus.split("valid").tokens, msgspec.structs.asdict(self.data.evaluation)
@@ -127,7 +128,7 @@ class TextTask(Task):
 
     def write(self, folder: Path) -> None:
         if self.corpus.subwords is not None:
-            write_atomic(folder / subwords.FILE, self.corpus.subwords.model)
+            self.corpus.subwords.save(folder)
         self.corpus.vocabulary.save(folder / TABLE)
         super().write(folder)
 
@@ -183,12 +184,12 @@ class TextTask(Task):
 
         The network reads in many columns, each after 100 tokens that do not count, as `--mix` does with one.
         """
-        from elman.evaluation.mixture import best_weights
-        from elman.tasks.text.ensemble import ensemble_result, member_log_probs
-
         name, model = self._strongest
         if not name.endswith("-gram") or super().remark(results, baselines) is None:
             return []
+        from elman.evaluation.mixture import best_weights
+        from elman.tasks.text.ensemble import ensemble_result, member_log_probs
+
         run, rules = TextRun(out, device), msgspec.structs.replace(self.data.evaluation, **COLUMNS)
         rows, weights = list[Result](), list[float]()
         for split in (run.split(self.corpus, one.split) for one in results):

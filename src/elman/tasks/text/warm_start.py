@@ -6,7 +6,6 @@ from typing import NamedTuple
 from torch import Tensor
 
 from elman.errors import UserError
-from elman.network.cores.jordan import JordanCore
 from elman.network.encoders.characters import CharactersEncoder
 from elman.network.encoders.lookup import LookupEncoder
 from elman.network.model import LanguageModel
@@ -119,7 +118,7 @@ def _tables(model: LanguageModel, num_words: int) -> dict[str, _Table]:
         words, others = [min(word, shared) for word in range(num_words)], [shared] * (shared < num_words)
         found[id(choice.gate_word)] = _Table(words, others, Tensor.detach)
         found[id(choice.gate_bias)] = _Table(words, others, lambda bias: bias.view(-1, nodes))
-    if isinstance(core, JordanCore) and core.feedback == "output":
+    if core.hears:
         found[id(core.weight_ch)] = _Table([*range(num_words)], [], Tensor.t)
     return {name: found[id(parameter)] for name, parameter in model.named_parameters() if id(parameter) in found}
 

@@ -13,9 +13,9 @@ from elman.export.onnx import BATCH, OnnxGraph, states_of, write_onnx
 from elman.export.step import Comparison, FrameStep
 from elman.kinds.music.pitches import Roll
 from elman.kinds.music.run import MusicRun
+from elman.kinds.music.serving import MusicService
 from elman.network.output.bernoulli import BernoulliChoice
 from elman.network.output.nade import NADEChoice
-from elman.serve.music import MusicService
 from elman.serve.static_graphs import Differences, beginning_facts, write_graphs
 
 GRAPH, CHOICE = "model.onnx", "choice.bin"

@@ -13,7 +13,7 @@ from elman.errors import UserError, notice
 from elman.export.conditional import ConditionalGraphs, compare_conditional, write_conditional
 from elman.kinds.pairs.constraint import constraint_of
 from elman.kinds.pairs.run import PairRun
-from elman.serve.pairs import LONGEST_TARGET, PairService
+from elman.kinds.pairs.serving import LONGEST_TARGET, PairService
 from elman.serve.static_graphs import Differences, subword_facts, write_graphs
 
 SOURCES = 20  # sources whose targets are compared

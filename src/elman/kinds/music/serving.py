@@ -26,6 +26,7 @@ QUARTER_SECONDS = 0.5  # of a quarter note, where a piece is played
 class MusicService(Service[MusicRun]):
     """A run on music; a piece is the MIDI pitches that sound at each of its steps, and begins after silence."""
 
+    static = "elman.kinds.music.static:write_music"
     kind, foreign = "music", ("text", "after", "top_k", "top_p")
 
     def __init__(self, name: str, run: MusicRun, limits: Limits) -> None:

@@ -17,7 +17,7 @@ LONGEST_TARGET = 200  # symbols of a target at most, so that a search ends soon
 class PairService(Service[PairRun]):
     """A run on pairs of a source and a target."""
 
-    kind = "pairs"
+    kind, static = "pairs", "elman.kinds.pairs.static:write_pairs"
 
     def __init__(self, name: str, run: PairRun, limits: Limits) -> None:
         super().__init__(name, run, limits)
