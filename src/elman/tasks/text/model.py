@@ -32,6 +32,7 @@ from elman.jobs import Advance, advancing
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.hub import shown
 from elman.tasks.run import foreign_kind
+from elman.tasks.text.run import TextRun
 
 Scored: TypeAlias = Iterator[tuple[Sentence, np.ndarray]]
 Predicted: TypeAlias = Iterator[tuple[Sentence, Prediction]]  # each sentence and how its tokens were predicted
@@ -74,51 +75,15 @@ class Reader(Protocol):
         """What the vocabulary lacks."""
 
 
-class TextModel(Protocol):
-    """The tokens of a text with their places in it, and the log-probability of each.
+class Foreign:
+    """A model that elman did not train: it scores texts, sentences independent of each other.
 
     Attributes:
         path: what the model is called.
-        spaces: whether `Prediction.space` can be asked for: tokens that begin with white space end the word before.
+        spaces: the tokens that begin with white space and so end the word before (`Prediction.space`).
         counts: whether the vocabulary has how often the training text had each word.
         word_ends: whether by default the end of a word counts as part of it (`elman.evaluation.word_ends`).
     """
-
-    @property
-    def path(self) -> Path | str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def options(self) -> TextOptions: ...
-    @property
-    def tokeniser(self) -> Tokeniser: ...
-    @property
-    def vocabulary(self) -> Vocabulary: ...
-    @property
-    def spaces(self) -> Sequence[int]: ...
-    @property
-    def counts(self) -> bool: ...
-    @property
-    def word_ends(self) -> bool: ...
-
-    def reader(self, name: str = ..., *, as_is: bool = ..., leave_out: bool = ..., cure: str = ...) -> Reader:
-        """What reads a text of a name in messages."""
-
-    def as_read(self, sentences: Iterable[Sentence]) -> Sentences:
-        """The sentences with what the model reads of them."""
-
-    def score_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Scored:
-        """The log-probabilities (nats) of the tokens of each sentence, NaN where a token is not predicted."""
-
-    def predict_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
-        """Also ranks and entropies, NaN where the model has none."""
-
-    def score(self, lines: Iterable[str] | str, *, document: bool = False) -> Iterator[tuple[list[str], np.ndarray]]:
-        """The tokens of every text and their log-probabilities (nats)."""
-
-
-class Foreign:
-    """A model that elman did not train: it scores texts, sentences independent of each other."""
 
     kind, what = "text", "an n-gram model"
     counts = word_ends = False
@@ -213,6 +178,9 @@ class Foreign:
         """Raise UserError where sentences are to be read as one document."""
         if document:
             raise UserError(f"{self.path}: its sentences are read independent of each other; leave --document out")
+
+
+TextModel: TypeAlias = TextRun | Foreign  # what scores text
 
 
 class NGramText(Foreign):
