@@ -23,7 +23,6 @@ SPACE = "\u2581"  # a space in a token of subwords
 _NAMED = re.compile(r"<0x([0-9A-F]{2})>")
 
 LONGEST = 1 << 16  # bytes of a line beyond which it is read in parts
-_UTF16 = "not UTF-8 (every second byte is NUL)"
 
 
 def read_bytes(path: Path, advice: str = "give a text file") -> bytes:
