@@ -15,6 +15,7 @@ import elman
 from elman import config
 from elman.cli import main
 from elman.errors import said
+from elman.evaluation import dynamic
 from elman.evaluation.dynamic import Rule, gradient_statistics
 from elman.evaluation.result import recorded_results
 from elman.learning import checkpoint
@@ -88,7 +89,7 @@ def test_gradient_statistics_are_kept_for_one_precision(monkeypatch, run):
         computed.append(precision.chosen())
         return gradient_statistics(*arguments)
 
-    monkeypatch.setattr(adaptation, "gradient_statistics", compute)
+    monkeypatch.setattr(dynamic, "gradient_statistics", compute)
     opened = open_run(run)
     for products in ("bf16", "float32", "float32"):
         with precision.products_in(products):

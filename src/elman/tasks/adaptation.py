@@ -15,20 +15,8 @@ from torch import Tensor
 from elman.config.inference import CacheRule, DropoutSampling, Rule
 from elman.config.toml import flatten
 from elman.errors import UserError, notice
+from elman.evaluation import dynamic
 from elman.evaluation.adaptive_stream import AdaptiveStream
-from elman.evaluation.dynamic import (
-    COLUMNS,
-    DIVERGED,
-    SEGMENT,
-    DynamicModel,
-    NeuralCache,
-    ScoredWindow,
-    Statistics,
-    adaptive_stream,
-    gradient_statistics,
-    kept_statistics,
-    read_static,
-)
 from elman.evaluation.monte_carlo import dropout_log_probs
 from elman.evaluation.perplexity import Score, in_places, sum_scores
 from elman.evaluation.result import RESULTS, Result
@@ -45,7 +33,7 @@ from elman.tasks.task import write_json
 from elman.tasks.text.run import TextRun
 
 Saved = tuple[dict[str, Tensor], dict[str, Any]]  # tensors and facts of a state file
-Reader = Callable[[Tensor, Tensor, State], ScoredWindow]
+Reader = Callable[[Tensor, Tensor, State], dynamic.ScoredWindow]
 
 STATIC_LENGTH = 70  # steps read at once where nothing is learnt; the figures do not depend on it
 
@@ -71,7 +59,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
         return STATIC_LENGTH if self.rule is None else self.rule.segment
 
 
-def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> Statistics:
+def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> dynamic.Statistics:
     """Gradient statistics of a run over its training data, computed once and kept in the run folder if it is writable.
 
     They are computed in the precision of products that is chosen, and kept ones of another are replaced. The data must
@@ -81,29 +69,29 @@ def statistics(run: Run, tokens: int | None = None, advance: Advance = None) -> 
     train = run.adaptation_source(EvaluationOptions(split="train"))
     text = train.beginning(tokens)
     model = digest_of(model_tensors(run.model))
-    read = {"text": train.sha256, "tokens": text.size, "columns": COLUMNS, "segment": SEGMENT}
+    read = {"text": train.sha256, "tokens": text.size, "columns": dynamic.COLUMNS, "segment": dynamic.SEGMENT}
     facts = {"model": model, **read, "precision": precision.chosen()}
-    return kept_statistics(
+    return dynamic.kept_statistics(
         run.path / "gradient-statistics.safetensors",
         facts,
-        lambda: gradient_statistics(run.model, text.statistics_windows(), advance),
+        lambda: dynamic.gradient_statistics(run.model, text.statistics_windows(), advance),
         run.device,
         keep=is_writable(run.path),
     )
 
 
-def reader(model: LanguageModel, rule: Rule | None, gradients: Statistics | None = None) -> Reader:
+def reader(model: LanguageModel, rule: Rule | None, gradients: dynamic.Statistics | None = None) -> Reader:
     """Scores a segment and, with a rule, learns from it afterwards; the model itself is not changed."""
     if rule is None:
-        return lambda inputs, targets, state: read_static(model, inputs, targets, state)
-    return DynamicModel(model, rule, gradients).read
+        return lambda inputs, targets, state: dynamic.read_static(model, inputs, targets, state)
+    return dynamic.DynamicModel(model, rule, gradients).read
 
 
 def adaptive_reading(
     run: TextRun,
     rule: Rule,
     saved: Saved | None = None,
-    gradients: Statistics | None = None,
+    gradients: dynamic.Statistics | None = None,
     model: LanguageModel | None = None,
 ) -> AdaptiveStream:
     """A stream that adapts to what it reads, from its beginning or from where it was saved.
@@ -117,7 +105,7 @@ def adaptive_reading(
 
 
 def method_figures(
-    source: AdaptationSource, method: Method, gradients: Statistics | None = None, advance: Advance = None
+    source: AdaptationSource, method: Method, gradients: dynamic.Statistics | None = None, advance: Advance = None
 ) -> Result:
     """The result of a split (`Run.adaptation_source`), with the method and its settings.
 
@@ -130,7 +118,7 @@ def method_figures(
 
 
 def method_log_probs(
-    source: AdaptationSource, method: Method, gradients: Statistics | None = None, advance: Advance = None
+    source: AdaptationSource, method: Method, gradients: dynamic.Statistics | None = None, advance: Advance = None
 ) -> np.ndarray:
     """The log-probability (nats) of every token or step, float32 [n]; NaN where it is skipped.
 
@@ -141,18 +129,18 @@ def method_log_probs(
 
 
 def _stream(
-    source: AdaptationSource, method: Method, gradients: Statistics | None
+    source: AdaptationSource, method: Method, gradients: dynamic.Statistics | None
 ) -> tuple[Iterator[tuple[Tensor, Tensor]], int]:
     """Log-probabilities with their positions, window by window, and the number of windows."""
     method.check(source)
     model, windows = source.column(method.segment)
-    cache = None if method.cache is None else NeuralCache(method.cache)
-    return adaptive_stream(reader(model, method.rule, gradients), model, windows, cache), windows.num_windows
+    cache = None if method.cache is None else dynamic.NeuralCache(method.cache)
+    return dynamic.adaptive_stream(reader(model, method.rule, gradients), model, windows, cache), windows.num_windows
 
 
 def _converging(part: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     if part[0].isnan().any():
-        raise UserError(DIVERGED)
+        raise UserError(dynamic.DIVERGED)
     return part
 
 
