@@ -274,7 +274,7 @@ def test_ptb_characters_count_spaces_and_line_ends(tmp_path):
     for file in files:
         file.write_text(" no it was n't \n <unk> N \n")
     (tmp_path / "out").mkdir()
-    unpack.ptb_characters(files, tmp_path / "out")
+    unpack.copy_files(files, tmp_path / "out", stripped=True)
     text = (tmp_path / "out/test.txt").read_text()
     assert text == "no it was n't\n<unk> N\n"
     split = open_corpus(tmp_path / "out", known.info("ptb-characters").options).split("test")

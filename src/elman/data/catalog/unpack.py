@@ -103,11 +103,15 @@ def _write_works(folder: Path, works: list[str]) -> None:
             write_atomic(path, data)
 
 
-def copy_files(sources: list[Path], folder: Path) -> None:
-    """Three files, in the order train, valid, test, unchanged."""
+def copy_files(sources: list[Path], folder: Path, *, stripped: bool = False) -> None:
+    """Three files, in the order train, valid, test, unchanged, or their lines without the spaces around them.
+
+    A space between words stays a space; published files of characters write it `_`, which changes no figure.
+    """
     for source, split in zip(sources, SPLITS, strict=True):
         with source.open("rb") as file:
-            _write(folder / f"{split}.txt", iter(lambda: file.read(BLOCK), b""))
+            lines = (line.strip() + b"\n" for line in file)
+            _write(folder / f"{split}.txt", lines if stripped else iter(lambda: file.read(BLOCK), b""))
 
 
 def wikitext(path: Path, folder: Path) -> None:
@@ -116,16 +120,6 @@ def wikitext(path: Path, folder: Path) -> None:
         for split in SPLITS:
             with archive.member(opened, f"wiki.{split}.tokens") as file:
                 _write(folder / f"{split}.txt", archive.blocks(file))
-
-
-def ptb_characters(sources: list[Path], folder: Path) -> None:
-    """Three files, in the order train, valid, test, of lines without the spaces around them.
-
-    A space between words stays a space; published files write it `_`, which changes no figure.
-    """
-    for source, split in zip(sources, SPLITS, strict=True):
-        with source.open("rb") as file:
-            _write(folder / f"{split}.txt", (line.strip() + b"\n" for line in file))
 
 
 def in_three(path: Path, name: str, folder: Path, sizes: tuple[int, int, int] = _MILLIONS) -> None:

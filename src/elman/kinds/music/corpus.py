@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,22 +91,21 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
         parts = midi_files(path)
         rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)
         absent = [split for split in ("valid", "test") if split in parts and not (path / split).is_dir()]
+        found = {
+            split: {piece: roll for piece, roll in rolls.items() if piece in files or piece.parent in files}
+            for split, files in parts.items()
+        }
         for split, files in parts.items():
-            if not any(_is_of(piece, files) for piece in rolls) and [split] != absent:
+            if not found[split] and [split] != absent:
                 raise UserError(
                     f"{path / split}: no MIDI files (.mid, .midi){' that can be read' if files else ''}; a folder of"
                     " music has some, or train, valid and test of them"
                 )
+        if absent:
+            division = hold_out(found, absent[0], path)
+        splits = {split: list(part.values()) for split, part in found.items()}
         if "" in parts:
             splits, division = divide(rolls)
-        else:
-            found = {
-                split: {piece: roll for piece, roll in rolls.items() if _is_of(piece, files)}
-                for split, files in parts.items()
-            }
-            if absent:
-                division = hold_out(found, absent[0], path)
-            splits = {split: list(part.values()) for split, part in found.items()}
     elif path.is_file():
         with path.open("rb") as file:
             matlab = not file.read(2).startswith(b"PK") and path.suffix.lower() != ".npz"
@@ -134,11 +133,6 @@ def midi_files(path: Path) -> dict[str, list[Path]]:
     return {
         split: sorted(file for file in (path / split).rglob("*") if file.suffix.lower() in SUFFIXES) for split in splits
     }
-
-
-def _is_of(piece: Path, files: Sequence[Path]) -> bool:
-    """Whether a piece is a file, or one of the tunes of a file."""
-    return piece in files or piece.parent in files
 
 
 def _is_midi(path: Path) -> bool:
