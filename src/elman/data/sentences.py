@@ -69,14 +69,9 @@ class LabelledSymbols:
     def _cased(self, words: Sequence[str]) -> list[str]:
         return [word.lower() for word in words] if self.options.lowercase else list(words)
 
-    def encode(self, words: Sequence[str], more: dict[str, int] | None = None) -> npt.NDArray[np.int32]:
-        """The ids of the words of a sentence; `more` has the ids of words that the vocabulary lacks."""
-        folded, known = self.folded(words), self.words.ids
-        ids = self.words.encode(folded)
-        if more:
-            pairs = zip(folded, ids, strict=True)
-            ids = np.array([one if word in known else more.get(word, one) for word, one in pairs])
-        return ids
+    def encode(self, words: Sequence[str]) -> npt.NDArray[np.int32]:
+        """The ids of the words of a sentence."""
+        return self.words.encode(self.folded(words))
 
     def save(self, folder: Path) -> None:
         self.words.save(folder / self.WORDS_FILE)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.data.sentences import Ids, LabelledSymbols
+from elman.data.text.sentences import spelled_sentences
 from elman.evaluation.perplexity import Score
 from elman.evaluation.statistics import Floats, Measure, precision
 from elman.jobs import Advance
@@ -47,13 +48,10 @@ def reading(model: Model, symbols: LabelledSymbols, sentences: Sequence[Sequence
     """The ids of sentences, and a model that reads them: one of spelling knows the words that the vocabulary lacks."""
     if not isinstance(model.encoder, CharactersEncoder):
         return model, [symbols.encode(words) for words in sentences]
-    unknown = dict.fromkeys(
-        word for words in sentences for word in symbols.folded(words) if word not in symbols.words.ids
-    )
-    more = {word: len(symbols.words) + number for number, word in enumerate(unknown)}
-    wider = model.knowing(list(more))
+    ids, unknown = spelled_sentences(map(symbols.folded, sentences), symbols.words)
+    wider = model.knowing(unknown)
     assert isinstance(wider, type(model))
-    return wider, [symbols.encode(words, more) for words in sentences]
+    return wider, [*ids]
 
 
 def progressing(batches: list[list[int]], total: int, advance: Advance) -> Iterator[list[int]]:

@@ -16,7 +16,7 @@ from elman.config.text import TextOptions
 from elman.data.text.corpus import ALL
 from elman.data.text.lacking import refusal, require_known
 from elman.data.text.passages import clean, passages
-from elman.data.text.sentences import Lexicon, fit
+from elman.data.text.sentences import fit, spelled_sentences
 from elman.data.text.sources import Section
 from elman.data.text.tokeniser import Tokeniser, fold, spelt, texts_of, word_slices, word_starts
 from elman.data.text.utf8 import read_lines
@@ -142,13 +142,12 @@ def read_words(run: TextRun, sections: Sequence[Section], streams: int = 1, adva
     return _words(run, tokens, found, ends_moved(log_probs, space, tokens, begins, run.options))
 
 
-def _inputs(run: TextRun, sentences: Sequence[Sequence[str]]) -> tuple[LanguageModel, list[npt.NDArray[np.int32]]]:
+def _inputs(run: TextRun, sentences: Sequence[Sequence[str]]) -> tuple[LanguageModel, list[npt.NDArray[np.integer]]]:
     """The numbers of tokens as they are read, and the model that knows the unknown words if it reads spelling."""
     if not run.reads_spelling:
         return run.model, [run.vocabulary.encode(tokens) for tokens in sentences]
-    lexicon = Lexicon(run.vocabulary)
-    inputs = [lexicon.read(tokens).astype(np.int32) for tokens in sentences]
-    return (run.model.knowing(lexicon.words) if lexicon.words else run.model), inputs
+    inputs, unknown = spelled_sentences(sentences, run.vocabulary)
+    return (run.model.knowing(unknown) if unknown else run.model), [*inputs]
 
 
 def _words(run: TextRun, tokens: Sequence[str], words: list[Word], log_probs: npt.NDArray[np.floating]) -> Words:
