@@ -1,8 +1,9 @@
 """Files of pairs: lines of one file, of two parallel files, or trees; and the pairs that are held out."""
 
 import hashlib
+import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -123,13 +124,10 @@ def cut(pairs: list[OneT], options: PairOptions, name: str, what: str = "pairs")
             f"{name}: {len(pairs):,} {what}, too few to hold out data.valid = {options.valid:,} and"
             f" data.test = {options.test:,}; lower them"
         )
-    order = _order(pairs, options)
-    test, valid = sorted(order[: options.test]), sorted(order[options.test : held])
-    seen = {pairs[index].source for index in order[:held]}
-    train = [pair for pair in pairs if pair.source not in seen]
+    train, test, valid = _held_out(pairs, options, options.test, options.valid)
     if not train:
         raise UserError(f"{name}: every training source is also held out; give {what} with more different sources")
-    return {"train": train, "valid": [pairs[index] for index in valid], "test": [pairs[index] for index in test]}
+    return {"train": train, "valid": valid, "test": test}
 
 
 def divided(
@@ -148,10 +146,7 @@ def divided(
         return splits, len(raw["all"]) - sum(map(len, splits.values()))
     (split,), train = lacking, raw["train"]
     number = max(1, min(getattr(options, split), len(train) // 10))
-    order = _order(train, options)
-    held = [train[index] for index in sorted(order[:number])]
-    sources = {pair.source for pair in held}
-    kept = [pair for pair in train if pair.source not in sources]
+    kept, held = _held_out(train, options, number)
     if not kept:
         raise UserError(f"{name}: no {split} split, and too few training {what} to hold one out; give more, or a split")
     how = "whose source has the smallest SHA-256" if options.split == "hash" else "that are last"
@@ -192,22 +187,23 @@ def labelled_splits(
     return splits, too_long, {file.name: sha256_file(file) for paths in files.values() for file in paths}
 
 
-def _order(pairs: list[OneT], options: PairOptions) -> list[int]:
-    """The indices of all pairs, the first to hold out first."""
-    if options.split == "last":
-        return list(reversed(range(len(pairs))))
-    return sorted(range(len(pairs)), key=lambda index: (hashlib.sha256(pairs[index].source.encode()).digest(), index))
+def _held_out(pairs: list[OneT], options: PairOptions, *sizes: int) -> list[list[OneT]]:
+    """The pairs to train with, then the held-out ones, as many as each of `sizes`; all in the order of the file."""
+    order: Iterable[int] = reversed(range(len(pairs)))
+    if options.split == "hash":
+        order = sorted(range(len(pairs)), key=lambda index: hashlib.sha256(pairs[index].source.encode()).digest())
+    first = iter(order)
+    held = [[pairs[index] for index in sorted(itertools.islice(first, size))] for size in sizes]
+    sources = {pair.source for some in held for pair in some}
+    return [[pair for pair in pairs if pair.source not in sources], *held]
 
 
 def say_left_out(source: str, what: str, reasons: Mapping[str, int]) -> None:
     """A notice of how many of `what` were left out of a corpus, by the reason; none where none was."""
     there = {reason: number for reason, number in reasons.items() if number}
     if there:
-        why = (
-            ", ".join(f"{number:,} {reason}" for reason, number in there.items())
-            if len(there) > 1
-            else next(iter(there))
-        )
+        each = [f"{number:,} {reason}" for reason, number in there.items()]
+        why = ", ".join(each if len(there) > 1 else there)
         notice(f"{source}: {sum(there.values()):,} {what} left out: {why}")
 
 
