@@ -15,8 +15,8 @@ from elman.cli.progress import duration
 from elman.config.parts import tag_of
 from elman.config.text import TextData
 from elman.config.toml import load_data
-from elman.data.catalog.download import require_address
 from elman.data.catalog import known
+from elman.data.catalog.download import require_address
 from elman.data.catalog.known import KNOWN, is_known
 from elman.data.text.corpus import open_corpus
 from elman.data.text.sources import one_text
