@@ -8,7 +8,6 @@ import io
 import itertools
 import re
 import shutil
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
@@ -16,7 +15,7 @@ from elman.data.text.encodings import MISREAD, Blocks
 from elman.data.text.files import Stream
 from elman.errors import UserError, counted, notice, one_line
 
-_HIDDEN = ("utf-16", "utf-32", "iso2022", "hz")  # how the names of encodings begin whose bytes may be valid UTF-8
+_HIDDEN = ("utf-16", "utf-32", "utf-7", "iso2022", "hz")  # how names of encodings begin whose bytes may be UTF-8 too
 _SHOWN = 3  # encodings that a message shows at most
 _FEW = 10  # fewer characters beyond ASCII than this are reported: they hardly distinguish encodings
 _SAMPLE = 1 << 15
@@ -24,7 +23,6 @@ _CONTROLS = bytes({*range(1, 32), 127} - {*b"\t\n\r\x1b"})
 """Control characters beside letters: the detector takes what has one for no text."""
 _C1 = re.compile("[\x80-\x9f]")
 _SHIFTED = re.compile(rb"\+[A-Za-z0-9+/]")
-_FEW_SHIFTED = 3  # characters, fewer than which may be UTF-7 by chance: letters below U+0800 and marks are expected
 
 
 def _lines(blocks: Blocks) -> Iterator[bytes]:
@@ -110,8 +108,7 @@ def _with_readings(error: UserError, sample: bytes, likely: Mapping[str, str]) -
 
 def refusal_of_hidden(blocks: Blocks, name: str, hidden: Sequence[str]) -> UserError:
     """The error for a text whose bytes are UTF-8 and that has another encoding, as its NULs or escapes show."""
-    sample = _sample(blocks) or b"".join(filter(_SHIFTED.search, itertools.islice(_lines(blocks), _SAMPLE)))
-    return _showing(f"{name}: not UTF-8 (it has the NULs or escapes of another encoding)", sample, hidden)
+    return _showing(f"{name}: not UTF-8 (it has the NULs or escapes of another encoding)", _sample(blocks), hidden)
 
 
 def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
@@ -145,32 +142,15 @@ def propose(blocks: Blocks, shown: int | None = _SHOWN) -> list[str]:
         if len(found) == shown:
             break
     likely = list(found.values())
-    hidden = any(codec.startswith(_HIDDEN) for codec in likely[:1])
-    return likely if hidden or not _is_utf7(blocks) else ["utf-7", "utf-8"]
+    return ["utf-7", "utf-8"] if likely[:1] == ["utf-7"] else likely
 
 
 def hidden(blocks: Blocks) -> list[str]:
     """The encoding of a text whose bytes are UTF-8 too, as its NULs or escapes show; none where it is UTF-8."""
     found = propose(blocks)
-    return found if found[:1] == ["utf-7"] else [codec for codec in found[:1] if codec.startswith(_HIDDEN)]
-
-
-def _is_utf7(blocks: Blocks) -> bool:
-    """Whether each plus sign of an ASCII text begins letters beyond ASCII as in UTF-7, or stands for itself (`+-`)."""
-    beyond = set[str]()
-    for line in _lines(blocks):
-        if not line.isascii():
-            return False
-        if b"+" in line:
-            try:
-                text = line.decode("utf-7")
-            except UnicodeDecodeError:
-                return False
-            beyond.update(one for one in text if ord(one) > 127)
-    if any(unicodedata.category(one) in ("Cc", "Cn", "Co", "Cs") for one in beyond):
-        return False
-    usual = all(one < "\u0800" or "\u2000" <= one < "\u2300" for one in beyond)
-    return bool(beyond) and (len(beyond) >= _FEW_SHIFTED or usual)
+    if not found or not found[0].startswith(_HIDDEN):
+        return []
+    return found if found[0] == "utf-7" else found[:1]
 
 
 def _text(sample: bytes, codec: str) -> str:
@@ -179,14 +159,17 @@ def _text(sample: bytes, codec: str) -> str:
 
 
 def _sample(blocks: Blocks) -> bytes:
-    """The first lines with bytes beyond ASCII, NULs or escapes; line feeds are no part of a character but in UTF-16."""
+    """The first lines with bytes beyond ASCII, NULs or escapes, or with plus signs as in UTF-7.
+
+    Line feeds are no part of a character but in UTF-16.
+    """
     sample = bytearray()
     for line in _lines(blocks):
         if not line.isascii() or b"\0" in line or b"\x1b" in line or b"~" in line:
             sample += line[:_SAMPLE]
         if len(sample) > _SAMPLE:
             break
-    return bytes(sample)
+    return bytes(sample) or b"".join(itertools.islice(filter(_SHIFTED.search, _lines(blocks)), _SAMPLE))
 
 
 def _decodes(blocks: Blocks, codec: str, *, controls: bool = True) -> bool:
