@@ -12,9 +12,9 @@ from elman.data.text.reading import TextReader
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import Vocabulary
 from elman.evaluation.ngram import kneser_ney
+from elman.evaluation.ngram.kneser_ney import Unigram
 from elman.evaluation.ngram.model import train
 from elman.evaluation.ngram.text import word_surprisals
-from elman.evaluation.ngram.unigram import Unigram
 from reference.kneser_ney import SlowKneserNey
 
 SEEN, V = 6, 8

@@ -78,21 +78,28 @@ class PairAccuracy(NamedTuple):
 
     def facts(self) -> dict[str, Any]:
         """Return the figures as JSON writes them."""
-        low, high = self.accuracy.interval
         return {
             "phenomenon": self.phenomenon,
             "field": self.field,
             "pairs": self.pairs,
             "not_distinguished": self.same,
             "judged": self.accuracy.count,
-            "accuracy": self.accuracy.share if self.accuracy.count else None,
-            "low": low,
-            "high": high,
-            "without_unknown_words": self.known.count,
-            "accuracy_without_unknown_words": self.known.share if self.known.count else None,
+            **shares(self.accuracy, self.known),
             "with_unknown_words": self.strange.strange,
             "unknown_words": list(self.strange.words),
         }
+
+
+def shares(every: Proportion, known: Proportion) -> dict[str, Any]:
+    """The share of right judgements with its interval, and of those without unknown words, as JSON writes them."""
+    low, high = every.interval
+    return {
+        "accuracy": every.share if every.count else None,
+        "low": low,
+        "high": high,
+        "without_unknown_words": known.count,
+        "accuracy_without_unknown_words": known.share if known.count else None,
+    }
 
 
 def code(

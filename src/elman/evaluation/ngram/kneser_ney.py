@@ -21,7 +21,6 @@ import numpy.typing as npt
 from elman.errors import UserError, notice
 from elman.evaluation.ngram import memory
 from elman.evaluation.ngram.table import BackoffTable, Bools, Floats, Int64s, Level, Markers, within
-from elman.evaluation.ngram.unigram import Unigram
 
 Ids = npt.NDArray[Any]
 
@@ -51,6 +50,23 @@ def train(tokens: Ids, vocabulary_size: int, order: int = 5) -> BackoffTable:
     """
     words = within(tokens, vocabulary_size)
     return estimate(count(words, np.zeros_like(words), vocabulary_size, order), vocabulary_size)
+
+
+class Unigram:
+    """The simplest baseline: relative frequencies with one added to every count [V], so that no word is impossible."""
+
+    def __init__(self, counts: Int64s) -> None:
+        self.counts = counts
+        self.log_probs: Floats = np.log(counts + 1.0) - np.log((counts + 1.0).sum())
+
+    @classmethod
+    def train(cls, tokens: Ids, vocabulary_size: int) -> "Unigram":
+        """Count the words of a stream."""
+        return cls(np.bincount(within(tokens, vocabulary_size), minlength=vocabulary_size))
+
+    def log_prob(self, tokens: Ids, history: Ids | Sequence[int] = ()) -> Floats:  # noqa: ARG002
+        """The log-probability (nats) of each token, [n], whatever the history."""
+        return self.log_probs[within(tokens, len(self.counts))]
 
 
 def baselines(tokens: Ids, vocabulary_size: int, order: int) -> dict[str, Unigram | BackoffTable]:

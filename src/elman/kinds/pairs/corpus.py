@@ -151,15 +151,13 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     tokenisers = learn_tokenisers(raw["train"], options) if symbols is None else symbols.tokenisers
     too_long = dict.fromkeys(raw, 0)
     for name in raw if options.long_held_out == "omit" else ("train",):
-        before, raw[name] = (
-            raw[name],
-            [
-                pair
-                for pair in raw[name]
-                if len(tokenisers.source_words(pair.source)) <= options.max_source
-                and len(tokenisers.target_words(pair.target)) <= options.max_target
-            ],
-        )
+        before = raw[name]
+        raw[name] = [
+            pair
+            for pair in before
+            if len(tokenisers.source_words(pair.source)) <= options.max_source
+            and len(tokenisers.target_words(pair.target)) <= options.max_target
+        ]
         too_long[name] = len(before) - len(raw[name])
         if not raw[name]:
             what = {"train": "training", "valid": "validation", "test": "test"}[name]

@@ -1,10 +1,9 @@
 """Several models of one text, token by token: runs, and n-gram models over their vocabulary."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from elman.config.text import TextEvaluation
 from elman.data.text.corpus import Split
@@ -23,14 +22,11 @@ from elman.tasks.text.run import TextRun
 
 if TYPE_CHECKING:
     from elman.evaluation.ngram.alignment import AlignedNGram
+    from elman.evaluation.ngram.kneser_ney import Unigram
+    from elman.evaluation.ngram.table import BackoffTable
     from elman.tasks.text.model import TextModel
 
-
-class StreamModel(Protocol):
-    """A model over the words of a vocabulary, such as `BackoffTable` and `AlignedNGram`."""
-
-    def log_prob(self, tokens: npt.NDArray[Any], history: Sequence[int] = ()) -> npt.NDArray[np.float64]:
-        """The log-probability (nats) of each token, [n]; `history` precedes the first."""
+StreamModel: TypeAlias = "Unigram | BackoffTable | AlignedNGram"  # a model of counts over the words of a vocabulary
 
 
 def run_log_probs(

@@ -17,7 +17,7 @@ from elman.data.text.sentences import Lexicon
 from elman.data.text.tokeniser import ends_word
 from elman.data.text.vocabulary import EOS
 from elman.errors import UserError
-from elman.evaluation.minimal_pairs import BOUNDARY, CodedPair, Ids, code, pair_log_probs, sentence_log_probs
+from elman.evaluation.minimal_pairs import BOUNDARY, CodedPair, Ids, code, pair_log_probs, sentence_log_probs, shares
 from elman.evaluation.spread import spread
 from elman.evaluation.statistics import Floats, Proportion
 from elman.evaluation.word_ends import with_word_ends
@@ -120,19 +120,8 @@ class JudgedSuite:
         predictions = []
         for (name, formula), right in zip(self.labels, holds, strict=True):
             every, sure = (Proportion(int(right[some].sum()), int(some.sum())) for some in (kept, known))
-            low, high = every.interval
-            predictions.append(
-                {
-                    "prediction": name,
-                    "formula": formula,
-                    "items": every.count,
-                    "accuracy": every.share if every.count else None,
-                    "low": low,
-                    "high": high,
-                    "without_unknown_words": sure.count,
-                    "accuracy_without_unknown_words": sure.share if sure.count else None,
-                }
-            )
+            named = {"prediction": name, "formula": formula, "items": every.count}
+            predictions.append(named | shares(every, sure))
         regions = []
         for (condition, number), bits in self.surprisals.items():
             found = spread(bits[kept].tolist())
