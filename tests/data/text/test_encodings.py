@@ -296,6 +296,7 @@ def test_one_line_names_the_cure(tmp_path):
     [
         "Call +1 555 1234 or +44 20 7946 0000 now.",
         "The film +bow was seen again and again.",
+        "Find it at https://example.org/books/+download today.",
         "x = a + b; y += 1; C++ and +foo, +bar",
         "Grades of C+ and B+; A+B, 2+2 and +- signs.",
         "Il dit caf+AOk- et th+AOk-, \u00e9t\u00e9.",
