@@ -41,9 +41,8 @@ class SplitRun(Run):
         """What the model reads, as its folder says; raises UserError where a file is missing or damaged."""
 
     @abstractmethod
-    def result(
-        self, corpus: Any, split: Any, options: EvaluationOptions = DEFAULT, advance: Advance = None
-    ) -> Result: ...
+    def result(self, corpus: Any, name: str, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
+        """The result of the split of this name."""
 
     def asked(self, options: EvaluationOptions) -> Any:
         """The data that an evaluation asks for."""
@@ -52,7 +51,7 @@ class SplitRun(Run):
     def evaluate(self, options: EvaluationOptions = DEFAULT, advance: Advance = None) -> Result:
         options.require(self.kind, *self.allowed)
         corpus = self.asked(options)
-        result = self.result(corpus, corpus.split(options.split), options, advance)
+        result = self.result(corpus, options.split, options, advance)
         return msgspec.structs.replace(result, data=corpus.source)
 
 
@@ -109,13 +108,12 @@ class SplitTask(Task):
         """results.json, and samples.json with what the model makes of the test split, or draws."""
         run = self.run(out, device)
 
-        def evaluated(name: str) -> Result:
-            return self.result(run, self.corpus.split(name), advance)
+        return write_results(
+            out, lambda name: self.result(run, name, advance), lambda: {"samples.json": self.samples(run, len(prompts))}
+        )
 
-        return write_results(out, evaluated, lambda: {"samples.json": self.samples(run, len(prompts))})
-
-    def result(self, run: Any, split: Any, advance: Advance) -> Result:
-        found: Result = run.result(self.corpus, split, advance=advance)
+    def result(self, run: Any, name: str, advance: Advance) -> Result:
+        found: Result = run.result(self.corpus, name, advance=advance)
         return found
 
     @abstractmethod

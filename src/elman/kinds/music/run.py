@@ -72,11 +72,7 @@ class MusicRun(SplitRun):
 
     @torch.inference_mode()
     def result(
-        self,
-        corpus: MusicCorpus,  # noqa: ARG002 - a split is evaluated by itself
-        split: Pieces,
-        options: EvaluationOptions = DEFAULT,
-        advance: Advance = None,
+        self, corpus: MusicCorpus, name: str, options: EvaluationOptions = DEFAULT, advance: Advance = None
     ) -> Result:
         """NLL (nats per step, every step counted once) and accuracy of a split.
 
@@ -85,6 +81,7 @@ class MusicRun(SplitRun):
         true frames before it. The draws have a seed of their own and are in the order of the steps, however many pieces
         are read side by side. `advance` is called with (windows done, windows in all).
         """
+        split = corpus.split(name)
         model, windows = self.model, PieceWindows(split.frames, split.lengths, options.streams or COLUMNS_READ, 70)
         generator, total, parts = torch.Generator(model.device).manual_seed(0), 0.0, []
         for batch, positions, trace in advancing(traces(model, windows), windows.num_windows, advance):

@@ -18,7 +18,7 @@ from elman.errors import UserError, counted
 from elman.evaluation.result import Result
 from elman.jobs import Advance
 from elman.kinds.pairs.constraint import constraint_of
-from elman.kinds.pairs.corpus import PairCorpus, Pairs, open_pairs, say_held_out, sources_side_by_side
+from elman.kinds.pairs.corpus import PairCorpus, open_pairs, say_held_out, sources_side_by_side
 from elman.kinds.pairs.evaluation import (
     copied_words,
     evaluate_output,
@@ -129,10 +129,10 @@ class PairRun(SymbolRun):
         return build_model(recipe.model, len(inputs), target.counts, target.words, len(inputs.source))
 
     def result(
-        self, corpus: PairCorpus, split: Pairs, options: EvaluationOptions = DEFAULT, advance: Advance = None
+        self, corpus: PairCorpus, name: str, options: EvaluationOptions = DEFAULT, advance: Advance = None
     ) -> Result:
         """Perplexity and accuracy of the targets of a split, each given its source, and how good the output is."""
-        rules = self.data.evaluation
+        split, rules = corpus.split(name), self.data.evaluation
         if options.constrained is not None:
             if self.options.form != "trees":
                 raise UserError(f"--unconstrained is for trees, which {self.path} does not write; leave it out")

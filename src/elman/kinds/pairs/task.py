@@ -71,15 +71,16 @@ class PairTask(WholeSequences):
         assert isinstance(model, SequenceToSequence)
         return evaluate_pairs(model, self.corpus, self.corpus.split("valid"), part)
 
-    def result(self, run: PairRun, split: Pairs, advance: Advance) -> Result:
+    def result(self, run: PairRun, name: str, advance: Advance) -> Result:
         """The result over whole pairs; of the test split also output-test.txt and its quality."""
+        split = self.corpus.split(name)
         score = evaluate_pairs(run.model, self.corpus, split, advance=advance)
         accuracy = target_accuracy(run.model, self.corpus, split)
-        if split.name != "test":
+        if name != "test":
             return pair_result(score, accuracy, split)
         lines, quality = evaluate_output(run.model, self.corpus, split, self.data.evaluation, advance)
-        for name, texts in (("output", lines), ("reference", references(split, self.corpus.symbols))):
-            write_atomic(run.path / f"{name}-test.txt", "".join(f"{line}\n" for line in texts))
+        for what, texts in (("output", lines), ("reference", references(split, self.corpus.symbols))):
+            write_atomic(run.path / f"{what}-test.txt", "".join(f"{line}\n" for line in texts))
         return pair_result(score, accuracy, split, quality)
 
     def baselines(self, order: int | None, splits: Sequence[str]) -> list[Result]:

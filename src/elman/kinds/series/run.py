@@ -119,13 +119,10 @@ class SeriesRun(SplitRun):
         return msgspec.structs.replace(found, mean=found.mean + means)
 
     def result(
-        self,
-        corpus: SeriesCorpus,  # noqa: ARG002 - a split is evaluated by itself
-        split: Series,
-        options: EvaluationOptions = DEFAULT,
-        advance: Advance = None,
+        self, corpus: SeriesCorpus, name: str, options: EvaluationOptions = DEFAULT, advance: Advance = None
     ) -> Result:
         """NLL (nats per step in the units of the data) and NRMSE of a split."""
+        split = corpus.split(name)
         streams, warm_up = options.streams or 1, options.warm_up
         found = self.predict(split, advance, streams=streams, warm_up=warm_up)
         streams = self.windows(split, streams=streams).streams

@@ -8,7 +8,7 @@ from elman.evaluation.result import Result
 from elman.evaluation.statistics import estimates
 from elman.jobs import Advance
 from elman.kinds.tags import evaluation as tagger
-from elman.kinds.tags.corpus import TagCorpus, TaggedSplit, TagSymbols, open_tags
+from elman.kinds.tags.corpus import TagCorpus, TagSymbols, open_tags
 from elman.network.tag_model import TagModel
 from elman.tasks.evaluating import DEFAULT, EvaluationOptions
 from elman.tasks.splits import LabelledRun
@@ -39,13 +39,9 @@ class TagRun(LabelledRun):
     model: TagModel
 
     def result(
-        self,
-        corpus: TagCorpus,  # noqa: ARG002 - the baseline is in the lexicon
-        split: TaggedSplit,
-        options: EvaluationOptions = DEFAULT,
-        advance: Advance = None,
+        self, corpus: TagCorpus, name: str, options: EvaluationOptions = DEFAULT, advance: Advance = None
     ) -> Result:
-        size = options.streams or self.data.evaluation.streams
+        split, size = corpus.split(name), options.streams or self.data.evaluation.streams
         tagged = tagger.tag(self.model, self.inputs, split.sentences, split.labels, batch_size=size, advance=advance)
         found = tagged.labelling(split.labels)
         systems = {NETWORK: found, BASELINE: tagger.most_frequent(self.inputs, split)}

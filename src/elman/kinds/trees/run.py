@@ -16,7 +16,7 @@ from elman.evaluation.result import OutputQuality, Result
 from elman.evaluation.statistics import estimate, estimates
 from elman.jobs import Advance
 from elman.kinds.trees.baselines import bag_of_words, branching_measures, majority
-from elman.kinds.trees.corpus import Treebank, TreeCorpus, TreeSymbols, gather, open_trees
+from elman.kinds.trees.corpus import TreeCorpus, TreeSymbols, gather, open_trees
 from elman.kinds.trees.evaluation import Search, choose, label_accuracy, label_constituents, linear_trees, parse
 from elman.network.cores.recursive import Recursive
 from elman.network.tree_model import TreeModel
@@ -53,7 +53,7 @@ class TreeRun(LabelledRun):
         return isinstance(core, Recursive) and core.parser
 
     def result(
-        self, corpus: TreeCorpus, split: Treebank, options: EvaluationOptions = DEFAULT, advance: Advance = None
+        self, corpus: TreeCorpus, name: str, options: EvaluationOptions = DEFAULT, advance: Advance = None
     ) -> Result:
         """The labels of the constituents of a split, and the brackets of the trees that a parser finds.
 
@@ -62,6 +62,7 @@ class TreeRun(LabelledRun):
         if options.search is not None and not self.is_parser:
             raise UserError(f"--search: {self.path} labels given trees and does not parse; leave it out")
         search, batch_size = options.search or self.data.evaluation.search, options.streams or 32
+        split = corpus.split(name)
         found = label_constituents(self.model, corpus, split, batch_size=batch_size)
         systems = {
             "this network": found,

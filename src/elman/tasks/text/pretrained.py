@@ -88,14 +88,8 @@ class Pretrained(Foreign):
         marks = ("Ġ", "Ċ", "ĉ", "\N{LOWER ONE EIGHTH BLOCK}", " ", "\n", "\t")
         return () if self.masked else tuple(at for at, word in enumerate(self._words) if word.startswith(marks))
 
-    def reader(
-        self,
-        name: str = "the text",  # noqa: ARG002
-        *,
-        as_is: bool = False,  # noqa: ARG002
-        leave_out: bool = False,  # noqa: ARG002
-        cure: str = "",  # noqa: ARG002
-    ) -> Reader:
+    def reader(self, *_: Any, **__: Any) -> Reader:
+        """What reads any text, of which the model lacks nothing."""
         return _Reader(self)
 
     def sentence(self, text: str, line: int) -> Sentence:
