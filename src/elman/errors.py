@@ -3,10 +3,12 @@
 import contextlib
 import difflib
 import functools
+import importlib
 import os
 import shlex
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 LONGEST = 1000
 """Characters of a message at most."""
@@ -41,6 +43,14 @@ def notice(line: str) -> None:
 def said(line: str) -> None:
     """Print a line of `notice`; the lines that have been are kept here."""
     print(f"elman: {line}", file=sys.stderr, flush=True)  # noqa: T201 - for the user, whichever function it is
+
+
+def optional(module: str, message: str) -> Any:
+    """A module of a package that may be missing; raises UserError with this message where it is."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UserError(message) from None
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

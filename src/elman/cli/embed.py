@@ -16,7 +16,8 @@ from elman.errors import UserError
 from elman.files import replacing, write_atomic
 
 if TYPE_CHECKING:
-    from elman.tasks.text.model import Foreign, Reader
+    from elman.data.text.reading import TextReader
+    from elman.tasks.text.model import Foreign
     from elman.tasks.text.run import TextRun
 
 
@@ -96,8 +97,8 @@ def _write_states(
     loaded: "TextRun | Foreign",
     file: str,
     layers: list[int],
-    reader: "Reader",
-    fresh: "Reader",
+    reader: "TextReader",
+    fresh: "TextReader",
     out: Path,
     shards: streaming.ShardOptions,
     *,

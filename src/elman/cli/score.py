@@ -19,13 +19,13 @@ from elman.cli.stimuli import kept_items, say_unknown
 from elman.cli.temperature import TemperatureOptions
 from elman.data.stimuli import Stimulus, divided, lines_as_stimuli, read_table
 from elman.data.text.lacking import Tally
-from elman.data.text.reading import Sentence
+from elman.data.text.reading import Sentence, TextReader
 from elman.data.text.shards import WHOLE_TEXT
 from elman.errors import UserError, notice
 
 if TYPE_CHECKING:
     from elman.evaluation.scoring import Sentences, Unknown
-    from elman.tasks.text.model import Reader, TextModel
+    from elman.tasks.text.model import TextModel
 
 FileOption = Annotated[Path | None, Parameter(metavar="FILE")]
 WrittenFile = Annotated[Path | None, Parameter(metavar="FILE", validator=file_to_write)]
@@ -199,7 +199,7 @@ def score(
         source = None if items is not None else texts.Text(file, loaded.options, advance)
         part = WHOLE_TEXT if source is None else shards.part(source, loaded, reading.reader(loaded, name, unknown))
 
-        def read(by: "Reader") -> Iterator[Sentence]:
+        def read(by: TextReader) -> Iterator[Sentence]:
             if source is None:
                 return _noted(texts.whole_sentences(items or [], by, name), lacking)
             return streaming.sentences(source, part, by)
@@ -250,9 +250,9 @@ def _noted(sentences: Iterable[Sentence], lacking: list[list[str]]) -> Iterator[
 def _treatment(
     options: UnknownOptions,
     file: str,
-    read: "Callable[[Reader], Iterable[Sentence]]",
+    read: Callable[[TextReader], Iterable[Sentence]],
     loaded: "TextModel",
-    reader: "Reader",
+    reader: TextReader,
 ) -> "tuple[Sentences, Unknown]":
     """The sentences, and how unknown words are scored; by default the unknown types are counted in the text first."""
     from elman.evaluation.scoring import Unknown

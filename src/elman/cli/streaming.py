@@ -14,14 +14,14 @@ from cyclopts import Parameter
 from elman.cli import progress, texts
 from elman.cli.options import OutFile, group
 from elman.data.text.lacking import Tally
-from elman.data.text.reading import Sentence
+from elman.data.text.reading import Sentence, TextReader
 from elman.data.text.shards import WHOLE_TEXT, Shard, shard_of
 from elman.errors import UserError
 from elman.files import replacing
 from elman.jobs import Advance
 
 if TYPE_CHECKING:
-    from elman.tasks.text.model import Reader, TextModel
+    from elman.tasks.text.model import TextModel
 
 BATCH = 32  # sentences that are computed side by side
 
@@ -48,7 +48,7 @@ class ShardOptions:
             raise UserError(f"--shard is {self.shard!r}; give I/N, such as 2/8 for the second of eight parts")
         return number, parts
 
-    def part(self, text: texts.Text, loaded: "TextModel", reader: "Reader") -> Shard:
+    def part(self, text: texts.Text, loaded: "TextModel", reader: TextReader) -> Shard:
         """The part of a text whose sentences are read; `reader` is a fresh one, which counts those before it.
 
         Raises UserError where the text is standard input.
@@ -62,7 +62,7 @@ class ShardOptions:
         )
 
 
-def sentences(text: texts.Text, part: Shard, reader: "Reader") -> Iterator[Sentence]:
+def sentences(text: texts.Text, part: Shard, reader: TextReader) -> Iterator[Sentence]:
     """The sentences of a part of a text; the reader tallies these alone."""
     found = reader.sentences(text.lines(part.start), part.line)
     for _ in itertools.islice(found, part.skip):

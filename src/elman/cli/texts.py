@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from elman.cli.groups import UnknownOptions
 from elman.cli.options import group
@@ -26,8 +26,7 @@ from elman.jobs import Advance
 
 if TYPE_CHECKING:
     from elman.data.text.lacking import Tally
-    from elman.tasks.text.model import Reader, TextModel
-    from elman.tasks.text.run import TextRun
+    from elman.tasks.text.model import TextModel
 
 
 @group("Reading", 3)
@@ -41,24 +40,20 @@ class ReadingOptions:
 
     as_is: bool = False
 
-    @overload
-    def reader(self, loaded: "TextRun", name: str, unknown: UnknownOptions | None = None) -> TextReader: ...
-    @overload
-    def reader(self, loaded: "TextModel", name: str, unknown: UnknownOptions | None = None) -> "Reader": ...
-    def reader(self, loaded: "TextModel", name: str, unknown: UnknownOptions | None = None) -> "Reader":
+    def reader(self, loaded: "TextModel", name: str, unknown: UnknownOptions | None = None) -> TextReader:
         """What reads a text of this name for a run."""
         leave_out = unknown is not None and unknown.unknown == "exclude"
         cure = "take it out" if unknown is None else "take it out, or add --unknown exclude, which leaves it out"
         return loaded.reader(name, as_is=self.as_is, leave_out=leave_out, cure=cure)
 
 
-def report(reader: "Reader") -> None:
+def report(reader: TextReader) -> None:
     """Say on standard error which words the vocabulary lacks, and which were read otherwise than they stand."""
     for line in reader.report():
         print(line, file=sys.stderr)
 
 
-def whole_sentences(stimuli: Sequence[Stimulus], reader: "Reader", name: str) -> Iterator[Sentence]:
+def whole_sentences(stimuli: Sequence[Stimulus], reader: TextReader, name: str) -> Iterator[Sentence]:
     """Each text as one sentence; raises UserError where nothing of it can be read."""
     for stimulus in stimuli:
         sentence = reader.complete(stimulus.text, stimulus.line)

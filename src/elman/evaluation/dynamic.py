@@ -71,16 +71,14 @@ class NeuralCache:
         return torch.where(now > 0, mixed, log_prob)
 
 
-REFERENCE = 5
-"""Rates are quoted for a segment of this many tokens, and grow in proportion to a segment's tokens."""
+REFERENCE = 5  # rates are quoted for a segment of this many tokens, and grow in proportion to a segment's tokens
 
 COLUMNS, SEGMENT = 100, 5
 """For the statistics: columns read side by side and steps of a segment (Krause et al. 2018; thesis 4.4)."""
 
 DIVERGED = "dynamic evaluation diverged; give a lower --lr, or another --rule"
 
-CHUNK = 32768
-"""Numbers updated at a time on a CPU: small enough to stay in its cache from one operation to the next."""
+CHUNK = 32768  # numbers updated at a time on a CPU: small enough to stay in its cache from one operation to the next
 
 Statistics = dict[str, Tensor]
 """sqrt(mean over segments of g^2) of every parameter by its name, in the parameter's shape."""

@@ -30,14 +30,11 @@ Ids: TypeAlias = npt.NDArray[np.int32]
 Scorer = Callable[[Sequence[Ids], Sequence[Ids]], Floats]
 """Log-probabilities [n] of the sentences in the first argument, read as those in the second (`CodedPair.read`)."""
 
-BOUNDARY = -1
-"""At the end of a sentence: any token that ends its last word."""
+BOUNDARY = -1  # at the end of a sentence: any token that ends its last word
 
-_VALUES = 12
-"""Values that a column has at most whose accuracies are reported."""
+_VALUES = 12  # values that a column has at most whose accuracies are reported
 
-_GROUP = 2048
-"""Sentences whose tree is held at once: bounds the memory of the states."""
+_GROUP = 2048  # sentences whose tree is held at once: bounds the memory of the states
 
 
 class CodedPair(NamedTuple):

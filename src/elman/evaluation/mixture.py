@@ -87,8 +87,7 @@ class Mixture(LanguageModel):
         return torch.logsumexp(torch.stack(parts), 0)
 
 
-ITERATIONS, CHANGE = 1000, 1e-6
-"""The weights are found after this many steps, or once none changes by more."""
+ITERATIONS, CHANGE = 1000, 1e-6  # the weights are found after this many steps, or once none changes by more
 
 
 def best_weights(log_probs: Sequence[np.ndarray]) -> list[float]:

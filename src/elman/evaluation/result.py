@@ -10,8 +10,7 @@ import msgspec
 from elman.errors import UserError
 from elman.formats import read_json
 
-RESULTS = "results.json"
-"""The file of a run folder with its results."""
+RESULTS = "results.json"  # the file of a run folder with its results
 
 
 class Estimate(msgspec.Struct, frozen=True):

@@ -19,14 +19,11 @@ from elman.data.text.reading import Sentence
 from elman.network.model import LanguageModel
 from elman.network.state import State
 
-LARGEST = 1 << 22
-"""Log-probabilities formed at once."""
+LARGEST = 1 << 22  # log-probabilities formed at once
 
-WINDOW = 1 << 12
-"""Symbols of one sentence read at once; a longer one is read alone and in parts, which carry the state."""
+WINDOW = 1 << 12  # symbols of one sentence read at once; a longer one is read alone and in parts, which carry the state
 
-BATCH = 1 << 16
-"""Symbols of sentences side by side read at once, the padding included."""
+BATCH = 1 << 16  # symbols of sentences side by side read at once, the padding included
 
 Symbols: TypeAlias = Iterable[np.ndarray]
 """The symbols of several sentences, [n] each."""

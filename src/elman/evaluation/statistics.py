@@ -19,14 +19,11 @@ from elman.objective import perplexity
 
 Floats = npt.NDArray[np.float64]
 
-LEVEL = 0.95
-"""Of all intervals."""
+LEVEL = 0.95  # of all intervals
 
-BLOCK = 100
-"""Neighbouring tokens whose mean is one observation, close to independent of the next."""
+BLOCK = 100  # neighbouring tokens whose mean is one observation, close to independent of the next
 
-SAMPLES = 1000
-"""Resamples, as is usual in machine translation."""
+SAMPLES = 1000  # resamples, as is usual in machine translation
 
 
 @dataclasses.dataclass(frozen=True)

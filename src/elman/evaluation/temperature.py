@@ -14,14 +14,11 @@ from elman.evaluation.perplexity import traces
 from elman.jobs import Advance, advancing
 from elman.network.model import LanguageModel
 
-PASSES, TOLERANCE = 12, 1e-4
-"""At most this many passes; a step of a smaller part of b is the last."""
+PASSES, TOLERANCE = 12, 1e-4  # at most this many passes; a step of a smaller part of b is the last
 
-LEAST, GREATEST = 0.05, 20.0
-"""Temperatures that are considered."""
+LEAST, GREATEST = 0.05, 20.0  # temperatures that are considered
 
-FLOOR = -1e4
-"""What stands for the logarithm of a probability of 0, in nats."""
+FLOOR = -1e4  # what stands for the logarithm of a probability of 0, in nats
 
 
 def best_temperature(model: LanguageModel, windows: PositionedWindows, advance: Advance = None) -> float:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from elman.errors import UserError, did_you_mean, first_line, notice
+from elman.errors import UserError, did_you_mean, first_line, notice, optional
 from elman.files import expanded
 
 _NAME = re.compile(r"hf:/{1,2}([\w.-]+(?:/[\w.-]+)?)")
@@ -59,12 +59,9 @@ def _is_path(path: Path | str) -> bool:
 def _of_hub(name: str) -> Path:
     """The copy of a run on the Hub in the cache of huggingface_hub, which is brought up to date."""
     path = f"hf://{name}"
+    hub = optional("huggingface_hub", f"{path} needs the package huggingface_hub: pip install 'elman[hf]'")
     try:
-        from huggingface_hub import snapshot_download
-    except ImportError:
-        raise UserError(f"{path} needs the package huggingface_hub: pip install 'elman[hf]'") from None
-    try:
-        return Path(snapshot_download(name))
+        return Path(hub.snapshot_download(name))
     except (OSError, ValueError) as error:  # of the network, the name, or the Hub
         raise UserError(f"{path}: it cannot be fetched from the Hub ({first_line(error)})") from error
 

@@ -6,25 +6,8 @@ Patterns are written for ECMAScript with the flag `u`.
 from typing import Any
 
 from elman.config.text import TextOptions
+from elman.data.text import patterns
 from elman.data.text.passages import _NOTE, _RUBY
-from elman.data.text.patterns import (
-    CHARACTERS,
-    CURRENCY,
-    DIGIT_LAST,
-    ENDED,
-    FEED,
-    LATIN,
-    LETTERS,
-    OTHER_LETTER,
-    PARTS,
-    SENTENCE_ENDS,
-    SPACE,
-    TIGHT_AFTER,
-    TIGHT_AFTER_ELIDED,
-    TIGHT_BEFORE,
-    WORDS,
-    WORDS_ELIDED,
-)
 from elman.data.text.tokeniser import _RUN, APOSTROPHE, CLOSING, DASH, GREEK_COLON, QUOTES, TIGHT
 from elman.data.text.utf8 import BYTES
 from elman.data.text.utf8 import SPACE as MARKER
@@ -40,6 +23,7 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
     """
     removed = [(_NOTE.pattern, True), (_RUBY.pattern, False), ("\uff5c", False)]
     names = list(BYTES) if options.tokenisation == "bytes" else [f"<0x{value:02X}>" for value in range(256)]
+    words = patterns.WORDS_ELIDED if options.elisions else patterns.WORDS
     every_line = options.eos == "line" and options.tokenisation != "raw"
     return {
         "tokenisation": options.tokenisation,
@@ -54,27 +38,27 @@ def portable_rules(options: TextOptions) -> dict[str, Any]:
         "closed": {"line": "line", "paragraph": "paragraph", "exact": "feed"}.get(options.eos, "never"),
         "whole": options.eos in ("none", "exact"),
         "returns": options.eos == "exact",
-        "ended": ENDED.get(options.eos, FEED),
-        "space": SPACE,
-        "part": {"words": "[^ \t\n\r\f\v]+", "raw": PARTS}.get(options.tokenisation, f"[^{SPACE}]+"),
-        "token": (WORDS_ELIDED if options.elisions else WORDS) if options.tokenisation == "raw" else r"[\s\S]+",
-        "characters": CHARACTERS,
+        "ended": patterns.ENDED.get(options.eos, patterns.FEED),
+        "space": patterns.SPACE,
+        "part": {"words": "[^ \t\n\r\f\v]+", "raw": patterns.PARTS}.get(options.tokenisation, f"[^{patterns.SPACE}]+"),
+        "token": words if options.tokenisation == "raw" else r"[\s\S]+",
+        "characters": patterns.CHARACTERS,
         "bytes": names if options.open_vocabulary else None,
         "marker": MARKER,
         "break": "\n\n" if options.eos == "paragraph" else "\n",
-        "letter": f"[{LETTERS}]",
-        "tight_before": TIGHT_BEFORE,
-        "tight_after": TIGHT_AFTER_ELIDED if options.elisions else TIGHT_AFTER,
+        "letter": f"[{patterns.LETTERS}]",
+        "tight_before": patterns.TIGHT_BEFORE,
+        "tight_after": patterns.TIGHT_AFTER_ELIDED if options.elisions else patterns.TIGHT_AFTER,
         "tight": sorted(TIGHT),
         "quotes": QUOTES,
         "closing": sorted(CLOSING),
         "dash": DASH,
         "greek_colon": GREEK_COLON,
-        "currency": CURRENCY,
-        "digit_last": DIGIT_LAST,
-        "latin": LATIN,
-        "other_letter": OTHER_LETTER,
+        "currency": patterns.CURRENCY,
+        "digit_last": patterns.DIGIT_LAST,
+        "latin": patterns.LATIN,
+        "other_letter": patterns.OTHER_LETTER,
         "apostrophes": ["'", APOSTROPHE],
-        "sentence_ends": SENTENCE_ENDS,
+        "sentence_ends": patterns.SENTENCE_ENDS,
         "run": _RUN,
     }

@@ -11,14 +11,14 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from elman.config.text import SubwordOptions
 from elman.data.text.utf8 import SPACE, from_bytes, piece_bytes, read_bytes, to_bytes
 from elman.data.text.vocabulary import EOS
-from elman.errors import UserError
+from elman.errors import UserError, optional
 from elman.files import write_atomic
 
+NEEDS = "subwords need the package sentencepiece: pip install 'elman[subwords]'"
 FILE = "subwords.model"  # the file in a run folder
 _UNKNOWN = "<?>"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -34,7 +34,7 @@ class Subwords:
     def __init__(self, model: bytes) -> None:
         self.model = model
         try:
-            self._processor = _library().SentencePieceProcessor(model_proto=model)
+            self._processor = optional("sentencepiece", NEEDS).SentencePieceProcessor(model_proto=model)
         except RuntimeError:
             raise UserError("subwords.model: not a model of sentencepiece; restore the file of the run") from None
         if not set(_spelt(bytes(range(256)))) <= set(self.pieces):
@@ -91,7 +91,7 @@ def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:
     Raises UserError where sentencepiece is not installed, or the size does not fit the text.
     """
     written = io.BytesIO()
-    library = _library()
+    library = optional("sentencepiece", NEEDS)
     try:
         library.SentencePieceTrainer.train(
             sentence_iterator=(line for line in lines if line.strip()),
@@ -125,11 +125,3 @@ def train(lines: Iterable[str], options: SubwordOptions) -> Subwords:
 
 def _spelt(data: bytes) -> list[str]:
     return [f"<0x{value:02X}>" for value in data]
-
-
-def _library() -> Any:
-    try:
-        import sentencepiece
-    except ImportError:
-        raise UserError("subwords need the package sentencepiece: pip install 'elman[subwords]'") from None
-    return sentencepiece

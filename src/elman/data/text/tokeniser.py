@@ -10,19 +10,7 @@ import regex
 
 from elman.config.text import TextOptions
 from elman.data.lines import fields
-from elman.data.text.patterns import (
-    CURRENCY,
-    DIGIT_LAST,
-    LATIN,
-    OTHER_LETTER,
-    PARTS,
-    SENTENCE_ENDS,
-    TIGHT_AFTER,
-    TIGHT_AFTER_ELIDED,
-    TIGHT_BEFORE,
-    characters_of,
-    words_of,
-)
+from elman.data.text import patterns
 from elman.data.text.utf8 import from_bytes, is_byte, piece_bytes, readable, spell, to_bytes
 from elman.data.text.vocabulary import EOS
 
@@ -42,11 +30,11 @@ QUOTES = {
 """Quotation marks, and which of those that are open each closes; where none is open it opens."""
 CLOSING = frozenset("\u201d\u00bb\u203a")
 """Those that mostly close: after a mark that ends a phrase they do even where none is open."""
-_TIGHT_BEFORE = regex.compile(TIGHT_BEFORE)
-_TIGHT_AFTER = (regex.compile(TIGHT_AFTER), regex.compile(TIGHT_AFTER_ELIDED))
-_SENTENCE_END, _PARTS = regex.compile(SENTENCE_ENDS), regex.compile(PARTS)
-_CURRENCY, _DIGIT_LAST = regex.compile(CURRENCY), regex.compile(DIGIT_LAST)
-_LATIN, _OTHER_LETTER = regex.compile(LATIN), regex.compile(OTHER_LETTER)
+_TIGHT_BEFORE = regex.compile(patterns.TIGHT_BEFORE)
+_TIGHT_AFTER = (regex.compile(patterns.TIGHT_AFTER), regex.compile(patterns.TIGHT_AFTER_ELIDED))
+_SENTENCE_END, _PARTS = regex.compile(patterns.SENTENCE_ENDS), regex.compile(patterns.PARTS)
+_CURRENCY, _DIGIT_LAST = regex.compile(patterns.CURRENCY), regex.compile(patterns.DIGIT_LAST)
+_LATIN, _OTHER_LETTER = regex.compile(patterns.LATIN), regex.compile(patterns.OTHER_LETTER)
 _RUN = 8
 
 
@@ -66,7 +54,7 @@ class Tokeniser:
             case "raw":
                 words = split_raw(text, elisions=options.elisions)
             case "characters":
-                words = characters_of(text)
+                words = patterns.characters_of(text)
             case "bytes":
                 return spell(text.lower() if options.lowercase else text)
             case "subwords":
@@ -119,7 +107,7 @@ def split_raw(text: str, *, elisions: bool = False) -> list[str]:
     >>> split_raw("'Tis he--the King's son, well-beloved!")
     ["'Tis", 'he', '--', 'the', "King's", 'son', ',', 'well-beloved', '!']
     """
-    return words_of(text, elisions=elisions)
+    return patterns.words_of(text, elisions=elisions)
 
 
 class Detokeniser:

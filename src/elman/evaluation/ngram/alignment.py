@@ -21,11 +21,9 @@ from elman.evaluation.ngram.model import BEGIN, END, NGramModel
 from elman.evaluation.ngram.pruning import PART, lower_log_prob
 from elman.evaluation.ngram.table import NOTHING, BackoffTable, Bools, Floats, Ids, Int64s, shifted
 
-IMPOSSIBLE = -227.0
-"""The log-probability (nats) up to which a word, such as `<s>`, is never predicted: -99 in a file."""
+IMPOSSIBLE = -227.0  # the log-probability (nats) up to which a word, such as `<s>`, is never predicted: -99 in a file
 
-LEAST = 1e-30
-"""A probability that is taken for 0."""
+LEAST = 1e-30  # a probability that is taken for 0
 
 
 class AlignedNGram:

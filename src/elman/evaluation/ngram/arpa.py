@@ -26,11 +26,9 @@ from elman.evaluation.ngram.model import BEGIN, NGramModel, markers_of
 from elman.evaluation.ngram.table import BackoffTable, Floats, Int64s, Level
 from elman.jobs import Advance
 
-BLOCK = 1 << 22
-"""Bytes read at once."""
+BLOCK = 1 << 22  # bytes read at once
 
-ROUNDING = 1e-4
-"""How far above 0 the logarithm of a probability may be, since it was rounded."""
+ROUNDING = 1e-4  # how far above 0 the logarithm of a probability may be, since it was rounded
 
 LN10 = math.log(10)
 

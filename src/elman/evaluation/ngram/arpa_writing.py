@@ -14,11 +14,9 @@ from elman.evaluation.ngram.model import BEGIN, END, NGramModel
 from elman.files import replacing
 from elman.jobs import Advance
 
-BLOCK = 1 << 16
-"""n-grams written at once."""
+BLOCK = 1 << 16  # n-grams written at once
 
-ZERO = -99.0
-"""The logarithm of a probability of 0, as SRILM writes it."""
+ZERO = -99.0  # the logarithm of a probability of 0, as SRILM writes it
 
 
 def write_arpa(model: NGramModel, path: Path, advance: Advance = None) -> None:

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from elman.evaluation.ngram.table import BackoffTable, Bools, Floats
 
-PART = 1 << 20
-"""n-grams whose lower-order probabilities are looked up at once."""
+PART = 1 << 20  # n-grams whose lower-order probabilities are looked up at once
 
 
 def prune(table: BackoffTable, threshold: float) -> BackoffTable:

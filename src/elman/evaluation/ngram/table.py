@@ -17,8 +17,7 @@ Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-NOTHING = -1
-"""In a context: no word, as before the beginning of a text; no n-gram of the table has it."""
+NOTHING = -1  # in a context: no word, as before the beginning of a text; no n-gram of the table has it
 
 
 class Level(NamedTuple):

@@ -14,8 +14,7 @@ from elman.evaluation.ngram.model import BEGIN, END, NGramModel
 from elman.evaluation.ngram.table import Floats, Int64s
 from elman.objective import perplexity
 
-BLOCK = 1 << 16
-"""Words scored at once."""
+BLOCK = 1 << 16  # words scored at once
 
 
 class Scored(NamedTuple):

@@ -7,10 +7,9 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from elman.errors import UserError
+from elman.errors import UserError, optional
 from elman.files import write_atomic
 from elman.kinds.music.midi_bytes import LONGEST, META, MOST_TICKS, DamagedError, Event, MidiBytes
 from elman.kinds.music.pitches import Note, Roll
@@ -165,13 +164,9 @@ def write_tune(path: Path, tune: Tune, tempo: float | None = None) -> None:
     write_atomic(path, buffer.getvalue())
 
 
-def require_mido() -> ModuleType:
+def require_mido() -> Any:
     """The package mido; raises UserError where it is not installed."""
-    try:
-        import mido
-    except ImportError:
-        raise UserError("MIDI files need the package mido: pip install 'elman[music]'") from None
-    return mido
+    return optional("mido", "MIDI files need the package mido: pip install 'elman[music]'")
 
 
 def _pauses(ticks: int) -> "list[mido.MetaMessage]":

@@ -8,7 +8,7 @@ from typing import Any
 from elman.data.archives import Archive
 from elman.data.lines import lines_of
 from elman.data.text.utf8 import read_bytes
-from elman.errors import UserError
+from elman.errors import optional
 from elman.kinds.music.pianoroll import TICKS
 from elman.kinds.music.pitches import Note
 from elman.kinds.music.tune import Tune
@@ -33,14 +33,11 @@ def tunes_of(path: Path) -> dict[Path, str]:
 
 def require_music21() -> Any:
     """The module of music21 that reads notation; raises UserError where it is not installed."""
-    try:
-        import music21.converter
-    except ImportError:
-        raise UserError(
-            "music in ABC notation is read through music21, which is not installed: pip install 'elman[abc]'; or train"
-            " on it as a text of characters, with --data and recipes/text/characters.toml"
-        ) from None
-    return music21.converter
+    return optional(
+        "music21.converter",
+        "music in ABC notation is read through music21, which is not installed: pip install 'elman[abc]'; or train on"
+        " it as a text of characters, with --data and recipes/text/characters.toml",
+    )
 
 
 @functools.lru_cache(maxsize=1 << 16)

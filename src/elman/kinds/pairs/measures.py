@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from elman.errors import UserError, counted, notice
+from elman.errors import counted, notice, optional
 from elman.evaluation.branching import branching
 from elman.evaluation.measures import Unit, error_rate, exact_match, items, tree_measures
 from elman.evaluation.statistics import Measure
@@ -82,10 +82,8 @@ def rouge(hypotheses: Sequence[str], references: Sequence[str], words: RougeWord
     words: its lines must be tokenised and `spaces` chosen; a notice counts references without any. Raises UserError
     where rouge-score is not installed.
     """
-    try:
-        from rouge_score import rouge_scorer
-    except ImportError:
-        raise UserError("ROUGE needs the package rouge-score: pip install 'elman[pairs]'") from None
+    needs = "ROUGE needs the package rouge-score: pip install 'elman[pairs]'"
+    rouge_scorer = optional("rouge_score.rouge_scorer", needs)
     if words == "english" and (wordless := sum(not _ENGLISH.search(line) for line in references)):
         notice(
             f"{wordless:,} of {counted(len(references), 'reference')} without a word of a-z and 0-9, for which ROUGE is"
@@ -112,11 +110,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokens: BleuToken
     `tokens` is sacrebleu's tokenisation; `none` for lines that are tokenised already. A notice reports Japanese or
     Chinese that is not. Raises UserError where sacrebleu is not installed.
     """
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-        from sacrebleu.metrics.chrf import CHRF
-    except ImportError:
-        raise UserError("BLEU needs the package sacrebleu: pip install 'elman[pairs]'") from None
+    sacrebleu = optional("sacrebleu.metrics", "BLEU needs the package sacrebleu: pip install 'elman[pairs]'")
     undivided = sum(_UNDIVIDED.search(line) is not None for line in references)
     if tokens not in ("char", "zh") and 2 * undivided > len(references):
         notice(
@@ -124,7 +118,7 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], tokens: BleuToken
             " as one word each: set bleu_tokens to char"
         )
     found = []
-    for name, metric in (("BLEU", BLEU(tokenize=tokens, force=True)), ("chrF", CHRF())):
+    for name, metric in (("BLEU", sacrebleu.BLEU(tokenize=tokens, force=True)), ("chrF", sacrebleu.CHRF())):
         statistics = metric._extract_corpus_statistics(list(hypotheses), [list(references)])
         metric.num_refs = 1
         signature = metric.get_signature().format()

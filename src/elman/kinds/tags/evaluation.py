@@ -11,7 +11,7 @@ import torch
 from elman.data.by_length import by_length
 from elman.data.sentences import Ids
 from elman.data.windows import WHOLE, Part
-from elman.errors import UserError
+from elman.errors import UserError, optional
 from elman.evaluation.labelling import Labelling, progressing, reading
 from elman.evaluation.perplexity import Score, evaluating
 from elman.evaluation.result import Confusion
@@ -85,11 +85,8 @@ def training_loss(
 
 def require_nervaluate() -> Any:
     """The class that counts chunks; raises UserError where nervaluate is not installed."""
-    try:
-        from nervaluate import Evaluator
-    except ImportError:
-        raise UserError("F1 of chunks needs the package nervaluate: pip install 'elman[tags]'") from None
-    return Evaluator
+    needs = "F1 of chunks needs the package nervaluate: pip install 'elman[tags]'"
+    return optional("nervaluate", needs).Evaluator
 
 
 def chunk_measures(found: Sequence[Sequence[str]], right: Sequence[Sequence[str]]) -> list[Measure]:

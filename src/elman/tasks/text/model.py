@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -12,7 +12,6 @@ from elman.data.catalog.known import is_known, locate
 from elman.data.lines import lines_of
 from elman.data.minimal_pairs import Pair
 from elman.data.text.corpus import ALL, Split, split_named
-from elman.data.text.lacking import Tally
 from elman.data.text.passages import TokenCounts, unseparated
 from elman.data.text.reading import Sentence, TextReader
 from elman.data.text.sources import Section, find_sections
@@ -57,24 +56,6 @@ class Whole(NamedTuple):
     unknown: int
 
 
-class Reader(Protocol):
-    """Cuts texts into sentences of tokens, and tallies the unknown ones."""
-
-    tally: Tally
-
-    def sentences(self, lines: Iterable[str], number: int = 1) -> Iterator[Sentence]:
-        """A sentence for each line that is not blank, or for each that `<eos>` ends."""
-
-    def one(self, text: str, number: int = 1) -> Sentence:
-        """A text as the beginning of a sentence."""
-
-    def complete(self, text: str, number: int = 1) -> Sentence:
-        """A text as one sentence, with its end where the model predicts ends."""
-
-    def report(self) -> list[str]:
-        """What the vocabulary lacks."""
-
-
 class Foreign:
     """A model that elman did not train: it scores texts, sentences independent of each other.
 
@@ -104,7 +85,7 @@ class Foreign:
 
     def reader(
         self, name: str = "the text", *, as_is: bool = False, leave_out: bool = False, cure: str = "take it out"
-    ) -> Reader:
+    ) -> TextReader:
         return TextReader(self.vocabulary, self.tokeniser, as_is=as_is, leave_out=leave_out, name=name, cure=cure)
 
     def predict_text(self, text: Sentences, *, document: bool = False, batch_size: int = 32) -> Predicted:
@@ -251,7 +232,7 @@ def open_foreign(folder: Path, device: torch.device | str = "cpu", name: Path | 
     return NGramText(folder) if kind else None
 
 
-def cut(reader: Reader, text: str, *, ends: bool) -> Sentence:
+def cut(reader: TextReader, text: str, *, ends: bool) -> Sentence:
     """A text as one sentence, with its end where the model predicts ends, or without it."""
     if ends:
         return reader.complete(text)

@@ -18,14 +18,13 @@ import numpy as np
 import torch
 
 from elman.config.text import TextOptions
-from elman.data.text.lacking import Tally
-from elman.data.text.reading import Sentence
+from elman.data.text.reading import Sentence, TextReader
 from elman.data.text.vocabulary import Vocabulary
-from elman.errors import UserError, first_line
+from elman.errors import UserError, first_line, optional
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.jobs import Advance
 from elman.tasks.text.logits import SYMBOLS, Network, with_fused_gelu
-from elman.tasks.text.model import Foreign, Pll, Predicted, Reader, Scored, States, Whole, unranked
+from elman.tasks.text.model import Foreign, Pll, Predicted, Scored, States, Whole, unranked
 
 AHEAD = 512  # sentences looked at together, so that few symbols are padding and few are read twice
 WINDOW = 1 << 12  # symbols of a window at most, where the context of a model is longer or has no end
@@ -43,13 +42,10 @@ class Pretrained(Foreign):
 
     def __init__(self, path: Path, folder: Path, device: torch.device | str = "cpu") -> None:
         super().__init__(path)
-        try:
-            import transformers
-        except ImportError:
-            raise UserError(f"{path} is a model of transformers: pip install 'elman[hf]'") from None
+        transformers = optional("transformers", f"{path} is a model of transformers: pip install 'elman[hf]'")
         self.options = TextOptions(tokenisation="subwords", eos="none")
         try:
-            transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+            transformers.utils.logging.disable_progress_bar()
             config = transformers.AutoConfig.from_pretrained(folder)
             self.masked = any("MaskedLM" in name for name in config.architectures or ())
             kind = transformers.AutoModelForMaskedLM if self.masked else transformers.AutoModelForCausalLM
@@ -88,7 +84,7 @@ class Pretrained(Foreign):
         marks = ("Ġ", "Ċ", "ĉ", "\N{LOWER ONE EIGHTH BLOCK}", " ", "\n", "\t")
         return () if self.masked else tuple(at for at, word in enumerate(self._words) if word.startswith(marks))
 
-    def reader(self, *_: Any, **__: Any) -> Reader:
+    def reader(self, *_: Any, **__: Any) -> TextReader:
         """What reads any text, of which the model lacks nothing."""
         return _Reader(self)
 
@@ -240,9 +236,12 @@ class Pretrained(Foreign):
         return unranked(np.array(log_probs, dtype=np.float32))
 
 
-class _Reader:
+class _Reader(TextReader):
+    """Cuts texts into tokens by the tokeniser of a model, which lacks no word."""
+
     def __init__(self, model: Pretrained) -> None:
-        self.tally, self._model = Tally(), model
+        super().__init__(model.vocabulary, model.tokeniser)
+        self._model = model
 
     def sentences(self, lines: Iterable[str], number: int = 1) -> Iterator[Sentence]:
         for at, line in enumerate(lines, start=number):
@@ -253,6 +252,3 @@ class _Reader:
         return self._model.sentence(text, number)
 
     complete = one
-
-    def report(self) -> list[str]:
-        return []
