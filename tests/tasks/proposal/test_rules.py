@@ -534,12 +534,14 @@ def test_training_without_dropout_stays_below_the_epochs_that_are_needed(tokens,
 
 @pytest.mark.parametrize("name", ["ptb", "nottingham", "mackey-glass", "cmudict"])
 def test_a_known_name_is_looked_for_as_its_kind_is_kept(name, monkeypatch, tmp_path):
-    found = {"ptb": "folder", "nottingham": "rolls.npz", "mackey-glass": "series.csv", "cmudict": "pairs"}
-    monkeypatch.setattr(choose, "locate", lambda *_: tmp_path / "folder")
-    monkeypatch.setattr(choose, "locate_data", lambda *given: tmp_path / given[2])
-    monkeypatch.setattr(choose, "locate_pairs", lambda _: tmp_path / "pairs")
+    kept = {"ptb": "corpus.json", "nottingham": "rolls.npz", "mackey-glass": "series.csv", "cmudict": "train.tsv"}
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
+    folder = tmp_path / "corpora" / name
+    folder.mkdir(parents=True)
+    (folder / kept[name]).touch()
     monkeypatch.setattr(choose, "look", lambda path: Look("text", path.name, ()))
-    assert choose._look(name) == (Look("text", found[name], ()), tmp_path / found[name])
+    _, found = choose._look(name)
+    assert found == (folder / kept[name] if name in ("nottingham", "mackey-glass") else folder)
 
 
 @pytest.mark.parametrize(("per_epoch", "largest"), [(0.8, True), (0.81, False)])

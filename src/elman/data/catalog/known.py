@@ -56,56 +56,40 @@ def info(name: str) -> Entry:
     raise UserError(f"no known corpus is called {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
 
 
-def locate(name: str, cache: Path) -> Path:
-    """The folder of a known corpus; one that needs no download is prepared.
-
-    Raises UserError where it has to be prepared first, or is not text.
-    """
-    entry, folder = info(name), cache / "corpora" / name
-    if entry.kind in ("music", "series", "pairs"):
-        raise UserError(f"{name}: this is a corpus of {entry.kind}, not text; give a corpus of words or characters")
-    if entry.kind == "minimal pairs":
-        raise UserError(
-            f"{name}: these are minimal pairs, not text; they are for:"
-            f" {command('minimal-pairs', 'RUN', '--pairs', name)}"
-        )
-    if not entry.downloads and entry.package is None:
-        from elman.data.catalog.prepare import prepare
-
-        return prepare(name, folder)
-    if not (folder / "corpus.json").is_file():
-        if entry.package is None:
-            raise _not_prepared(name, folder, "or give a folder that has it")
-        from elman.data.catalog.prepare import WRITERS
-
-        WRITERS[name]([], folder)
-    return folder
+_FILES = {"music": "rolls.npz", "series": "series.csv", "pairs": "train.tsv"}
+"""The file by which a corpus of a kind is known to be prepared; of music and series it is all of it."""
 
 
-def locate_data(source: str | Path, kind: str, file: str) -> Path:
-    """A file of a known corpus of one kind, and any other path as it is; what needs no download is prepared.
+def locate(source: str | Path, kind: str | None = None, cache: Path | None = None) -> Path:
+    """Where data of a kind (`text`, `music`, `series`, `pairs`; None: any) are; what needs no download is prepared.
 
-    Raises UserError where a known corpus has to be prepared first, or is of another kind.
+    Of a known corpus it is the folder, of music and series the file; any other path is returned. Raises UserError
+    where a known corpus has to be prepared first, or is of another kind.
     """
     if not (isinstance(source, str) and is_known(source)):
         return Path(source)
-    name, found = source, info(source).kind
-    if found != kind:
-        raise UserError(f"{name}: this is a corpus of {found}, not of {kind}; `elman data list` shows the others")
-    path = cache_folder() / "corpora" / name / file
-    if not info(name).downloads and not path.is_file():
-        from elman.data.catalog.prepare import prepare
-
-        prepare(name)
+    entry, folder = info(source), (cache_folder() if cache is None else cache) / "corpora" / source
+    if entry.kind == "minimal pairs" and kind in (None, "text"):
+        raise UserError(
+            f"{source}: these are minimal pairs, not text; they are for:"
+            f" {command('minimal-pairs', 'RUN', '--pairs', source)}"
+        )
+    if kind not in (None, entry.kind if entry.kind in (*_FILES, "minimal pairs") else "text"):
+        cure = "text; give a corpus of words or characters"
+        cure = cure if kind == "text" else f"of {kind}; `elman data list` shows the others"
+        raise UserError(f"{source}: this is a corpus of {entry.kind}, not {cure}")
+    path = folder / _FILES.get(entry.kind, "corpus.json")
+    if entry.downloads and not path.is_file():
+        form = f"a file of {entry.kind}" if entry.kind in _FILES else "a folder that has it"
+        raise _not_prepared(source, folder, f"or give {form}")
     if not path.is_file():
-        raise _not_prepared(name, path.parent, f"or give a file of {kind}")
-    return path
+        from elman.data.catalog.prepare import WRITERS, prepare
 
-
-def locate_pairs(source: str | Path) -> Path:
-    """The folder of a known corpus of pairs, and any other path as it is; raises UserError as `locate_data` does."""
-    path = locate_data(source, "pairs", "train.tsv")
-    return path.parent if is_known(str(source)) else path
+        if entry.package is None:
+            prepare(source, folder)
+        else:
+            WRITERS[source]([], folder)
+    return path if entry.kind in ("music", "series") else folder
 
 
 def locate_minimal_pairs(name: str) -> Path:

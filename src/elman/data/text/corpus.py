@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from elman.config.text import TextOptions, identity
-from elman.data.catalog.known import is_known, locate
+from elman.data.catalog.known import locate
 from elman.data.text.block_reading import Progress
 from elman.data.text.cache import Counts, Made, kept
 from elman.data.text.files import plain_name
@@ -118,7 +118,7 @@ def open_corpus(
     Raises UserError where the source, one of its files or its text cannot be used.
     """
     cache = cache_folder() if cache is None else cache
-    path = _located(source, cache)
+    path = locate(source, "text", cache)
     try:
         sections = _find(path, cache / "utf-8", options, all_three=vocabulary is None and not partial)
         digests = [f"{name} {one.sha256} {one.start} {one.stop}" for name, one in sections.items()]
@@ -161,7 +161,7 @@ def open_corpus(
 def first_words(corpus: TextCorpus, split: str, count: int) -> list[str]:
     """The first `count` tokens of a split as they stand in the text, also those that the vocabulary lacks."""
     cache, options = cache_folder(), corpus.options
-    one = _find(_located(corpus.source, cache), cache / "utf-8", options, all_three=False)[split]
+    one = _find(locate(corpus.source, "text", cache), cache / "utf-8", options, all_three=False)[split]
     found = passages(read_lines(one.files, one.start, one.stop, options), options, corpus.subwords)
     return [*islice(chain.from_iterable(passage.words for passage in found), count)]
 
@@ -169,12 +169,6 @@ def first_words(corpus: TextCorpus, split: str, count: int) -> list[str]:
 def split_named(splits: Mapping[str, Found], name: str, source: str | Path) -> Found:
     """The split of this name; raises UserError where the text does not have it, which names `all` if it was cut."""
     return named(splits, name, source, f"; {ALL} is the whole text" if one_text(Path(source)) else "")
-
-
-def _located(source: str | Path, cache: Path) -> Path:
-    """The folder or file of a text; one that is known by its name is prepared in the cache."""
-    known = isinstance(source, str) and is_known(source)
-    return locate(str(source), cache) if known else Path(source)
 
 
 def _find(source: Path, copies: Path, options: TextOptions, *, all_three: bool) -> dict[str, Section]:

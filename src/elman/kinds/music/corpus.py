@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from elman.config.record import restricted
 from elman.data.archives import BLOCK, Archive, read_npz
-from elman.data.catalog.known import locate_data
+from elman.data.catalog.known import locate
 from elman.data.text.sources import SPLITS, Corpus
 from elman.errors import UserError, counted
 from elman.files import canonical_json, sha256_lines
@@ -86,7 +86,7 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
 
     Raises UserError where the source cannot be used.
     """
-    path, division, unreadable = locate_data(source, "music", "rolls.npz"), None, list[Path]()
+    path, division, unreadable = locate(source, "music"), None, list[Path]()
     if path.is_dir() or (path.is_file() and _is_midi(path)):
         parts = midi_files(path)
         rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)

@@ -13,7 +13,7 @@ from torch import Tensor
 from elman.config.text import identity
 from elman.data.batches import Batch, Source
 from elman.data.by_length import Lengths
-from elman.data.catalog.known import locate_pairs
+from elman.data.catalog.known import locate
 from elman.data.lines import fields
 from elman.data.text.sources import Corpus
 from elman.data.text.vocabulary import UNK
@@ -133,7 +133,7 @@ def open_pairs(source: str | Path, options: PairOptions, *, symbols: PairSymbols
     Where symbols are counted, training pairs that are left out are reported on standard error. Raises UserError where a
     file or its pairs cannot be used, or a known corpus is not prepared.
     """
-    path = locate_pairs(source)
+    path = locate(source, "pairs")
     files = find_files(path, options)
     read = dict[str, tuple[list[RawPair], int]]()
     for name, paths in files.items():

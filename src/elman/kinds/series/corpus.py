@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from elman.data.batches import Batch
-from elman.data.catalog.known import is_known, locate_data
+from elman.data.catalog.known import is_known, locate
 from elman.data.text.sources import SPLITS, Corpus
 from elman.data.windows import EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError, counted, notice
@@ -150,7 +150,7 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
     time; or a folder with train, valid and test of them, such as train.csv, of which valid or test may be held out of
     train.
     """
-    path, columns = locate_data(source, "series", "series.csv"), options.all_columns
+    path, columns = locate(source, "series"), options.all_columns
     cut = False
     if path.is_dir():
         tables: dict[str, Table] = {}

@@ -13,14 +13,13 @@ import torch
 from elman.config.data import Data
 from elman.config.parts import find, members
 from elman.config.text import TextOptions
-from elman.data.catalog.known import info, is_known, locate, locate_data, locate_pairs
+from elman.data.catalog.known import locate
 from elman.data.kinds import Look, all_files, look, name_of
 from elman.data.text.block_reading import Progress
 from elman.data.text.facts import text_facts
 from elman.data.text.files import Files
 from elman.data.text.sources import find_sections, require_all
 from elman.errors import UserError
-from elman.files import cache_folder
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import text, text_model
@@ -28,7 +27,6 @@ from elman.tasks.proposal.proposal import MORE, Proposal, by_the_clock, needed_e
 from elman.tasks.task import Task
 
 TIMED_SECONDS = 3.0  # of steps for each size that is measured
-FILES = {"music": "rolls.npz", "series": "series.csv"}  # what a known corpus of a kind is kept in
 
 
 def propose(
@@ -95,13 +93,7 @@ def _rules(kind: str) -> Any:
 
 
 def _look(source: str) -> tuple[Look, Path]:
-    path = Path(source)
-    if is_known(source):
-        kind = info(source).kind
-        if kind == "pairs":
-            path = locate_pairs(source)
-        else:
-            path = locate_data(source, kind, FILES[kind]) if kind in FILES else locate(source, cache_folder())
+    path = locate(source)
     found = look(path)
     if found is None:
         there = Counter(file.suffix or "without an ending" for file in all_files(path))

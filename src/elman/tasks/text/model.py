@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from elman.config.text import TextOptions
-from elman.data.catalog.known import is_known, locate
+from elman.data.catalog.known import locate
 from elman.data.lines import lines_of
 from elman.data.minimal_pairs import Pair
 from elman.data.text.corpus import ALL, Split, split_named
@@ -26,7 +26,6 @@ from elman.evaluation.perplexity import Score, text_result
 from elman.evaluation.result import Result
 from elman.evaluation.scoring import Prediction, Sentences
 from elman.evaluation.statistics import Floats
-from elman.files import cache_folder
 from elman.jobs import Advance, advancing
 from elman.tasks.evaluating import EvaluationOptions
 from elman.tasks.hub import shown
@@ -206,8 +205,7 @@ def sections_of(source: str | Path, split: str, options: TextOptions) -> list[Se
 
     `all` is every split of the corpus.
     """
-    known = is_known(str(source))
-    sections = find_sections(locate(str(source), cache_folder()) if known else Path(source), options)
+    sections = find_sections(locate(str(source), "text"), options)
     if split == ALL:
         return list(sections.values())
     return [split_named(sections, split, source)]
