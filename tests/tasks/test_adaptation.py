@@ -316,8 +316,9 @@ def test_generation_adapts_to_its_prompt_and_goes_on(capsys, run, tmp_path):
         line = complaint(capsys, *command, "--adapt", "--rule", "sgd", "--lr", 1e300)
         assert "--lr is 1e+300; it must be 0 or more and at most 1e+38" in line
     (tmp_path / "text").write_text("w1 w2 w3 w1 w2 w3 w1 w2 w3 w1 w2 w3\n")
-    line = complaint(capsys, "score", run, tmp_path / "text", "--adapt", "--rule", "sgd", "--lr", 1e30)
-    assert "dynamic evaluation diverged; give a lower --lr" in line
+    for rate in (1e8, 1e30, 1e38):
+        line = complaint(capsys, "score", run, tmp_path / "text", "--adapt", "--rule", "sgd", "--lr", rate)
+        assert "dynamic evaluation diverged; give a lower --lr" in line
 
 
 @pytest.mark.parametrize("adapt", [(), ("--adapt", "--rule", "sgd", "--lr", 0.5)], ids=["static", "adapt"])

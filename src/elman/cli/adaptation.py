@@ -1,6 +1,5 @@
 """Options of dynamic evaluation, the cache and Monte Carlo dropout: how `evaluate`, `generate` and `score` use them."""
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -139,7 +138,7 @@ class MethodOptions(RuleOptions):
 
     def evaluate(self, loaded: "Run", options: EvaluationOptions) -> Result:
         """The result of a run under the method; of its own data, read as usual, it is kept in results.json."""
-        from elman.evaluation.dynamic import DIVERGED
+        from elman.evaluation.dynamic import BEYOND, DIVERGED
         from elman.tasks.adaptation import method_figures
 
         if self.method == "static":
@@ -153,7 +152,7 @@ class MethodOptions(RuleOptions):
         method, gradients = self._settled(loaded, method)
         with progress.counting(f"evaluating {loaded.path}") as advance:
             result = method_figures(source, method, gradients, advance)
-        if not math.isfinite(result.nll):
+        if not result.nll < BEYOND:
             raise UserError(DIVERGED)
         return _kept(loaded, source.data, result, options, self._others(gradients))
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from elman.config.inference import Rule
 from elman.errors import UserError
-from elman.evaluation.dynamic import DIVERGED, DynamicModel, Statistics, read_static
+from elman.evaluation.dynamic import DIVERGED, DynamicModel, Statistics, has_diverged, read_static
 from elman.evaluation.scoring import Prediction, Symbols, predict
 from elman.learning import checkpoint
 from elman.network.model import LanguageModel
@@ -102,7 +102,7 @@ class AdaptiveStream:
             else:
                 log_prob, _, _ = read_static(self.model, before, targets, self.state)
                 self._read, self._waiting = read, segment
-            if log_prob.isnan().any():
+            if has_diverged(log_prob):
                 raise UserError(DIVERGED)
             parts.append(log_prob[-len(new) :, 0].float().cpu().numpy())
         return np.concatenate(parts)

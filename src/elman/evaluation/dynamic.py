@@ -78,10 +78,18 @@ COLUMNS, SEGMENT = 100, 5
 
 DIVERGED = "dynamic evaluation diverged; give a lower --lr, or another --rule"
 
+BEYOND = 1e6
+"""Nats of a token that no weights which still predict give: logits of this size have a digit behind the point left."""
+
 CHUNK = 32768  # numbers updated at a time on a CPU: small enough to stay in its cache from one operation to the next
 
 Statistics = dict[str, Tensor]
 """sqrt(mean over segments of g^2) of every parameter by its name, in the parameter's shape."""
+
+
+def has_diverged(log_prob: Tensor) -> bool:
+    """Whether a log-probability is no number, or one that only weights without bound give."""
+    return bool((log_prob.isnan() | (log_prob.isfinite() & (log_prob < -BEYOND))).any())
 
 
 Model = TypeVar("Model", bound=nn.Module)

@@ -139,7 +139,7 @@ def _stream(
 
 
 def _converging(part: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    if part[0].isnan().any():
+    if dynamic.has_diverged(part[0]):
         raise UserError(dynamic.DIVERGED)
     return part
 
