@@ -45,9 +45,10 @@ class LaunchOptions:
         given = {"slurm": self.slurm, "ray": self.ray, "local": ()}[self.launcher]
         gpus = visible_gpus() if self.launcher == "local" and device in {"auto", "cuda"} else ()
         shared = self.launcher == "local" and (self.jobs or 1) > max(1, len(gpus)) and uses_cuda(device)
+        options = _options(self.launcher, given)
         if self.launcher in PACKAGES:
             package_of(self.launcher)  # which may be missing
-        return Launch(self.launcher, self.jobs, self.retries, _options(self.launcher, given), folder, gpus, shared)
+        return Launch(self.launcher, self.jobs, self.retries, options, folder, gpus, shared)
 
 
 def _options(name: str, pairs: Sequence[str]) -> dict[str, str]:
