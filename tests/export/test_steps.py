@@ -1,5 +1,7 @@
 """An exported step is its model: every core, cell, choice and context traced by torch, as a program of its own."""
 
+from itertools import cycle
+
 import numpy as np
 import pytest
 import torch
@@ -57,18 +59,19 @@ def through_program(model, tmp_path):
     return compare(model, stored, TOKENS, 0)
 
 
+CELLS = [name for name in RECORDS if name.startswith("cell ")]
+"""Each cell is traced with one of the choices; there are more cells than choices."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECORDS)
-def test_every_core_is_traced(name, tmp_path):
-    found = through_program(model_of(RECORDS[name]), tmp_path)
+@pytest.mark.parametrize(
+    ("name", "choice"), [*zip(CELLS, cycle(networks.CHOICES)), *((name, "flat") for name in RECORDS if name not in CELLS)]
+)
+def test_every_core_and_every_choice_is_traced(name, choice, tmp_path):
+    assert len(CELLS) >= len(networks.CHOICES)
+    found = through_program(model_of(RECORDS[name], choice=choice), tmp_path)
     assert found.tokens == len(TOKENS)
     assert found.difference < 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("choice", networks.CHOICES)
-def test_every_choice_is_traced(choice, tmp_path):
-    assert through_program(model_of(config.Stack(sizes=(4,)), choice=choice), tmp_path).difference < 1e-4
 
 
 @pytest.mark.slow
