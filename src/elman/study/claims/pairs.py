@@ -50,8 +50,8 @@ HEADLINES = Claim(
     seeds=5,
     notes="Small scale: the first 30,000 pairs, not 3.8 million, 200 units, six epochs, for each arm the better of two"
     " rates by validation loss. The paper's gain of 0.3 to 0.5 ROUGE is within the spread of seeds here, so perplexity"
-    " decides and ROUGE is shown. The paper has no encoder-decoder of as many weights. It trains by SGD, here Adam does;"
-    " DOC contains the plain decoder, so that a DOC which is much worse has not converged.",
+    " decides and ROUGE is shown. The paper has no encoder-decoder of as many weights. It trains by SGD, here Adam"
+    " does; DOC contains the plain decoder, so that a DOC which is much worse has not converged.",
 )  # fmt: skip
 
 _FORWARD = Source("reproduce/small-translation.toml", quick=("data.train_pairs=2500", "training.epochs=3"))
