@@ -130,5 +130,5 @@ def test_commas_may_be_decimal_marks(capsys):
 
 @pytest.mark.parametrize("text", ['word,rt\na,"1,234"\n', "word,rt\na,300.5\nb,fast\n"])
 def test_times_that_nothing_decides_are_refused(text):
-    with pytest.raises(UserError, match="1,234 may be 1234 or 1.234|'fast', which is no number"):
+    with pytest.raises(UserError, match=r"1,234 may be 1234 or 1.234|'fast', which is no number"):
         read(text)

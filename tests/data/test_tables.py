@@ -83,5 +83,5 @@ def test_comments_above_a_header_are_left_out_and_counted(capsys):
     "text", ['{"text": "a, b"}\n{"text": "c"}\n', '\n[{"text": "a"},\n{"text": "b"}]\n', '[\n  {\n  "text"']
 )
 def test_json_is_refused_as_what_it_is(text):
-    with pytest.raises(UserError, match="^a.jsonl: this is JSON, not a table; give a table with a header$"):
+    with pytest.raises(UserError, match=r"^a\.jsonl: this is JSON, not a table; give a table with a header$"):
         read_stimuli(text, "a.jsonl", "text")
