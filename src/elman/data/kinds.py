@@ -20,12 +20,12 @@ from elman.config.parts import added, members, own_kinds
 from elman.data.lines import lines_of
 from elman.data.text.encodings import of_head
 from elman.data.text.files import Files, is_compressed, plain_name
-from elman.data.text.sources import one_text, training_files
+from elman.data.text.sources import ALIASES, one_text, training_files
 from elman.errors import UserError, counted
 from elman.formats import NPY
 
 HEAD = 1 << 16  # bytes that are looked at
-SPLITS = {"train", "valid", "validation", "dev", "test"}  # what the files and folders of splits are called
+SPLITS = frozenset(name for names in ALIASES.values() for name in names)
 
 _FORMATS = {
     b"%PDF": "a PDF file",
