@@ -102,6 +102,15 @@ def test_lines_of_json_are_named(capsys, novel):
     assert "  text: lines of JSON, read as it stands" in reasons
 
 
+def test_figures_of_a_short_text_are_doubted(capsys, novel):
+    reasons, _ = chosen(capsys, "train", "novel.txt", "--dry-run", *SMALL)
+    assert any(
+        re.fullmatch(r"  the test split has 1\d\d tokens: its figures are mostly chance", one) for one in reasons
+    )
+    novel.write_text(3 * novel.read_text())
+    assert not any("chance" in line for line in chosen(capsys, "train", "novel.txt", "--dry-run", *SMALL)[0])
+
+
 def test_a_script_without_spaces_is_read_in_characters(capsys, novel):
     novel.write_text("吾輩は猫である。名前はまだ無い。\nどこで生れたかとんと見当がつかぬ。\n" * 60, encoding="utf-8")
     _, command = chosen(capsys, "train", novel, "--dry-run", *SMALL)

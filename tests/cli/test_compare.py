@@ -144,6 +144,15 @@ def test_runs_are_compared_on_the_sentences_of_a_table(capsys, runs, tmp_path):
         assert found["conditions"][-1][side] == pytest.approx(mean, abs=1e-4)
 
 
+def test_sentences_of_probability_0_have_no_mean_difference(capsys, tmp_path):
+    file, model = tmp_path / "stimuli.tsv", tmp_path / "model.arpa"
+    file.write_text("item\ttext\n1\ta b\n2\tb b\n3\ta\n")
+    lines = "-99\t<s>\n-inf\ta\n-1\tb\n-0.5\t</s>\n-1\t<unk>\n"
+    model.write_text(f"\\data\\\nngram 1=5\n\n\\1-grams:\n{lines}\n\\end\\\n")
+    line = refusal(capsys, "compare", model, model, "--stimuli", file)
+    assert "of 3 sentences 2 have the probability 0 under a run, so that no difference has a mean" in line
+
+
 @pytest.mark.parametrize(
     ("heading", "items"), [("item", 2), ("Item ID", 2), ("item_id", 2), ("Pair-ID", 2), ("list", 4)]
 )

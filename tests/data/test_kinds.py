@@ -1,12 +1,20 @@
 """What kind of data files and folders look like."""
 
 import gzip
+import itertools
 import zipfile
 
 import numpy as np
 import pytest
 
+from elman.config.text import TextOptions
 from elman.data.kinds import look
+from elman.data.text.sources import find_sections
+from elman.kinds.music.corpus import midi_files
+from elman.kinds.pairs.files import find_files
+from elman.kinds.pairs.record import PairOptions
+from elman.kinds.series.corpus import open_series
+from elman.kinds.series.record import SeriesOptions
 
 PROSE = "It was a bright cold day in April,\nand the clocks were striking thirteen.\n" * 30
 
@@ -244,8 +252,11 @@ def test_files_of_other_kinds_that_a_pattern_finds_are_not_read_together(tmp_pat
         ("a.txt", "The cat {} . ||| Le chat {} .\n", "text: pairs with ||| between, read as it stands"),
         ("a.srt", "{0}\n00:00:{0:02},000 --> 00:00:{0:02},900\nThe cat {0}.\n\n", "text: subtitles, read as it stands"),
         ("a.html", "<html>The cat {}.</html>\n", "text: a document with marks of HTML or XML, read as it stands"),
-        ("a.csv", '"The cat {}.",train\n', "text: a table without numbers and without pairs, of 2 columns, read as"),
+        ("a.csv", '"The cat {}.",train\n', "text: a table of 2 columns, no series and no pairs, read as"),
+        ("a.json", '    {{\n      "text": "The cat {}."\n    }},\n', "text: lines of JSON, read as it stands"),
+        ("a.csv", '"The cat {}, it sees."\n', "text: a table of 1 column"),
         ("a.txt", "The cat {} sees it.\n", "text"),
+        ("a.txt", "\tThe cat {} sees it.\n", "text"),
     ],
 )
 def test_texts_with_marks_of_another_form_are_named(tmp_path, name, row, what):
@@ -253,6 +264,31 @@ def test_texts_with_marks_of_another_form_are_named(tmp_path, name, row, what):
     assert found.kind == "text"
     assert found.what.startswith(what)
     assert (found.what == "text") == (what == "text")
+
+
+def test_a_table_of_words_with_numbers_is_no_series_unless_it_has_dates(tmp_path):
+    words = ["".join(pair) for pair in itertools.product("abcdef", repeat=2)]
+    for dates, kind in (False, "text"), (True, "series"):
+        rows = (
+            f"{word},{7 * at % 5}{f',2020-01-{at + 1:02}' if dates else ''}\n" for at, word in enumerate(words[:28])
+        )
+        assert look(written(tmp_path / "a.csv", "".join(rows))).kind == kind
+
+
+@pytest.mark.parametrize("name", ["valid", "validation", "val", "dev"])
+def test_a_split_has_the_same_names_in_all_kinds_of_data(tmp_path, capsys, name):
+    for split in "train", name, "test":
+        written(tmp_path / "text" / f"{split}.txt", "The cat sees it.\n" * (1 + len(split)))
+        written(tmp_path / "series" / f"{split}.csv", "x\n" + "1\n2\n4\n" * len(split))
+        written(tmp_path / "pairs" / f"{split}.tsv", "The cat.\tLe chat.\n")
+        written(tmp_path / "music" / split / "a.mid", b"MThd")
+    sections = find_sections(tmp_path / "text", TextOptions())
+    assert sections["valid"].end == 17 * (1 + len(name))
+    series = open_series(tmp_path / "series", SeriesOptions())
+    assert len(series.split("valid").values) == 3 * len(name)
+    assert find_files(tmp_path / "pairs", PairOptions())["valid"] == (tmp_path / "pairs" / f"{name}.tsv",)
+    assert midi_files(tmp_path / "music")["valid"] == [tmp_path / "music" / name / "a.mid"]
+    assert "held out" not in capsys.readouterr().err
 
 
 def test_a_folder_of_tables_is_no_text_and_other_files_beside_music_are_counted(tmp_path):

@@ -118,3 +118,17 @@ def test_a_list_of_frequencies():
     assert read_frequencies("word\tcount\nthe\t12\n", "f") == {"the": 12} == read_frequencies("the 12\n", "f")
     with pytest.raises(UserError, match="f:2: the count is 'x'"):
         read_frequencies("the 12\na x\n", "f")
+
+
+def test_commas_may_be_decimal_marks(capsys):
+    found = read("Wort;Zeit;position\nDer;312,25;1,5\nHund;1.204,5;2,5\nbellt;;3,5\n", word="Wort", time="Zeit")
+    np.testing.assert_array_equal(found.time, [312.25, 1204.5, np.nan])
+    assert "commas are decimal marks in column Zeit\n" in capsys.readouterr().err
+    assert read_frequencies("der\t12,5\nHund\t3\n", "f.tsv") == {"der": 12.5, "Hund": 3}
+    assert read_frequencies("Wort;je Million\nder;12,5\n", "f.csv") == {"der": 12.5}
+
+
+@pytest.mark.parametrize("text", ['word,rt\na,"1,234"\n', "word,rt\na,300.5\nb,fast\n"])
+def test_times_that_nothing_decides_are_refused(text):
+    with pytest.raises(UserError, match=r"1,234 may be 1234 or 1.234|'fast', which is no number"):
+        read(text)

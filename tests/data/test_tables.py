@@ -77,3 +77,11 @@ def test_comments_above_a_header_are_left_out_and_counted(capsys):
     assert rows_of("#id,rain\n1,2\n", "a.csv")[0] == (1, ["#id", "rain"])
     assert rows_of("a\tb\n# c\td\n", "a.tsv")[1] == (2, ["# c", "d"])
     assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ['{"text": "a, b"}\n{"text": "c"}\n', '\n[{"text": "a"},\n{"text": "b"}]\n', '[\n  {\n  "text"']
+)
+def test_json_is_refused_as_what_it_is(text):
+    with pytest.raises(UserError, match=r"^a\.jsonl: this is JSON, not a table; give a table with a header$"):
+        read_stimuli(text, "a.jsonl", "text")

@@ -6,7 +6,9 @@ import torch
 
 from elman.data.batches import stack_sequences
 from elman.data.windows import EvaluationWindows
+from elman.errors import Diverged
 from elman.evaluation import scoring
+from elman.evaluation.minimal_pairs import sentence_log_probs
 from elman.evaluation.perplexity import token_log_probs
 from elman.evaluation.scoring import predict_document, predict_sentences, score_document, score_sentences, surprisal
 from support import networks
@@ -37,6 +39,17 @@ def test_padding_does_not_change_a_probability(model):
     got, _ = model.log_prob(inputs, targets, model.begin(len(SENTENCES)))
     torch.testing.assert_close(got[batch.mask], expected[batch.mask])
     assert batch.mask.sum() == sum(lengths)
+
+
+def test_scores_that_are_no_numbers_are_refused():
+    """An empty cell of a table is a symbol that is left out."""
+    broken = networks.model().eval()
+    torch.nn.init.constant_(next(broken.core.parameters()), torch.nan)
+    for ask in score_sentences, predict_sentences, score_document, predict_document:
+        with pytest.raises(Diverged, match="are not numbers"):
+            list(ask(broken, SENTENCES, 0))
+    with pytest.raises(Diverged, match="are not numbers"):
+        sentence_log_probs(broken, SENTENCES, 0)
 
 
 def test_a_document_is_one_stream(model):

@@ -62,8 +62,10 @@ class StimulusOptions:
         name = texts.shown_name(file)
         if self.regions is None and file != "-":
             _ask_for_regions(file, name)
-        if self.column is None and Path(file).suffix in (".tsv", ".csv"):
-            print(f"{name} is read as a text; --column NAME reads one column of a table", file=sys.stderr)
+        suffix = Path(file).suffix
+        if self.column is None and suffix in (".tsv", ".csv", ".json", ".jsonl"):
+            other = "its marks too" if "json" in suffix else "--column NAME reads one column of a table"
+            print(f"{name} is read as a text; {other}", file=sys.stderr)
         if self.column is None and self.regions is None:
             return None
 

@@ -69,6 +69,9 @@ def compare_on_stimuli(
         )
     pairs = list(combinations(range(len(runs)), 2))
     scores = both.log_probs
+    if never := int(np.isinf(scores).any(axis=0).sum()):
+        place = f"{stimuli}: of {counted(len(rows), 'sentence')} {never:,} have the probability 0 under a run"
+        raise UserError(f"{place}, so that no difference has a mean; leave them out")
     compared = adjusted((compare_items(scores[a], scores[b], items, conditions) for a, b in pairs), "p_value")
     some = int((strange[alike] > 0).sum())
     have = f"{some:,} of {counted(len(alike), 'sentence')} have some"

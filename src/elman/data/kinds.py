@@ -6,6 +6,7 @@ read what another one claims. Modules with a lower `ORDER` are asked first. A fi
 plainly is no data of a kind is seen by few lines of code; what looks closer is imported for the rest.
 """
 
+import csv
 import functools
 import re
 import zipfile
@@ -19,12 +20,12 @@ from elman.config.parts import added, members, own_kinds
 from elman.data.lines import lines_of
 from elman.data.text.encodings import of_head
 from elman.data.text.files import Files, is_compressed, plain_name
-from elman.data.text.sources import one_text, training_files
-from elman.errors import UserError
+from elman.data.text.sources import ALIASES, one_text, training_files
+from elman.errors import UserError, counted
 from elman.formats import NPY
 
 HEAD = 1 << 16  # bytes that are looked at
-SPLITS = {"train", "valid", "validation", "dev", "test"}  # what the files and folders of splits are called
+SPLITS = frozenset(name for names in ALIASES.values() for name in names)
 
 _FORMATS = {
     b"%PDF": "a PDF file",
@@ -43,6 +44,7 @@ _FORMATS = {
 }
 _OF_BYTES = {".mid", ".midi", ".kar", ".rmi", ".mxl", ".npy", ".npz", ".mat"}
 """How names end that promise bytes in a format, never a text."""
+_JSON = re.compile(r'\s*(?:[\[{]\s*"|\[\{"|"[^"]*"\s*:|[\[\]{}]+,?$)')
 _WITHOUT_LINES = (b"MThd", NPY, *_FORMATS)
 
 
@@ -215,14 +217,14 @@ def _text_of(seen: Seen) -> str:
         found = "subtitles"
     elif rows and re.match(r"(?:\ufeff)?\s*<(?:!doctype|html|\?xml)", rows[0], re.IGNORECASE):
         found = "a document with marks of HTML or XML"
-    elif are(0.9, lambda row: row.lstrip()[:2] in ('{"', '["') and row.rstrip()[-1] in "}]"):
+    elif are(0.9, lambda row: _JSON.match(row) is not None):
         found = "lines of JSON"
     elif are(0.9, lambda row: " ||| " in row):
         found = "pairs with ||| between"
     elif rows and seen.suffix in (".csv", ".tsv"):
-        tabs = {row.count("\t") for row in rows}
-        columns = rows[0].count("\t" if len(tabs) == 1 and tabs != {0} else ",") + 1
-        found = f"a table without numbers and without pairs, of {columns} columns" if columns > 1 else ""
+        mark = next((mark for mark in "\t,;" if mark in rows[0]), ",")
+        columns = len(next(csv.reader(rows[:1], delimiter=mark)))
+        found = f"a table of {counted(columns, 'column')}, no series and no pairs"
     return f"text: {found}, read as it stands" if found else "text"
 
 

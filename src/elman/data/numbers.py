@@ -47,7 +47,9 @@ _DATES = re.compile(
     .replace(r"\d", "[0-9]"),
     re.VERBOSE | re.IGNORECASE,
 )
-_COMPACT_DATE = re.compile(r"(?:1[89]|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?", re.ASCII)
+_COMPACT_DATE = re.compile(
+    r"(?:1[89]|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])?|1\d{9}(?:\d{3}|\.\d+)?", re.ASCII
+)
 
 
 def is_missing(cell: str) -> bool:
@@ -116,17 +118,18 @@ def decimal_marks(columns: Sequence[Sequence[str]], names: Sequence[str], path: 
 def is_numbering(cells: Sequence[str]) -> bool:
     """Whether a column numbers the rows: it rises at every row, nine times in ten by the same step; or has dates.
 
-    Dates are those written as numbers, such as 20200131 and 202001.
+    Dates are those written as numbers, such as 20200131, 202001 and seconds since 1970; they, and years, may also fall.
     """
     values = [number(cell) for cell in cells]
     if len(values) < FEWEST or None in values:
         return False
     steps = np.diff(np.array(values, np.float64))
-    if not (steps > 0).all():
+    rises, usual = bool((steps > 0).all()), float(np.median(steps))
+    if not rises and not (steps < 0).all():
         return False
-    usual = float(np.median(steps))
-    alike = np.abs(steps - usual) <= 1e-6 * usual
-    return bool(alike.mean() >= 0.9) or all(_COMPACT_DATE.fullmatch(cell.strip()) for cell in cells)
+    alike = np.abs(steps - usual) <= 1e-6 * abs(usual)
+    counts = rises or all(1500 < year < 2300 for year in values if year)
+    return bool(counts and alike.mean() >= 0.9) or all(_COMPACT_DATE.fullmatch(cell.strip()) for cell in cells)
 
 
 def in_ranges(numbers: Sequence[int]) -> str:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from elman.data.numbers import is_missing, number
-from elman.data.tables import in_one_form, named, rows_of
+from elman.data.numbers import decimal_marks, is_missing, number
+from elman.data.tables import first_row, in_one_form, named, rows_of
 from elman.data.text.patterns import sentence_end
 from elman.errors import UserError, counted, notice
 
@@ -74,14 +74,18 @@ class ReadingTimes(NamedTuple):
 def read_times(text: str, name: str, columns: Mapping[str, str]) -> ReadingTimes:
     """Read a table with a header and a row per word and reader; `columns`: headings that are not recognised.
 
+    The decimal mark of positions and of times is decided by all their cells (`elman.data.numbers`).
+
     Without a column of positions the rows of each reader are in the order of the text. Raises UserError where a column
     is missing, a number is none, or one place has two words.
     """
     found, rows = _rows(text, name, columns)
+    position, time = ([row[kind] for _, row in rows] for kind in ("position", "time"))
+    by_position, by_time = _marks({found.get("position", "position"): position, found["time"]: time}, name, text)
     words, lines, read = dict[Place, str](), dict[Place, int](), list[Place]()
     for line, row in rows:
         item, condition, sentence = (row.get(kind, "") for kind in PLACE[:3])
-        place = item, condition, sentence, _number(row["position"], f"{name}:{line}: the position")
+        place = item, condition, sentence, _number(row["position"], f"{name}:{line}: the position", by_position)
         word = " ".join(row["word"].split())
         if not word:
             raise UserError(f"{name}:{line}: no word; give every row the word that was read")
@@ -94,15 +98,16 @@ def read_times(text: str, name: str, columns: Mapping[str, str]) -> ReadingTimes
         read.append(place)
     order = _ordered(list(words))
     index = {place: number for number, place in enumerate(order)}
-    time = [
-        math.nan if is_missing(row["time"]) else _number(row["time"], f"{name}:{line}: the time") for line, row in rows
+    times = [
+        math.nan if is_missing(cell) else _number(cell, f"{name}:{line}: the time", by_time)
+        for (line, _), cell in zip(rows, time, strict=True)
     ]
     return ReadingTimes(
         words=_words(order, words, by_sentence="sentence" in found),
         columns=found,
         word=np.array([index[place] for place in read], np.intp),
         subject=[row["subject"] for _, row in rows] if "subject" in found else [],
-        time=np.array(time),
+        time=np.array(times),
     )
 
 
@@ -179,8 +184,17 @@ def _ranks(names: Sequence[Any]) -> dict[str, float]:
         return {name: float(number) for number, name in enumerate(dict.fromkeys(names))}
 
 
-def _number(cell: str, what: str) -> float:
-    value = number(cell, ".", grouped=False)
+def _marks(columns: Mapping[str, Sequence[str]], name: str, text: str) -> list[str]:
+    """The decimal marks of columns of numbers, by all their cells; a notice names those with commas."""
+    marks = decimal_marks([*columns.values()], [*columns], name, _delimiter(first_row(text)) or "\t")
+    for (heading, cells), mark in zip(columns.items(), marks, strict=True):
+        if mark == "," and any("," in cell for cell in cells):
+            notice(f"{name}: commas are decimal marks in column {heading}")
+    return marks
+
+
+def _number(cell: str, what: str, mark: str) -> float:
+    value = number(cell, mark)
     if value is None or not math.isfinite(value):
         raise UserError(f"{what} is {cell!r}, which is no number; write numbers as 412 or 412.5")
     return value
@@ -188,10 +202,9 @@ def _number(cell: str, what: str) -> float:
 
 def read_frequencies(text: str, name: str) -> dict[str, float]:
     """Words with their counts: the first two columns of a table, with or without a header."""
-    found = dict[str, float]()
-    for place, (line, cells) in enumerate(rows_of(text, name, delimiter_of=_delimiter)):
-        if len(cells) < 2:
-            raise UserError(f"{name}:{line}: one cell; write a word and its count in every row")
-        if place or cells[1].replace(".", "").isdecimal():
-            found[cells[0].strip()] = _number(cells[1].strip(), f"{name}:{line}: the count")
-    return found
+    rows = rows_of(text, name, delimiter_of=_delimiter)
+    if short := next((line for line, cells in rows if len(cells) < 2), None):
+        raise UserError(f"{name}:{short}: one cell; write a word and its count in every row")
+    rows = rows[number(rows[0][1][1]) is None :]
+    (mark,) = _marks({"count": [cells[1].strip() for _, cells in rows]}, name, text)
+    return {cells[0].strip(): _number(cells[1].strip(), f"{name}:{line}: the count", mark) for line, cells in rows}

@@ -18,6 +18,8 @@ Row: TypeAlias = tuple[int, list[str]]  # the number of the first line of a row,
 _SEPARATOR = re.compile(r"sep=(.)(?=[\r\n])", re.IGNORECASE)
 """What a spreadsheet may write in a line before the header: the delimiter."""
 
+_JSON = re.compile(r'\ufeff?\s*(?:\[\s*)?\{\s*"')  # how an object begins, or a list of them
+
 _SPLITS = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("valid", "validation", "val", "dev", "development"), "valid"),
@@ -52,12 +54,14 @@ def rows_of(
     `cut`: the text is the beginning of a file, and reading ends without an error before a quotation that is not closed.
 
     Between tabs cells are quoted only where all quotation marks can be read so; otherwise every mark belongs to the
-    text. Raises UserError, which ends with `advice`, where all cells are blank, and where between other delimiters a
-    quotation mark is wrong.
+    text. Raises UserError, which ends with `advice`, where all cells are blank and of JSON, and where between other
+    delimiters a quotation mark is wrong.
     """
     empty = UserError(f"{name}: the file is empty; {advice}")
     if not text.strip():
         raise empty
+    if _JSON.match(text):
+        raise UserError(f"{name}: this is JSON, not a table; {advice}")
     text, above = _without_comments(text)
     if above and name:
         notice(f"{name}: {counted(above, 'line')} above the header, of which the first begins with #, left out")

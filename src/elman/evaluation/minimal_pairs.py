@@ -18,6 +18,7 @@ from elman.data.text.lacking import refusal
 from elman.data.text.sentences import Lexicon, fit
 from elman.data.text.tokeniser import Tokeniser
 from elman.data.text.vocabulary import EOS, Vocabulary
+from elman.decoding.sampling import require_numbers
 from elman.errors import UserError
 from elman.evaluation.statistics import Floats, Proportion
 from elman.jobs import Advance
@@ -292,6 +293,7 @@ def _score(model: LanguageModel, levels: Sequence[PrefixLevel], first: int, boun
         if (ends := targets == BOUNDARY).any():
             every = model.output.log_probs(_columns(trace, parents[ends])).squeeze(0)
             log_prob = log_prob.masked_scatter(ends, every[:, list(boundaries)].logsumexp(-1).to(log_prob))
+        require_numbers(log_prob)
         so_far = so_far[level.parents] + log_prob.cpu().double().numpy()
         found.append(so_far)
         if depth + 1 < len(levels):

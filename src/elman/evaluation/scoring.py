@@ -16,6 +16,7 @@ from torch import Tensor
 
 from elman.data.batches import stack_sequences
 from elman.data.text.reading import Sentence
+from elman.decoding.sampling import require_numbers
 from elman.network.model import LanguageModel
 from elman.network.state import State
 
@@ -253,6 +254,7 @@ def _with_inputs(sentences: Symbols, inputs: Symbols | None) -> Iterator[tuple[n
 
 
 def _rows(columns: Tensor) -> np.ndarray:
-    """[T, B] as an array [B, T], floats in single precision."""
+    """[T, B] as an array [B, T], floats in single precision; raises Diverged where one is no number."""
     values = columns.t()
+    require_numbers(values)
     return (values.float() if values.is_floating_point() else values).cpu().numpy()

@@ -24,6 +24,8 @@ def splits_of_row(at):
         ("p.tsv", "score\ten\tfr\n" + "".join(f"0.{at}\t{one}\t{two}\n" for at, (one, two) in enumerate(ROWS))),
         ("p.csv", "English,French\n" + "".join(f'"{one}","{two}"\n' for one, two in ROWS)),
         ("p.csv", "".join(f"{one};{two}\n" for one, two in ROWS)),
+        ("p.tsv", "".join(f'"{one}"\t"{two}"\n'.replace(" ", "\n", 1) for one, two in ROWS)),
+        ("p.tsv", "text_1\ttext_2\tnumber\n" + "".join(f"{one}\t{two}\t\n" for one, two in ROWS)),
     ],
 )
 def test_tables_with_other_columns_are_pairs(tmp_path, name, text):
@@ -33,7 +35,7 @@ def test_tables_with_other_columns_are_pairs(tmp_path, name, text):
     assert read_pairs((path,), PairOptions())[0] == ROWS
 
 
-@pytest.mark.parametrize("header", ["source\ttarget", "English\tGerman"])
+@pytest.mark.parametrize("header", ["source\ttarget", "English\tGerman", "English sentence\tGerman sentence"])
 def test_a_line_that_names_two_columns_is_no_pair(tmp_path, capsys, header):
     path = tmp_path / "p.tsv"
     path.write_text(header + "\n" + "".join(f"{one}\t{two}\n" for one, two in ROWS))
@@ -46,6 +48,20 @@ def test_a_first_pair_that_is_no_header_is_kept(tmp_path, first):
     path = tmp_path / "p.tsv"
     path.write_text(first + "\n" + "".join(f"{one}\t{two}\n" for one, two in ROWS))
     assert read_pairs((path,), PairOptions())[0] == [tuple(first.split("\t")), *ROWS]
+
+
+def test_a_first_pair_that_may_be_a_header_and_blank_lines_at_the_end(tmp_path, capsys):
+    path = tmp_path / "p.tsv"
+    path.write_text("Quelle\tZiel\n" + "".join(f"{one}\t{two}\n" for one, two in ROWS) + "\n \n")
+    assert read_pairs((path,), PairOptions())[0] == [("Quelle", "Ziel"), *ROWS]
+    assert "take the first line out if line 1 names the columns (Quelle and Ziel)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "header"), [("p.tsv", ""), ("p.csv", "review,label\n")])
+def test_sentences_with_their_labels_are_no_series(tmp_path, name, header):
+    path, mark = tmp_path / name, "\t" if name == "p.tsv" else ","
+    path.write_text(header + "".join(f"The cat sees {chr(97 + at)}.{mark}{at % 2}\n" for at in range(20)))
+    assert look(path).kind == "pairs"
 
 
 def test_a_column_of_splits_is_believed(tmp_path, capsys):

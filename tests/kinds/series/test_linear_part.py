@@ -12,7 +12,7 @@ from elman.cli import main
 from elman.config.toml import find, load_recipe
 from elman.kinds.series.backtest import backtested
 from elman.kinds.series.corpus import open_series
-from elman.kinds.series.dates import dates_of, following, frequency, usual_seasons, written
+from elman.kinds.series.dates import following, frequency, read_dates, usual_seasons, written
 from elman.kinds.series.evaluation import mase, seasonal, share_of
 from elman.kinds.series.fitting import fit, seasons_of
 from elman.kinds.series.linear import Linear
@@ -179,17 +179,17 @@ def test_a_density_is_moved_to_a_share_of_its_mean():
     ],
 )
 def test_dates_are_continued(cells, expected):
-    dates = dates_of(cells)
+    dates = read_dates(cells)[0]
     assert written(following(dates, 1)) == [expected]
 
 
 def test_what_are_no_dates():
-    assert dates_of(["2020-02-30", "2020-03-01"]) is None
-    assert dates_of(["2020-03-02", "2020-03-01"]) is None
-    assert dates_of(["1", "2", "3"]) is None
-    hours = dates_of([f"2020-01-01 {hour:02}:00" for hour in range(24)])
+    assert read_dates(["2020-02-30", "2020-03-01"])[0] is None
+    assert read_dates(["2020-03-02", "2020-03-01"])[0] is None
+    assert read_dates(["1", "2", "3"])[0] is None
+    hours = read_dates([f"2020-01-01 {hour:02}:00" for hour in range(24)])[0]
     assert (frequency(hours), usual_seasons(hours)) == (("seconds", 3600), [24, 168])
-    assert usual_seasons(dates_of(["2020-01", "2020-02"])) == [12]
+    assert usual_seasons(read_dates(["2020-01", "2020-02"])[0]) == [12]
 
 
 def test_seasonal_prediction():

@@ -424,3 +424,39 @@ def test_dates_that_are_not_evenly_apart_are_reported(tmp_path, capsys, days, sa
     read_table(path)
     found = capsys.readouterr().err
     assert f"dated.csv: {said} every row is read as one step" in found if said else "steps" not in found
+
+
+DATES = [f"{day:02}.12.2019" for day in range(20, 32)]
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (DATES[::-1], "the dates do not rise (column day: 30.12.2019 after 31.12.2019)"),
+        ([day for day in DATES for _ in "ab"], "if they are several series, give each a file"),
+        ([f"{day:02}.01.2020" for day in range(1, 12)], "02.01.2020 is read as 2020-01-02; where"),
+        (
+            [f"01/{month:02}/{year}" for year in (2019, 2020) for month in range(1, 13)],
+            "01/02/2019 is read as 2019-02-01",
+        ),
+        ([*DATES, "Total"], "column day has dates, but not in every row: not in 'Total'"),
+        (
+            [str(2020 - year) for year in range(12)],
+            "column day numbers the rows backwards, which are read as they stand",
+        ),
+        ([str(1_600_000_000 + second**2) for second in range(12)], "column day numbers the rows and is not modelled"),
+        (DATES, None),
+    ],
+)
+def test_dates_that_do_not_rise_or_may_be_others_are_named(tmp_path, capsys, days, said):
+    rows = "".join(f"{day};{3.5 * n % 7}\n" for n, day in enumerate(days))
+    table, err = read_table(write(tmp_path / "a.csv", f"day;value\n{rows}")), capsys.readouterr().err
+    assert table.names == ("value",)
+    assert (said or "column day has dates and is not modelled\n") in err
+    assert said or not any(doubt in err for doubt in ("do not rise", "is read as", "every row"))
+
+
+def test_dates_are_looked_at_in_every_column(tmp_path, capsys):
+    rows = "".join(f"{n};{day}\n" for n, day in enumerate(reversed(DATES)))
+    assert read_table(write(tmp_path / "a.csv", f"value;day\n{rows}"), ["value"]).dates is None
+    assert "the dates do not rise (column day: 30.12.2019 after 31.12.2019)" in capsys.readouterr().err

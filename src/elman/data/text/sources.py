@@ -16,6 +16,9 @@ from elman.data.text.files import COMPRESSED, Files, plain_name
 from elman.errors import UserError, notice
 
 SPLITS = ("train", "valid", "test")
+ALIASES = {"train": ("train",), "valid": ("valid", "validation", "val", "dev"), "test": ("test",)}
+"""What files, folders and their parts are called that hold a split; the first that is there counts."""
+
 Options = TypeVar("Options")
 Found = TypeVar("Found")
 
@@ -87,11 +90,11 @@ def find_sections(
     """The splits that `source` has, by name, in the order train, valid, test; `as_utf8` maps files to what is read.
 
     In a folder a split is the file `train.txt` (`valid.txt`, `test.txt`), the files of the folder `train`, or those
-    that have the split's name as a part of their own between points, hyphens and underscores: `ptb.train.txt`,
-    `wiki.valid.tokens`; there may be several if their names differ in numbers alone. The folder of One Billion Word has
-    its own names (`ONE_BILLION_WORD`). A single file, files that a pattern such as `news/*.txt.gz` finds, and a folder
-    of files whose names differ in numbers alone, are one text, which is cut by `cut`. A byte order mark is
-    a part of a text where `eos` is `exact`. Where a folder lacks only `valid` or `test`, it is the last
+    that have the split's name (`ALIASES`) as a part of their own between points, hyphens and underscores:
+    `ptb.train.txt`, `wiki.valid.tokens`; there may be several if their names differ in numbers alone. The folder of One
+    Billion Word has its own names (`ONE_BILLION_WORD`). A single file, files that a pattern such as `news/*.txt.gz`
+    finds, and a folder of files whose names differ in numbers alone, are one text, which is cut by `cut`. A byte order
+    mark is a part of a text where `eos` is `exact`. Where a folder lacks only `valid` or `test`, it is the last
     `valid_fraction` or `test_fraction` of the training text, which a notice says.
 
     Raises UserError where there is no such path, or a folder has two files for a split.
@@ -216,15 +219,20 @@ def cut(files: Files, options: TextOptions) -> dict[str, Section]:
 
 def _find(folder: Path, split: str) -> list[Path]:
     """The files of a split; raises UserError where it is not clear which they are."""
-    exact = [path for end in ("", *COMPRESSED) if (path := folder / f"{split}.txt{end}").is_file()]
-    if exact[:1] == [folder / f"{split}.txt"]:
+    return next(filter(None, (_called(folder, split, name) for name in ALIASES[split])), [])
+
+
+def _called(folder: Path, split: str, name: str) -> list[Path]:
+    """The files of a split that has this name."""
+    exact = [path for end in ("", *COMPRESSED) if (path := folder / f"{name}.txt{end}").is_file()]
+    if exact[:1] == [folder / f"{name}.txt"]:
         return exact[:1]
     inner, names = ONE_BILLION_WORD[split]
     if shards := [path for path in _files_of(folder / inner) if re.fullmatch(names, plain_name(path))]:
         return shards
-    if shards := _files_of(folder / split):
+    if shards := _files_of(folder / name):
         return shards
-    named = exact or [path for path in _files_of(folder) if split in re.split("[._-]", plain_name(path))]
+    named = exact or [path for path in _files_of(folder) if name in re.split("[._-]", plain_name(path))]
     if len(named) > 1 and not _are_shards(named):
         found = ", ".join(path.name for path in named)
         raise UserError(f"{folder}: {len(named)} files for the {split} split: {found}; name the one to use {split}.txt")

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from elman.config.record import restricted
 from elman.data.archives import BLOCK, Archive, read_npz
 from elman.data.catalog.known import locate
-from elman.data.text.sources import SPLITS, Corpus
+from elman.data.text.sources import ALIASES, SPLITS, Corpus
 from elman.errors import UserError, counted
 from elman.files import canonical_json, sha256_lines
 from elman.kinds.music.looks import is_abc
@@ -90,7 +90,7 @@ def open_music(source: str | Path, options: MusicReading) -> MusicCorpus:
     if path.is_dir() or (path.is_file() and _is_midi(path)):
         parts = midi_files(path)
         rolls, unreadable = read_files([file for files in parts.values() for file in files], options, path)
-        absent = [split for split in ("valid", "test") if split in parts and not (path / split).is_dir()]
+        absent = [split for split in ("valid", "test") if split in parts and not _folder(path, split).is_dir()]
         found = {
             split: {piece: roll for piece, roll in rolls.items() if piece in files or piece.parent in files}
             for split, files in parts.items()
@@ -129,10 +129,17 @@ def midi_files(path: Path) -> dict[str, list[Path]]:
     """The files of each split, or of the one split "" where a folder has none, or the single file."""
     if path.is_file():
         return {"": [path]}
-    splits = SPLITS if any((path / split).is_dir() for split in SPLITS) else ("",)
+    folders = {split: _folder(path, split) for split in SPLITS}
+    folders = folders if any(folder.is_dir() for folder in folders.values()) else {"": path}
     return {
-        split: sorted(file for file in (path / split).rglob("*") if file.suffix.lower() in SUFFIXES) for split in splits
+        split: sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
+        for split, folder in folders.items()
     }
+
+
+def _folder(path: Path, split: str) -> Path:
+    """The folder of a split, by the first of its names that is there."""
+    return next((path / name for name in ALIASES[split] if (path / name).is_dir()), path / split)
 
 
 def _is_midi(path: Path) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
+from elman.data.kinds import SPLITS as NAMES
 from elman.data.lines import lines_of
-from elman.data.text.sources import SPLITS, one_text
+from elman.data.text.sources import ALIASES, SPLITS, one_text
 from elman.data.text.utf8 import read_text
 from elman.data.trees.brackets import read_trees, to_pair
 from elman.errors import UserError, notice
@@ -17,15 +18,12 @@ from elman.kinds.pairs.looks import COMMENTS
 from elman.kinds.pairs.record import PairOptions
 from elman.kinds.pairs.table import Line, RawPair, pair_lines
 
-ALIASES = {"train": ("train",), "valid": ("valid", "validation", "dev"), "test": ("test",)}
-_NAMES = {name for names in ALIASES.values() for name in names}
-
 
 def find_files(source: Path, options: PairOptions) -> dict[str, tuple[Path, ...]]:
     """The files of each split, or of `all` where one file (or one pair of files) has to be cut.
 
     A split's file lies in the folder `source`, or begins like `source`, and has the split's name between points,
-    hyphens and underscores: `train.tsv`, `corpus.dev.ja` (`valid`, `validation` and `dev` are one).
+    hyphens and underscores: `train.tsv`, `corpus.dev.ja` (`valid`, `validation`, `val` and `dev` are one).
 
     Raises UserError where there is no file for a split, or more than one.
     """
@@ -246,7 +244,7 @@ def whole_files(source: Path) -> tuple[Path, ...]:
         return tuple(one_text(source))
     paths = [path for path in sorted(source.rglob("*")) if not path.relative_to(source).as_posix().startswith(".")]
     parts = {part for path in paths for part in re.split("[./_-]", path.relative_to(source).as_posix())}
-    return () if parts & _NAMES else tuple(path for path in paths if path.is_file())
+    return () if parts & NAMES else tuple(path for path in paths if path.is_file())
 
 
 def _names(source: Path) -> list[Path]:

@@ -13,11 +13,12 @@ _NO_LANGUAGES = {".txt", ".tokens", ".raw", ".csv", ".tsv", ".npy", ".npz", ".js
 
 
 def claim(seen: Seen) -> Look | None:
-    """Lines of two columns, of many lines all but a few."""
+    """Lines of two columns, of many lines all but a few, in most of which both have something."""
     if _are_pronunciations(seen.rows):
         return looks("pairs", "words and their phonemes", "text", form="pronunciations")
     one_tab = sum(row.count("\t") == 1 for row in seen.rows)
-    if seen.in_two_columns or (len(seen.rows) >= 20 and one_tab > 0.95 * len(seen.rows)):
+    both = 2 * sum(row.strip().count("\t") == 1 for row in seen.rows) > len(seen.rows)
+    if both and (seen.in_two_columns or (len(seen.rows) >= 20 and one_tab > 0.95 * len(seen.rows))):
         return looks("pairs", "lines of two columns with a tab between", "text", form="tsv")
     if is_table_of_pairs(seen):
         return looks("pairs", "a table of pairs", "text", "series", form="tsv")

@@ -21,8 +21,9 @@ FEWEST, VARIED = 8, 5  # rows of a table at least, and rows for each value of a 
 _HEADINGS = (
     "source target src tgt trg input output question answer query response text translation original reference"
     " sentence sentence1 sentence2 word words phrase english french german spanish italian japanese chinese"
+    " review label class category sentiment"
 )
-"""What columns of pairs are called, whatever stands below."""
+"""Words of which the names of columns of pairs consist, whatever stands below."""
 
 _SENTENCE_MARKS = re.compile("[.!?\u3002\uff01\uff1f\u061f\u0964]")
 _NAME = re.compile(r"\S*[0-9/_]\S*")
@@ -59,8 +60,9 @@ def pairs_mark(suffix: str, lines: Sequence[str]) -> str | None:
     rows = [line for line in lines if line.strip()]
     if suffix.lower() == ".csv" and rows and "\t" not in rows[0]:
         return next((mark for mark in ",;" if mark in rows[0]), None)
-    ((usual, _),) = Counter(line.count("\t") for line in rows).most_common(1) or [(0, 0)]
     quoted = any('"' in line and "\t" not in line for line in rows)
+    tabs = Counter(line.count("\t") for line in rows if not quoted or "\t" in line)
+    ((usual, _),) = tabs.most_common(1) or [(0, 0)]
     return "\t" if usual > 1 or (usual == 1 and quoted) else None
 
 
@@ -71,7 +73,7 @@ def columns_of(rows: Sequence[Row]) -> PairColumns | None:
     if width < 2 or len(even) < FEWEST or len(even) < MOST * len(rows):
         return None
     first, columns = even[0], list(zip(*even[1:], strict=True))
-    texts = [index for index, column in enumerate(columns) if _is_text(column)]
+    texts = [index for index, column in enumerate(columns) if _is_text(column) or (width == 2 and are_headings(first))]
     if len(texts) < 2:
         return None
     split = next((index for index, column in enumerate(columns) if splits_of(column)), None)
@@ -88,18 +90,22 @@ def _is_text(column: Sequence[str]) -> bool:
 def are_headings(names: Sequence[str]) -> bool:
     """Whether all names are known ones of columns of pairs, each another one."""
     found = [in_one_form(name) for name in names]
-    return all(name in _HEADINGS.split() for name in found) and len(set(found)) == len(found)
+    known = all(word in _HEADINGS.split() for name in found for word in name.split("_"))
+    return known and len(set(found)) == len(found)
 
 
 def _is_header(first: Sequence[str], columns: Sequence[Sequence[str]], texts: Sequence[int], split: int | None) -> bool:
-    """Whether a row has names: known ones, one above numbers or splits, or shorter ones than all sentences below."""
+    """Whether a row has names: known ones, one above numbers or splits, or shorter ones than all sentences below.
+
+    Names with digits (`text_1`) stand above words too.
+    """
     numbers = [index for index, column in enumerate(columns) if all(number(cell) is not None for cell in column)]
     if any(number(first[index]) is None for index in numbers):
         return True
     if split is not None:
         return splits_of([first[split], *columns[split]]) is None
     names = [first[index] for index in texts[:2]]
-    if are_headings(names):
+    if are_headings(names) or all(map(_NAME.fullmatch, names)):
         return True
     sizes = [min(len(cell.split()) for cell in columns[index]) for index in texts[:2]]
     return not any(map(_SENTENCE_MARKS.search, names)) and all(
@@ -111,8 +117,8 @@ def pair_lines(path: Path, lines: Sequence[str]) -> list[Line]:
     """The pairs of lines `source TAB target`, or of a table; raises UserError where a line has another form."""
     if table := _table(path, lines):
         return table
-    pairs = []
-    for place, line in enumerate(lines, start=1):
+    pairs, last = [], max((place for place, line in enumerate(lines, start=1) if line.strip()), default=0)
+    for place, line in enumerate(lines[:last], start=1):
         columns = [column.strip() for column in line.split("\t")] if line.strip() else ["", ""]
         if len(columns) != 2:
             found = "no tab" if len(columns) == 1 else f"{len(columns) - 1} tabs"
@@ -122,12 +128,16 @@ def pair_lines(path: Path, lines: Sequence[str]) -> list[Line]:
 
 
 def _without_header(lines: list[Line], path: Path) -> list[Line]:
-    """Lines of two columns without a first one that names them, which a notice reports."""
-    if len(lines) < 2 or not are_headings(lines[0].pair):
+    """Lines of two columns without a first one that names them, which a notice reports; one that may is named too."""
+    first, columns = lines[0].pair if lines else ("", ""), list(zip(*(line.pair for line in lines[1:]), strict=True))
+    if len(lines) < 2 or not _is_header(first, columns, (0, 1), None):
         return lines
-    names = " and ".join(lines[0].pair)
-    notice(one_line(f"{path}: line {lines[0].number} names the columns ({names}) and is no pair; left out"))
-    return lines[1:]
+    known, names = are_headings(first), f"line {lines[0].number} names the columns ({' and '.join(first)})"
+    if known:
+        notice(one_line(f"{path}: {names} and is no pair; left out"))
+    elif len(lines) > FEWEST:
+        notice(one_line(f"{path}: take the first line out if {names}; it is read as a pair"))
+    return lines[known:]
 
 
 def _table(path: Path, lines: Sequence[str]) -> list[Line]:

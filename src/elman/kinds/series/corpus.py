@@ -16,7 +16,7 @@ from torch import Tensor
 
 from elman.data.batches import Batch
 from elman.data.catalog.known import is_known, locate
-from elman.data.text.sources import SPLITS, Corpus
+from elman.data.text.sources import ALIASES, SPLITS, Corpus
 from elman.data.windows import EvaluationWindows, Span, TrainingWindows
 from elman.errors import UserError, counted, notice
 from elman.files import canonical_json, sha256_lines
@@ -154,7 +154,7 @@ def open_series(source: str | Path, options: SeriesOptions, known: Sequence[str]
     cut = False
     if path.is_dir():
         tables: dict[str, Table] = {}
-        lacking = [split for split in SPLITS if not any((path / f"{split}{suffix}").is_file() for suffix in SUFFIXES)]
+        lacking = [split for split in SPLITS if not _files(path, split)]
         held_out = lacking[0] if len(lacking) == 1 and _shares(options)[lacking[0]] and lacking != ["train"] else None
         for split in SPLITS:
             if split == held_out:
@@ -205,8 +205,14 @@ def series_of(name: str, table: Table, covariates: Sequence[str] = (), before: A
     return Series(name, values, known, before, table.dates)
 
 
+def _files(folder: Path, split: str) -> list[Path]:
+    """The files of a split, by the first of its names that has one."""
+    named = ([folder / f"{name}{suffix}" for suffix in SUFFIXES] for name in ALIASES[split])
+    return next(filter(None, ([path for path in paths if path.is_file()] for paths in named)), [])
+
+
 def _find(folder: Path, split: str) -> Path:
-    found = [folder / f"{split}{suffix}" for suffix in SUFFIXES if (folder / f"{split}{suffix}").is_file()]
+    found = _files(folder, split)
     if len(found) != 1:
         there = f"{len(found)} files ({', '.join(path.name for path in found)})" if found else "no file"
         raise UserError(f"{folder}: {there} for the {split} split; give one of {split}{f', {split}'.join(SUFFIXES)}")

@@ -13,7 +13,7 @@ from elman.data.numbers import FEWEST, decimal_marks, in_ranges, is_date, is_mis
 from elman.data.tables import first_row, in_runs, rows_of, splits_of
 from elman.data.text.utf8 import read_text
 from elman.errors import UserError, counted, notice, one_line
-from elman.kinds.series.dates import Dates, dates_of, unevenness
+from elman.kinds.series.dates import Dates, read_dates
 from elman.kinds.series.record import Missing
 
 SUFFIXES = (".csv", ".tsv", ".npy", ".npz")
@@ -112,9 +112,9 @@ def _read_text_table(path: Path, columns: Columns, known: Sequence[str] | None) 
         [_value(cell, mark, path, line, name) for line, cell in zip(lines, column, strict=True)]
         for name, mark, column in each
     ]
-    every = (dates_of([row[at] for _, row in body]) for at in range(width) if at not in chosen)
-    if (dates := next((one for one in every if one is not None), None)) is not None:
-        notes += unevenness(dates)
+    dated = [read_dates([row[at] for _, row in body], names[at]) for at in range(width) if at not in chosen]
+    dates, doubts = min(dated, key=lambda one: (one[0] is None, not one[1]), default=(None, []))
+    notes += doubts
     series = np.ascontiguousarray(np.array(values, np.float64).T)
     splits = None if dividing is None else divided.get(dividing)
     return Table(found, series, dates, splits), "line", lines, notes
@@ -185,12 +185,13 @@ def _without_numbering(
     is_known = known is not None and (names[0] in known or len(known) == len(numeric))
     if len(names) > 1 and numeric[0] == 0 and not is_known and (rest or is_numbering(first)):
         chosen = numeric[1:]
-        notes.append(f"column {shown[0]} numbers the rows and is not modelled; name it in data.columns to model it")
+        falls = len(first) > 1 and (number(first[0]) or 0) > (number(first[1]) or 0)
+        how = " backwards, which are read as they stand," if falls else ""
+        notes.append(
+            f"column {shown[0]} numbers the rows{how} and is not modelled; name it in data.columns to model it"
+        )
     if dated:
         notes.append(f"column {shown[0]} has dates and is not modelled")
-        alike = all(cell[:4].isdecimal() and len(cell) == len(first[0]) for cell in first)
-        if alike and first != sorted(first):
-            notes.append("the dates do not rise; the rows are read in the order of the file: sort them by time")
     if others := [shown[index] for index in range(dated, len(names)) if index not in (*numeric, dividing)]:
         left = (cell for index, name in enumerate(shown) if name in others for cell in (row[index] for row in rows[:9]))
         signed = next((cell.strip() for cell in left if _has_sign(cell)), None)

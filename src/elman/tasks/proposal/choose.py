@@ -19,13 +19,14 @@ from elman.data.text.block_reading import Progress
 from elman.data.text.facts import text_facts
 from elman.data.text.files import Files
 from elman.data.text.sources import find_sections, require_all
-from elman.errors import UserError
+from elman.errors import UserError, counted
 from elman.tasks.estimate import estimate
 from elman.tasks.open import open_task
 from elman.tasks.proposal import text, text_model
 from elman.tasks.proposal.proposal import MORE, Proposal, by_the_clock, needed_epochs, setting, timed
 from elman.tasks.task import Task
 
+FEW = 200  # tokens of the test split below which a reason warns of its figures
 TIMED_SECONDS = 3.0  # of steps for each size that is measured
 
 
@@ -52,7 +53,8 @@ def propose(
         measured = estimate(proposal.load(), source, device, least_seconds=seconds)
         return float(measured["minutes_per_epoch"])
 
-    facts = task.corpus.describe()["splits"]["train"]
+    splits = task.corpus.describe()["splits"]
+    facts, held_out = splits["train"], int(splits["test"]["tokens"])
     size = int(facts["tokens"])
     if found.kind == "text":
         if found.what.startswith("text:"):
@@ -60,16 +62,18 @@ def propose(
         extent = text_model.Extent(size, len(task.inputs), words)
         sized = text_model.sized(proposal, extent, minutes, speed)
         most = text_model.most_epochs(extent, sized.load().training.epochs)
-        return by_the_clock(sized, most, minutes, (time.monotonic() - started) / 60, ended_by_validation=False)
-    what = " to ".join(found.languages) if found.languages else found.kind
-    titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
-    rules = _rules(str(found.kind))
-    if hasattr(rules, "fitted"):
-        titled = rules.fitted(titled, facts)
-    needed = needed_epochs(size, *rules.USUAL)
-    return by_the_clock(
-        timed(titled, needed, minutes, speed), MORE * needed, minutes, (time.monotonic() - started) / 60
-    )
+    else:
+        what = " to ".join(found.languages) if found.languages else found.kind
+        titled = proposal.adding([setting("title", f"{name_of(source)} ({what})")])
+        rules = _rules(str(found.kind))
+        if hasattr(rules, "fitted"):
+            titled = rules.fitted(titled, facts)
+        needed = needed_epochs(size, *rules.USUAL)
+        sized, most = timed(titled, needed, minutes, speed), MORE * needed
+    spent = (time.monotonic() - started) / 60
+    clocked = by_the_clock(sized, most, minutes, spent, ended_by_validation=found.kind != "text")
+    few = f"the test split has {counted(held_out, task.recipe.data.reporting.unit)}: its figures are mostly chance"
+    return clocked if held_out >= FEW else clocked.adding((), few)
 
 
 def read(
