@@ -1,3 +1,4 @@
+import copy
 import functools
 import gc
 import os
@@ -93,6 +94,27 @@ def _short_samples():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task, "sample", functools.partial(task.sample, count=20))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _options_read_once():
+    """The parser reads the options of a command anew for every line, at 10 to 30 ms; here once per command."""
+    from cyclopts.argument import ArgumentCollection
+
+    read, known = ArgumentCollection._from_callable.__func__, {}
+
+    def copies(cls, command, *defaults, reserved=(), **how):
+        key = command, defaults, tuple(reserved), *how.items()
+        if key not in known:
+            known[key] = read(cls, command, *defaults, reserved=key[2], **how)
+        found = {id(one): copy.copy(one) for one in known[key]}
+        for one in found.values():
+            one.tokens, one.children = [], cls(found[id(child)] for child in one.children)
+        return cls(found.values())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArgumentCollection, "_from_callable", classmethod(copies))
         yield
 
 
