@@ -139,31 +139,27 @@ def corpus(tmp_path_factory):
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def _sketch(patch):
+@pytest.fixture(scope="session", autouse=True)
+def _sketches():
+    """Figures of pages are made and not drawn, which takes most of the time of a page, except for tests of drawings."""
     from elman.drawing import style
 
-    patch.setattr(style, "_saved", lambda *_: '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>')
+    draw = style._saved
+
+    def sketch(figure, name, background):
+        if background != "none":  # a file of its own
+            return draw(figure, name, background)
+        style.as_written(figure)
+        return '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "_saved", sketch)
+        yield draw
 
 
 @pytest.fixture
-def sketched(monkeypatch):
-    """Figures of a page are made and not drawn, which takes most of its time: for tests of what stands beside them."""
-    _sketch(monkeypatch)
+def drawn(_sketches, monkeypatch):
+    """Figures are drawn in this test."""
+    from elman.drawing import style
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _sketched_reports_of_trainings():
-    """The report that ends `elman train` has sketches of its curves; those of `elman report` are drawn."""
-    page = sys.modules.get("elman.report.page")
-    if page is None:
-        yield
-        return
-
-    def write_report(runs, write=page.write_report):
-        with pytest.MonkeyPatch.context() as patch:
-            _sketch(patch)
-            return write(runs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "write_report", write_report)
-        yield
+    monkeypatch.setattr(style, "_saved", _sketches)
