@@ -98,6 +98,14 @@ def _short_samples():
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_waits_for_the_disk():
+    """What is written is safe when the system goes on, which is all that tests can see: 3 ms a file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _options_read_once():
     """The parser reads the options of a command anew for every line, at 10 to 30 ms; here once per command."""
     from cyclopts.argument import ArgumentCollection
