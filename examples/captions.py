@@ -119,7 +119,7 @@ for way in ("once", "soft", "hard") if options.hard else ("once", "soft"):
     optimiser = torch.optim.Adam(model.parameters(), 1e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-3, UPDATES, pct_start=0.1)
     for _ in range(UPDATES):
-        images, captions, *_ = batch(64, draw)
+        images, captions, *_ = batch(24 if options.tiny and way != "hard" else 64, draw)
         seen, weights, _, log_drawn = model.train()(images, captions)
         counts = torch.cat([torch.ones(1, captions.shape[1]).bool(), captions[:-1] > 0])  # words, and the first <eos>
         each = model.output.nll(seen, captions, "none", weight=counts)

@@ -29,7 +29,7 @@ parser.add_argument("--tiny", action="store_true", help="little text and small n
 parser.add_argument("--out", type=Path, default=Path("elmo.png"), help="the picture")
 parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
-TEXT, TEST, H, UPDATES, TAGGED = (400, 60, 32, 80, (40,)) if options.tiny else (4000, 300, 64, 600, (30, 100, 300))
+TEXT, TEST, H, UPDATES, TAGGED = (300, 60, 32, 60, (40,)) if options.tiny else (4000, 300, 64, 600, (30, 100, 300))
 torch.manual_seed(options.seed)
 draw = random.Random(options.seed)
 Sentence = list[tuple[str, str]]

@@ -29,7 +29,7 @@ parser.add_argument("--picture", type=Path, help="a PNG file: lines that the net
 parser.add_argument("--tiny", action="store_true", help="a small network, single words and few updates")
 parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
-UPDATES, SIZE, LINES, WORDS = (60, 24, 20, 1) if options.tiny else (500, 128, 200, 2)
+UPDATES, SIZE, LINES, WORDS = (45, 24, 12, 1) if options.tiny else (500, 128, 200, 2)
 draw, noise = random.Random(options.seed), torch.Generator().manual_seed(options.seed)
 
 # Lines of two words, and their points [T, 3]: moves (x, y) of deviations about 1, and 1 where the pen is lifted.

@@ -29,7 +29,7 @@ parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--tiny", action="store_true", help="few updates")
 parser.add_argument("--seed", type=int, default=1)
 options = parser.parse_args()
-UPDATES, H = (200, 32) if options.tiny else (2000, 64)
+UPDATES, H = (120, 32) if options.tiny else (2000, 64)
 torch.manual_seed(options.seed)
 draw = random.Random(options.seed)
 

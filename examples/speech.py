@@ -110,7 +110,7 @@ def train(loss: Callable[..., Tensor], epochs: int) -> None:
 # The language model: a run of elman on other sums. Its log-probabilities are added in the beams.
 
 (out / "sums.txt").write_text("".join(" ".join(drawn_sum()) + "\n" for _ in range(8 * COUNT)))
-settings = ["data.min_count=1", "training.epochs=12", "model.core.sizes=[96,64]"]
+settings = ["data.min_count=1", f"training.epochs={4 if options.tiny else 12}", "model.core.sizes=[96,64]"]
 run = elman.train("recipes/shakespeare/demo.toml", out / "lm", data=out / "sums.txt", settings=settings).run
 ways = {"alone": None, "with the language model": run.prior(WORDS, weight=0.6, bonus=1.0)}
 rates = {}

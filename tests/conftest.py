@@ -1,3 +1,4 @@
+import copy
 import functools
 import gc
 import os
@@ -97,6 +98,35 @@ def _short_samples():
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_waits_for_the_disk():
+    """What is written is safe when the system goes on, which is all that tests can see: 3 ms a file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _options_read_once():
+    """The parser reads the options of a command anew for every line, at 10 to 30 ms; here once per command."""
+    from cyclopts.argument import ArgumentCollection
+
+    read, known = ArgumentCollection._from_callable.__func__, {}
+
+    def copies(cls, command, *defaults, reserved=(), **how):
+        key = command, defaults, tuple(reserved), *how.items()
+        if key not in known:
+            known[key] = read(cls, command, *defaults, reserved=key[2], **how)
+        found = {id(one): copy.copy(one) for one in known[key]}
+        for one in found.values():
+            one.tokens, one.children = [], cls(found[id(child)] for child in one.children)
+        return cls(found.values())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArgumentCollection, "_from_callable", classmethod(copies))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _one_table_of_operators():
     """Of ONNX: torch makes the table for every graph, at half a second; here once, if graphs are tested at all."""
     if "onnxscript" not in sys.modules:
@@ -117,31 +147,27 @@ def corpus(tmp_path_factory):
     return text_runs.write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-def _sketch(patch):
+@pytest.fixture(scope="session", autouse=True)
+def _sketches():
+    """Figures of pages are made and not drawn, which takes most of the time of a page, except for tests of drawings."""
     from elman.drawing import style
 
-    patch.setattr(style, "_saved", lambda *_: '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>')
+    draw = style._saved
+
+    def sketch(figure, name, background):
+        if background != "none":  # a file of its own
+            return draw(figure, name, background)
+        style.as_written(figure)
+        return '<svg viewBox="0 0 9 9" xmlns="http://www.w3.org/2000/svg"></svg>'
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "_saved", sketch)
+        yield draw
 
 
 @pytest.fixture
-def sketched(monkeypatch):
-    """Figures of a page are made and not drawn, which takes most of its time: for tests of what stands beside them."""
-    _sketch(monkeypatch)
+def drawn(_sketches, monkeypatch):
+    """Figures are drawn in this test."""
+    from elman.drawing import style
 
-
-@pytest.fixture(scope="session", autouse=True)
-def _sketched_reports_of_trainings():
-    """The report that ends `elman train` has sketches of its curves; those of `elman report` are drawn."""
-    page = sys.modules.get("elman.report.page")
-    if page is None:
-        yield
-        return
-
-    def write_report(runs, write=page.write_report):
-        with pytest.MonkeyPatch.context() as patch:
-            _sketch(patch)
-            return write(runs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "write_report", write_report)
-        yield
+    monkeypatch.setattr(style, "_saved", _sketches)

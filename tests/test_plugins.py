@@ -15,11 +15,11 @@ import pytest
 
 from elman import load, testing
 from elman.errors import UserError
+from support import apart
 from support.commands import refusal
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
-SOURCE = Path(testing.__file__).parents[2]
 
 FILE = """
 from typing import ClassVar
@@ -115,23 +115,20 @@ SEVERAL = "import json, sys; from elman.cli import main; print([main(one) for on
 
 
 def elman(*arguments, installed=(), **changes):
-    """A command in a process of its own, with these folders on the path of packages."""
-    return process("-m", "elman", *arguments, installed=installed, **changes)
+    """A command in a process of its own."""
+    return process(
+        "import sys; from elman.cli import main; sys.exit(main())", *arguments, installed=installed, **changes
+    )
 
 
 def elman_in_turn(*commands, installed):
     """Commands one after the other in a process of its own, whose exit statuses are the last line."""
-    return process("-c", SEVERAL, json.dumps([[*map(str, command)] for command in commands]), installed=installed)
+    return process(SEVERAL, json.dumps([[*map(str, command)] for command in commands]), installed=installed)
 
 
-def process(*arguments, installed=(), **changes):
+def process(code, *arguments, installed=(), **changes):
     environment = {name: value for name, value in os.environ.items() if name != "ELMAN_PLUGINS"}
-    environment |= {
-        "PYTHONPATH": os.pathsep.join([str(SOURCE), *map(str, installed)]),
-        **changes,
-    }
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
+    return apart.run(code, *arguments, environment=environment | changes, paths=installed)
 
 
 @pytest.mark.slow
@@ -151,7 +148,7 @@ def test_files_of_one_name_keep_their_own_builders(tmp_path):
         "print([one.build.__code__.co_filename for one in added.values()], len(plugins.loaded))"
     )
     again = tmp_path / "one" / ".." / "one" / "parts.py"
-    done = process("-c", code, *files, again)
+    done = process(code, *files, again)
     assert done.stdout.strip() == f"{[str(file) for file in files]} 2", done.stderr
 
 

@@ -115,7 +115,7 @@ def test_ranks_over_other_texts_are_not_taken_for_those_of_one(runs, tmp_path, c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["gram", "exact", "randomised"])
-def test_every_method_can_be_asked_for(method, runs, analyze, tmp_path):
+def test_every_method_can_be_asked_for(method, runs, analyze, tmp_path, drawn):
     found = json.loads(
         analyze("rank", runs / "doc", "--method", method, "--values", "5", "--json", "--out", tmp_path / "rank.html")
     )

@@ -40,7 +40,7 @@ def analysed(capsys, *arguments, status=0):
 
 
 @pytest.mark.slow
-def test_words_are_clustered_and_drawn(runs, capsys):
+def test_words_are_clustered_and_drawn(runs, capsys, drawn):
     found = json.loads(analysed(capsys, "words", runs / "words", "--top", "6", "--groups", "3", "--json"))
     assert len(found["words"]) == 6
     assert len(found["merges"]) == 5
@@ -60,7 +60,7 @@ def test_words_are_clustered_and_drawn(runs, capsys):
 
 
 @pytest.mark.slow
-def test_paths_of_sentences_are_drawn_together(runs, capsys):
+def test_paths_of_sentences_are_drawn_together(runs, capsys, drawn):
     found = json.loads(analysed(capsys, "trajectory", runs / "words", "w1 w2 w3", "w1 w4", "--json"))
     first, second = found["sentences"]
     assert first["tokens"][:3] == ["w1", "w2", "w3"]
@@ -97,7 +97,7 @@ def test_signs_that_combine_continue_a_word():
     assert places_in_words("नमस्ते दु e\u0301t \u0301a.").tolist() == [1, 2, 3, 4, 5, 6, 0, 1, 2, 0, 1, 2, 3, 0, 0, 1, 0]
 
 
-def test_letters_that_the_font_of_the_figures_lacks_are_drawn_without_warnings(recwarn):
+def test_letters_that_the_font_of_the_figures_lacks_are_drawn_without_warnings(recwarn, drawn):
     figure, axes = canvas("narrow")
     axes.set_title("न猫")
     assert "न猫" in svg(figure, "letters", "Letters", "of two scripts")

@@ -65,7 +65,8 @@ CELLS = [name for name in RECORDS if name.startswith("cell ")]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "choice"), [*zip(CELLS, cycle(networks.CHOICES)), *((name, "flat") for name in RECORDS if name not in CELLS)]
+    ("name", "choice"),
+    [*zip(CELLS, cycle(networks.CHOICES)), *((name, "flat") for name in RECORDS if name not in CELLS)],
 )
 def test_every_core_and_every_choice_is_traced(name, choice, tmp_path):
     assert len(CELLS) >= len(networks.CHOICES)

@@ -161,15 +161,16 @@ def test_a_mean_of_levels_is_that_of_the_paper():
         mix(levels[:2])
 
 
-@pytest.mark.parametrize("core", [None, enn.LSTM(5, 5), enn.GRU(5, 5), torch.nn.GRU(5, 5)])
-@pytest.mark.parametrize("blank", [0, 3])
+@pytest.mark.parametrize(
+    ("core", "blank"), [(None, 0), (enn.LSTM(5, 5), 3), (enn.GRU(5, 5), 0), (torch.nn.GRU(5, 5), 3)]
+)
 def test_a_transducer_joins_frames_and_labels(core, blank):
     """Graves et al. 2013, section 3.2: the loss on its lattice, also beside padding, and the beam that searches it."""
-    T, D, V, H = 4, 3, 4, 5
+    T, D, V, H = 3, 3, 4, 5
     torch.manual_seed(1)
     transducer = enn.Transducer(D, V, H, core, blank).double()
     frames = torch.randn(T, 2, D, dtype=torch.float64, requires_grad=True)
-    targets, sizes, lengths = torch.tensor([[1, 2], [2, 2]]), torch.tensor([2, 1]), torch.tensor([4, 3])
+    targets, sizes, lengths = torch.tensor([[1, 2], [2, 2]]), torch.tensor([2, 1]), torch.tensor([3, 2])
     lattice = transducer(frames, targets)
     assert lattice.shape == (2, T, 3, V)
     said, _ = transducer.core(transducer.labels(torch.tensor([[blank], [1], [2]])))
@@ -181,14 +182,14 @@ def test_a_transducer_joins_frames_and_labels(core, blank):
         expected = np.exp(logits) / np.exp(logits).sum()
         np.testing.assert_allclose(lattice[0, t, n].detach().exp().numpy(), expected)
     nll = transducer.nll(frames, targets, lengths, sizes, reduction="none")
-    alone = transducer.nll(frames[:3, 1:], targets[1:, :1], lengths[1:], sizes[1:])
+    alone = transducer.nll(frames[:2, 1:], targets[1:, :1], lengths[1:], sizes[1:])
     torch.testing.assert_close(nll[1], alone)
     for k, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
         found = {one.labels: one for one in transducer.beam(frames[:length, k], width=10_000)}
         assert found[tuple(targets[k, :size].tolist())].log_prob == pytest.approx(-nll[k].item())
     nll.sum().backward()
     assert all(one.grad.isfinite().all() and one.grad.any() for one in [frames, *transducer.parameters()])
-    assert not frames.grad[3:, 1].any()
+    assert not frames.grad[2:, 1].any()
 
 
 @pytest.mark.parametrize(

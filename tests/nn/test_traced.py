@@ -20,7 +20,7 @@ COMPILER = shutil.which("g++") or shutil.which("clang++")
 
 def problem(name):
     torch.manual_seed(0)
-    layer, xs = LAYERS[name](), torch.randn(6, 2, 3, requires_grad=True)
+    layer, xs = LAYERS[name](), torch.randn(3, 2, 3, requires_grad=True)
     return layer, xs
 
 

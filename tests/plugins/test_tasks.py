@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ from elman.tasks.task import Task
 from elman.tasks.text.run import TextRun
 from elman.tasks.text.task import TextTask
 from elman.testing import check_task
-from support import text_runs
+from support import apart, text_runs
 from support.commands import refusal
 
 PLUGIN = Path(__file__).with_name("bases.py")
@@ -55,9 +54,7 @@ SESSION = "import json, sys; from elman.cli import main; print([main(one) for on
 def session(*commands, plugin=PLUGIN):
     """Commands in one process of its own, whose exit statuses are the last line."""
     given = [[*map(str, command)] for command in commands]
-    command = [sys.executable, "-c", SESSION, json.dumps(given)]
-    environment = os.environ | {"ELMAN_PLUGINS": str(plugin)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
+    return apart.run(SESSION, json.dumps(given), environment=os.environ | {"ELMAN_PLUGINS": str(plugin)})
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def read(path: Path) -> Page:
 
 
 @pytest.mark.slow
-def test_one_run_has_every_section(make_run):
+def test_one_run_has_every_section(make_run, drawn):
     run = make_run()
     out = write_report([run])
     assert out == run / "report.html"
@@ -87,7 +87,7 @@ def test_one_run_has_every_section(make_run):
 
 
 @pytest.mark.slow
-def test_the_page_stands_alone_and_is_well_formed(make_run):
+def test_the_page_stands_alone_and_is_well_formed(make_run, drawn):
     for runs in ([make_run("a")], [make_run("b"), make_run("c", seed=2), make_run("d", title="other")]):
         page = read(out := write_report(runs, runs[0] / "page.html"))
         assert page.loads == []
@@ -101,7 +101,7 @@ def test_the_page_stands_alone_and_is_well_formed(make_run):
 
 
 @pytest.mark.slow
-def test_figures_are_those_of_the_files(make_run, sketched):
+def test_figures_are_those_of_the_files(make_run):
     run = make_run()
     rows = {row["split"]: row for row in json.loads((run / "results.json").read_text())}
     text = read(write_report([run])).text
@@ -113,7 +113,7 @@ def test_figures_are_those_of_the_files(make_run, sketched):
     assert f"the network is {below:.1f}\N{NO-BREAK SPACE}% below the Kneser-Ney 5-gram baseline" in text
 
 
-def test_densities_are_compared_in_nats_and_have_no_bars(make_run):
+def test_densities_are_compared_in_nats_and_have_no_bars(make_run, drawn):
     run = make_run(expected=False)
     table = tomllib.loads((run / "recipe.toml").read_text()) | {"data": {"kind": "series"}}
     (run / "recipe.toml").write_text(tomli_w.dumps(table))
@@ -128,7 +128,7 @@ def test_densities_are_compared_in_nats_and_have_no_bars(make_run):
     assert tables.widest(tables.result_rows(folder)) == 0.0
 
 
-def test_baselines_lie_on_the_scale_of_the_curves(make_run):
+def test_baselines_lie_on_the_scale_of_the_curves(make_run, drawn):
     run = make_run()
     table = tomllib.loads((run / "recipe.toml").read_text()) | {"data": {"kind": "music"}}
     (run / "recipe.toml").write_text(tomli_w.dumps(table))
@@ -140,7 +140,7 @@ def test_baselines_lie_on_the_scale_of_the_curves(make_run):
     assert (plot.levels, plot.title) == ([], "Loss with the margin against epochs")
 
 
-def test_what_is_predicted_by_a_tagger_of_a_treebank_are_words(make_run):
+def test_what_is_predicted_by_a_tagger_of_a_treebank_are_words(make_run, drawn):
     run = make_run()
     for kind, symbol in {"tags": "word", "pairs": "symbol"}.items():
         table = tomllib.loads((run / "recipe.toml").read_text()) | {"data": {"kind": kind, "form": "trees"}}
@@ -150,7 +150,7 @@ def test_what_is_predicted_by_a_tagger_of_a_treebank_are_words(make_run):
         assert read_folder(run).symbol == symbol
 
 
-def test_of_error_rates_lower_is_better(make_run):
+def test_of_error_rates_lower_is_better(make_run, drawn):
     run = make_run()
     measure = {"name": "error rate", "value": 5.0, "low": None, "high": None, "signature": "error rate: edits"}
     output = {"beam": 3, "copy_unknown": False, "measures": [measure], "baseline": [measure], "baseline_name": "x"}
@@ -159,7 +159,7 @@ def test_of_error_rates_lower_is_better(make_run):
     assert "Per cent, higher is better, of the error rate lower; the intervals" in write_report([run]).read_text()
 
 
-def test_the_worst_baseline_is_first(make_run):
+def test_the_worst_baseline_is_first(make_run, drawn):
     rows = tables.result_rows(read_folder(make_run()))
     names = ["unigram", "Kneser-Ney 5-gram", "this network", "published: Merity et al. 2018, Table 2"]
     assert [row.name for row in rows] == names
@@ -169,14 +169,14 @@ def test_the_worst_baseline_is_first(make_run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", OPTIONAL)
-def test_any_optional_file_may_be_missing(make_run, sketched, missing):
+def test_any_optional_file_may_be_missing(make_run, missing):
     run = make_run()
     (run / missing).unlink()
     read(write_report([run]))
 
 
 @pytest.mark.slow
-def test_recipe_and_metrics_are_enough(make_run, sketched):
+def test_recipe_and_metrics_are_enough(make_run):
     run = make_run(expected=False)
     for name in OPTIONAL:
         (run / name).unlink()
@@ -187,7 +187,7 @@ def test_recipe_and_metrics_are_enough(make_run, sketched):
         assert heading not in text
 
 
-def test_a_run_that_has_only_begun(make_run):
+def test_a_run_that_has_only_begun(make_run, drawn):
     run = make_run()
     (run / "metrics.jsonl").write_text("")
     for name in OPTIONAL:
@@ -198,7 +198,7 @@ def test_a_run_that_has_only_begun(make_run):
 
 
 @pytest.mark.slow
-def test_everything_of_the_user_is_escaped(make_run):
+def test_everything_of_the_user_is_escaped(make_run, drawn):
     attack = "</pre></title></style><script>alert('x')</script><img src=x onerror=alert(1)>"
     word = "<script>alert(1)</script>"
     run = make_run(f"<b>{word.replace('/', '')}", title=attack)
@@ -221,7 +221,7 @@ def test_everything_of_the_user_is_escaped(make_run):
 
 
 @pytest.mark.parametrize("name", ["recipe.toml", "metrics.jsonl"])
-def test_what_is_no_run_folder_is_named(make_run, name):
+def test_what_is_no_run_folder_is_named(make_run, name, drawn):
     run = make_run()
     (run / name).unlink()
     explained = {
@@ -234,7 +234,7 @@ def test_what_is_no_run_folder_is_named(make_run, name):
 
 
 @pytest.mark.parametrize("name", ["data.json", "environment.json", "results.json", "baselines.json", "samples.json"])
-def test_damaged_files_are_named(make_run, name):
+def test_damaged_files_are_named(make_run, name, drawn):
     run = make_run(epochs=1)
     for content in ("{", '{"a": 1', "[[]]", '"text"', '[{"split": 3}]', "\x00", "7"):
         (run / name).write_text(content)
@@ -243,14 +243,14 @@ def test_damaged_files_are_named(make_run, name):
 
 
 @pytest.mark.parametrize("figure", [{"kind": "tune"}, {"roll": [[60]]}, {"kind": "piano-roll", "roll": [[200]]}, 3])
-def test_a_figure_that_cannot_be_drawn_is_damage(make_run, figure):
+def test_a_figure_that_cannot_be_drawn_is_damage(make_run, figure, drawn):
     run = make_run(epochs=1)
     (run / "samples.json").write_text(json.dumps([{"text": "C4", "figure": figure}]))
     with pytest.raises(UserError, match=re.escape(f"{run / 'samples.json'}: damaged (")):
         write_report([run])
 
 
-def test_attention_without_a_weight_for_every_word_is_damage(make_run):
+def test_attention_without_a_weight_for_every_word_is_damage(make_run, drawn):
     run = make_run(epochs=1)
     row = {"text": "a b", "attention": {"source": ["c"], "target": ["a", "b"], "weights": [[1.0]]}}
     (run / "samples.json").write_text(json.dumps([row]))
@@ -258,7 +258,7 @@ def test_attention_without_a_weight_for_every_word_is_damage(make_run):
         write_report([run])
 
 
-def test_damaged_recipe_and_model_are_named(make_run):
+def test_damaged_recipe_and_model_are_named(make_run, drawn):
     run = make_run(epochs=1)
     (run / "model.safetensors").write_bytes(b"\xff" * 20)
     with pytest.raises(UserError, match=r"model\.safetensors: truncated or not a model file"):
@@ -272,14 +272,14 @@ def test_damaged_recipe_and_model_are_named(make_run):
 
 
 @pytest.mark.slow
-def test_half_a_character_does_not_stop_the_page(make_run, sketched):
+def test_half_a_character_does_not_stop_the_page(make_run):
     run = make_run(epochs=1)
     (run / "samples.json").write_text('[{"text": "half \\ud83d a smile"}]')
     assert "half ? a smile" in read(write_report([run])).text
 
 
 @pytest.mark.slow
-def test_no_run_and_a_folder_as_output_are_refused(make_run, sketched, tmp_path):
+def test_no_run_and_a_folder_as_output_are_refused(make_run, tmp_path):
     with pytest.raises(UserError, match="give at least one run folder"):
         write_report([])
     with pytest.raises(UserError, match="is a folder; give the name of a file"):
@@ -287,7 +287,7 @@ def test_no_run_and_a_folder_as_output_are_refused(make_run, sketched, tmp_path)
 
 
 @pytest.mark.slow
-def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, sketched, tmp_path, monkeypatch):
+def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, tmp_path, monkeypatch):
     runs = [make_run(f"seed-{seed}", seed=seed) for seed in (1, 2, 3)]
     monkeypatch.chdir(tmp_path)
     out = write_report(runs)
@@ -302,7 +302,7 @@ def test_seeds_of_one_recipe_get_mean_and_deviation(make_run, sketched, tmp_path
     assert all(run.name in text for run in runs)
 
 
-def test_means_state_how_many_runs_have_a_finite_loss(make_run):
+def test_means_state_how_many_runs_have_a_finite_loss(make_run, drawn):
     """The runs that did not diverge are not the group."""
     runs = [make_run(f"seed-{seed}", seed=seed) for seed in (1, 2, 3)]
     rows = [dict(one, nll=None, perplexity=None) for one in json.loads((runs[2] / "results.json").read_text())]
@@ -313,7 +313,7 @@ def test_means_state_how_many_runs_have_a_finite_loss(make_run):
     assert "of" not in tables.mean_and_deviation(group.test, 2)
 
 
-def test_a_loss_that_is_not_finite_is_so_in_words_and_in_the_table(make_run):
+def test_a_loss_that_is_not_finite_is_so_in_words_and_in_the_table(make_run, drawn):
     """Not as e^700, in three hundred digits."""
     path = make_run()
     for name, nll in (("results.json", None), ("baselines.json", 100.0)):
@@ -330,7 +330,7 @@ def test_a_loss_that_is_not_finite_is_so_in_words_and_in_the_table(make_run):
 
 
 @pytest.mark.slow
-def test_groups_are_compared_and_their_difference_told(make_run, sketched, tmp_path):
+def test_groups_are_compared_and_their_difference_told(make_run, tmp_path):
     runs = [make_run(f"a{seed}", seed=seed, weight_drop=0.5, floor=60.0) for seed in (1, 2)]
     runs.append(make_run("b", seed=1, weight_drop=0.0, floor=90.0))
     groups = comparison.group_runs([read_folder(run) for run in runs])
@@ -342,7 +342,7 @@ def test_groups_are_compared_and_their_difference_told(make_run, sketched, tmp_p
     assert "over 2 runs" in text
 
 
-def test_runs_with_equal_seeds_are_no_replicates(make_run, capsys):
+def test_runs_with_equal_seeds_are_no_replicates(make_run, capsys, drawn):
     paths = [make_run(f"{name}/{seed}", seed=seed, epochs=1) for name in ("here", "there") for seed in (1, 2)]
     groups = comparison.group_runs([read_folder(path) for path in paths])
     assert [[run.path for run in group.runs] for group in groups] == [paths[:2], paths[2:]]
@@ -353,7 +353,7 @@ def test_runs_with_equal_seeds_are_no_replicates(make_run, capsys):
     )
 
 
-def test_runs_continued_under_a_changed_recipe_are_a_group_of_their_own(make_run, capsys):
+def test_runs_continued_under_a_changed_recipe_are_a_group_of_their_own(make_run, capsys, drawn):
     paths = [make_run(name, seed=seed, epochs=1) for seed, name in enumerate(("fresh", "longer", "longer-too"))]
     change = {"kind": "event", "event": "recipe", "step": 1327, "epoch": 1.0}
     for path in paths[1:]:
@@ -368,14 +368,14 @@ def test_runs_continued_under_a_changed_recipe_are_a_group_of_their_own(make_run
 
 
 @pytest.mark.slow
-def test_runs_on_other_text_are_not_compared(make_run, sketched, tmp_path):
+def test_runs_on_other_text_are_not_compared(make_run, tmp_path):
     runs = [make_run("a"), make_run("b", digest="other")]
     text = read(write_report(runs, tmp_path / "both.html")).text
     assert "their perplexities cannot be compared" in text
     assert "Lowest is" not in text
 
 
-def test_labels_are_no_longer_than_needed(make_run):
+def test_labels_are_no_longer_than_needed(make_run, drawn):
     paths = [make_run("x/run", epochs=1), make_run("y/run", epochs=1)]
     folders = [read_folder(path) for path in paths]
     assert comparison.run_labels(folders) == ["x/run", "y/run"]
@@ -383,7 +383,7 @@ def test_labels_are_no_longer_than_needed(make_run):
     assert comparison.run_labels([folders[0], folders[0]]) == ["run (1)", "run (2)"]
 
 
-def test_fine_tuned_runs_stand_beside_fine_tuned_numbers(make_run):
+def test_fine_tuned_runs_stand_beside_fine_tuned_numbers(make_run, drawn):
     run = make_run(epochs=1)
     text = (run / "recipe.toml").read_text().replace("[expected]", "[expected]\nfine_tuned_test = 57.3")
     (run / "recipe.toml").write_text(text)
@@ -409,13 +409,13 @@ assert "matplotlib.pyplot" not in sys.modules and "torch" not in sys.modules
 
 
 @pytest.mark.slow
-def test_the_configuration_is_folded(make_run, sketched):
+def test_the_configuration_is_folded(make_run):
     text = write_report([make_run(epochs=1)]).read_text()
     assert re.search(r"<details>\s*<summary>recipe.toml <span class=\"note\">\d+ lines</span></summary>", text)
 
 
 @pytest.mark.slow
-def test_the_predicted_loss_stands_beside_the_best(make_run, sketched):
+def test_the_predicted_loss_stands_beside_the_best(make_run):
     run = make_run()
     path = run / "metrics.jsonl"
     first, *rest = path.read_text().splitlines(keepends=True)
@@ -432,7 +432,7 @@ def test_the_predicted_loss_stands_beside_the_best(make_run, sketched):
 @pytest.mark.parametrize(
     ("tokenisation", "unit"), [("raw", "word"), ("characters", "character"), ("subwords", "piece"), ("bytes", "byte")]
 )
-def test_what_is_predicted_has_its_name(make_run, sketched, tokenisation, unit):
+def test_what_is_predicted_has_its_name(make_run, tokenisation, unit):
     run = make_run()
     data = json.loads((run / "data.json").read_text())
     (run / "data.json").write_text(json.dumps(data | {"tokenisation": tokenisation, "eos": "exact"}))
@@ -444,7 +444,7 @@ def test_what_is_predicted_has_its_name(make_run, sketched, tokenisation, unit):
     assert "exact ends a sentence" not in text
 
 
-def test_unknown_words_are_shown_and_marked(make_run, sketched):
+def test_unknown_words_are_shown_and_marked(make_run):
     run = make_run()
     words = [{"word": "the", "surprisal": 2.0}, {"word": "zeugma", "surprisal": 9.0, "unknown": True}]
     (run / "surprisal.json").write_text(json.dumps({"sentence": words}))
@@ -454,7 +454,7 @@ def test_unknown_words_are_shown_and_marked(make_run, sketched):
     assert "Underlined ones are not in the vocabulary" in page
 
 
-def test_the_page_of_another_is_never_replaced(make_run, sketched):
+def test_the_page_of_another_is_never_replaced(make_run):
     run = make_run()
     (run / "report.html").write_text("<p>mine</p>")
     with pytest.raises(UserError, match="is not a page that elman has written; choose another --out"):

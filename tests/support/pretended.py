@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from elman.network.fast import triton_rows
 
@@ -87,7 +86,13 @@ class Labels:
 
 def tensors_in(*things: Any) -> list[Tensor]:
     """All tensors within nested things."""
-    return [leaf for leaf in tree_leaves(things) if isinstance(leaf, Tensor)]
+    found = []
+    for one in things:
+        if isinstance(one, Tensor):
+            found.append(one)
+        elif isinstance(one, tuple | list | dict):
+            found += tensors_in(*(one.values() if isinstance(one, dict) else one))
+    return found
 
 
 class Operations(TorchDispatchMode):
@@ -106,11 +111,13 @@ class Operations(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call the operation."""
         given = tensors_in(args, kwargs)
-        found = {self.labels.get(one) for one in given} - {None}
-        on_cpu = [one for one in given if one.dim() and self.labels.get(one) == CPU]
-        if CUDA in found and on_cpu and func not in COPIES:
-            places = [f"{self.labels.get(one)} {tuple(one.shape)}" for one in given]
-            raise DeviceMismatchError(f"{func}: {', '.join(places)}")
+        found = [self.labels.get(one) for one in given]
+        if CUDA in found and CPU in found and func not in COPIES:
+            places = [*zip(found, given, strict=True)]
+            if any(label == CPU and one.dim() for label, one in places):
+                raise DeviceMismatchError(
+                    f"{func}: {', '.join(f'{label} {tuple(one.shape)}' for label, one in places)}"
+                )
         if func in READINGS and CUDA in found:
             self.readings[str(func)] += 1
         if func is torch.ops.aten.mm.dtype:  # CUDA alone has it
@@ -118,9 +125,10 @@ class Operations(TorchDispatchMode):
         else:
             made = func(*args, **(kwargs or {}))
         known = {key_of(one) for one in given}
+        label = CUDA if CUDA in found else CPU if CPU in found else None
         for one in tensors_in(made):
             if key_of(one) not in known:
-                self.labels.put(one, CUDA if CUDA in found else CPU if CPU in found else None)
+                self.labels.put(one, label)
         return made
 
 

@@ -1,6 +1,7 @@
 """Pages: HTML files that load nothing. The page of an analysis has sections of text, figures and tables."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,16 +29,16 @@ def render(
     `text` holds the paragraphs below the title; `playable`: the page has buttons that play notes. Text is escaped, and
     a name that is missing is an error.
     """
-    environment = Environment(
-        loader=PackageLoader("elman", "drawing/templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= filters or {}
     facts |= {"title": title, "text": text, "playable": playable, "player": player, "version": elman.__version__}
-    return environment.get_template(template).render(**facts)
+    return _environment(tuple((filters or {}).items())).get_template(template).render(**facts)
+
+
+@functools.cache
+def _environment(filters: tuple[tuple[str, Callable[..., str]], ...]) -> Environment:
+    loader = PackageLoader("elman", "drawing/templates")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters |= dict(filters)
+    return made
 
 
 def write(out: Path, page: str) -> Path:

@@ -15,6 +15,7 @@ from elman.data.trees.brackets import bracketed, leaves, read_tree, read_trees
 from elman.errors import UserError
 from elman.evaluation.measures import tree_measures
 from elman.evaluation.result import result_of
+from elman.kinds.trees import baselines
 from elman.kinds.trees.corpus import open_trees
 from elman.kinds.trees.run import TreeRun
 from elman.learning import checkpoint
@@ -29,6 +30,14 @@ RIGHT = (
     "(ROOT (S (NP (NP (XX the) (XX cat)) (PP (XX near) (NP (XX a) (XX dog))))"
     " (VP (XX sees) (NP (XX the) (XX fish))) (XX .)))"
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_bag_of_words():
+    """Its thousand updates, half a second a run, are tested beside it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(baselines, "UPDATES", 20)
+        yield
 
 
 @pytest.fixture(scope="module")

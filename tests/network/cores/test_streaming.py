@@ -5,8 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from elman.data.batches import Batch
 from elman.learning.bptt import bptt
@@ -24,17 +22,12 @@ def pieces(cuts):
     return [slice(low, high) for low, high in pairwise(edges)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", networks.CORES)
-def test_any_split_into_windows_gives_the_same_output(name):
+def test_splits_into_windows_give_the_same_output(name):
     core = networks.CORES[name]().eval()
     x = torch.randn(STEPS, 2, 3, dtype=torch.float64)
     whole, end = core(x, core.begin(2))
-
-    @settings(max_examples=8)
-    @example(set(range(1, STEPS)))
-    @given(st.sets(st.integers(1, STEPS - 1)))
-    def split(cuts):
+    for cuts in (range(1, STEPS), [4], [1, 3, 7]):
         state, outputs = core.begin(2), []
         for piece in pieces(cuts):
             trace, state = core(x[piece], state)
@@ -43,8 +36,6 @@ def test_any_split_into_windows_gives_the_same_output(name):
             joined = [torch.cat(parts) for parts in zip(*(getattr(trace, kind) for trace in outputs), strict=True)]
             torch.testing.assert_close(joined, list(getattr(whole, kind)))
         torch.testing.assert_close(list(leaves(state)), list(leaves(end)))
-
-    split()
 
 
 @pytest.mark.parametrize("name", networks.CORES)

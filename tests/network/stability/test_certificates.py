@@ -1,4 +1,4 @@
-"""Certificates are sound: of thousands of random systems that hold one, none is unstable."""
+"""Certificates are sound: of hundreds of random systems that hold one, none is unstable."""
 
 import math
 from functools import partial
@@ -43,18 +43,18 @@ def radius(matrix):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gru-before", "gru-after", "lstm"])
 def test_tier_0_keeps_the_origin_stable(name):
-    """Thesis, Theorem 3.1, on 200 random bias-free layers."""
+    """Thesis, Theorem 3.1, on random bias-free layers."""
     torch.manual_seed(0)
     certified = 0
     x = torch.zeros(1, INPUTS, dtype=torch.float64)
-    for _ in range(200):
+    for _ in range(60):
         layer = random_layer(name, float(torch.rand(()) + 0.1), biases=0)
         (certificate,) = origin(StackCore([layer]))
         zero = tuple(torch.zeros(1, SIZE, dtype=torch.float64) for _ in range(len(layer.shapes)))
         if certificate.holds:
             certified += 1
             assert radius(jacobian(layer, x, zero)) < 1
-    assert certified > 40
+    assert certified > 12
 
 
 @pytest.mark.slow
@@ -63,7 +63,7 @@ def test_tier_1_is_sound_at_fixed_points_with_biases(name):
     torch.manual_seed(1)
     certified, biased = 0, 0.0
     x = torch.zeros(1, INPUTS, dtype=torch.float64)
-    for _ in range(100):
+    for _ in range(50):
         layer = random_layer(name, float(torch.rand(()) * 1.2 + 0.05), bias=1.5)
         state, settled = certificate.settle(layer, x, steps=120, tolerance=1e-9)
         if not settled:
@@ -73,7 +73,7 @@ def test_tier_1_is_sound_at_fixed_points_with_biases(name):
             certified += 1
             biased = max(biased, state[0].abs().max().item())
             assert radius(jacobian(layer, x, state)) < 1
-    assert certified > 10
+    assert certified > 4
     assert biased > 0.5
 
 
@@ -137,10 +137,10 @@ def test_the_range_over_frames_is_that_over_every_set_of_notes():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["elman-tanh", "elman-sigmoid", "gru-before", "gru-after"])
 def test_tier_2_bounds_every_step(name):
-    """No pair of states moves apart by more than the rate, whatever the word: on 400 random layers."""
+    """No pair of states moves apart by more than the rate, whatever the word: on random layers."""
     torch.manual_seed(5)
     certified = 0
-    for _ in range(400):
+    for _ in range(100):
         layer = random_layer(name, float(10 ** (1.7 * torch.rand(()) - 2)), bias=0.5)
         words = torch.randn(WORDS, INPUTS, dtype=torch.float64)
         gates, reach = range_of(layer, words)
@@ -151,14 +151,14 @@ def test_tier_2_bounds_every_step(name):
         apart = (layer.cell.step(weights, x, (a,))[0] - layer.cell.step(weights, x, (b,))[0]).abs().amax(1)
         assert (apart <= rate * (a - b).abs().amax(1) * (1 + 1e-12)).all()
         certified += rate < 1
-    assert certified > 80
+    assert certified > 20
 
 
 @pytest.mark.slow
 def test_tier_2_of_an_lstm_brings_any_two_states_together():
     torch.manual_seed(6)
     certified = 0
-    for _ in range(160):
+    for _ in range(40):
         layer = random_layer("lstm", float(10 ** (1.5 * torch.rand(()) - 2)), bias=0.5)
         words = 0.5 * torch.randn(WORDS, INPUTS, dtype=torch.float64)
         gates, reach = range_of(layer, words)
@@ -175,7 +175,7 @@ def test_tier_2_of_an_lstm_brings_any_two_states_together():
             assert (a[0].abs() <= 1).all()
             distance.append(max((p - q).abs().max().item() for p, q in zip(a, b, strict=True)))
         assert distance[-1] <= 4 * distance[0] * found.rate.item() ** 79 + 1e-12
-    assert certified > 40
+    assert certified > 10
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_tier_2_of_a_stack_brings_the_states_of_all_its_layers_together(name):
     """A cascade: the upper layer is certified for all that the lower one can show."""
     torch.manual_seed(9)
     certified = 0
-    for _ in range(8):
+    for _ in range(4):
         lower, upper = random_layer(name, 0.04, bias=0.2), random_layer(name, 0.04, bias=0.2, inputs=SIZE)
         words = torch.randn(WORDS, INPUTS, dtype=torch.float64)
         found = incremental.incremental(StackCore([lower, upper]), partial(incremental.exact_range, words))

@@ -27,7 +27,7 @@ RESULTS_ALONE = by_split("perplexity", "perplexity")
 
 
 @pytest.mark.slow
-def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, monkeypatch, capsys):
+def test_from_the_command_line_to_the_verdict(experiment, corpus, tmp_path, monkeypatch, capsys, drawn):
     """Trained once, told, written; a second call trains nothing and says the same."""
     inline.use(monkeypatch)
     out = tmp_path / "out"
@@ -117,7 +117,7 @@ def test_planned_minutes_of_the_list_are_those_of_the_sizes():
 
 
 @pytest.mark.slow
-def test_computations_are_made_once_and_kept(tmp_path, sketched, monkeypatch, capsys):
+def test_computations_are_made_once_and_kept(tmp_path, monkeypatch, capsys):
     """Arms that train nothing: their results are kept until the file is removed or a constant changes."""
     calls = []
 
@@ -202,7 +202,7 @@ def test_list_names_every_claim(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_several_claims_are_trained_side_by_side(experiment, corpus, tmp_path, sketched, monkeypatch, capsys):
+def test_several_claims_are_trained_side_by_side(experiment, corpus, tmp_path, monkeypatch, capsys):
     """Every run once, before the first verdict; the claims one after another."""
     inline.use(monkeypatch)
     second = dataclasses.replace(experiment, name="second-claim", arms=experiment.arms[::-1])
@@ -232,7 +232,7 @@ def test_claims_are_trained_together_in_batches(jobs, sizes):
 
 @pytest.mark.slow
 def test_all_trains_claims_together_and_reports_a_failure_with_its_claim(
-    experiment, corpus, tmp_path, sketched, monkeypatch, capsys
+    experiment, corpus, tmp_path, monkeypatch, capsys
 ):
     inline.use(monkeypatch)
     second = dataclasses.replace(experiment, name="second-claim", arms=experiment.arms[::-1])
@@ -254,7 +254,7 @@ def test_all_trains_claims_together_and_reports_a_failure_with_its_claim(
 
 
 @pytest.mark.slow
-def test_all_goes_on_where_one_claim_cannot_be_planned(experiment, corpus, tmp_path, sketched, monkeypatch, capsys):
+def test_all_goes_on_where_one_claim_cannot_be_planned(experiment, corpus, tmp_path, monkeypatch, capsys):
     inline.use(monkeypatch)
     broken = dataclasses.replace(experiment, name="broken", needs=("no-such-pairs",))
     monkeypatch.setattr(registry, "CLAIMS", {"broken": broken, experiment.name: experiment})

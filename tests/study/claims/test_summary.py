@@ -169,7 +169,7 @@ def test_arms_of_a_series_are_joined_where_figures_are_drawn_against_costs(tmp_p
 
 
 @pytest.mark.slow
-def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys):
+def test_the_command_writes_the_page_and_markdown(out, tmp_path, capsys, drawn):
     capsys.readouterr()
     into = tmp_path / "docs" / "claims.md"
     assert main(["reproduce", "summary", "--out", str(out), "--into", str(into)]) == 0

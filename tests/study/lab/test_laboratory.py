@@ -302,7 +302,7 @@ def test_an_echo_state_network_reads_values_by_ridge_regression():
 
 
 @pytest.mark.slow
-def test_spans_that_are_not_learnt_are_not_drawn_as_spans(tmp_path):
+def test_spans_that_are_not_learnt_are_not_drawn_as_spans(tmp_path, drawn):
     trial = Trial(task="mackey-glass", cell="elman", span=1)
     learnt = msgspec.structs.replace(trial, cell="lstm")
     results = {Chain(trial, 4): [outcome(trial, False)], Chain(learnt, 4): [outcome(learnt, True)]}

@@ -33,7 +33,7 @@ def digest(folder):
 
 
 @pytest.mark.slow
-def test_from_the_command_line_to_the_best_recipe(recipe, corpus, tmp_path, monkeypatch, capsys):
+def test_from_the_command_line_to_the_best_recipe(recipe, corpus, tmp_path, monkeypatch, capsys, drawn):
     """Trained once, compared by seed and by token, written; best.toml gives the same run by `elman train`."""
     inline.use(monkeypatch)
     out = tmp_path / "out"
