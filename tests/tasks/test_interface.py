@@ -194,7 +194,7 @@ def test_a_network_without_finite_numbers_chooses_no_hypothesis(ruled, monkeypat
     broken = torch.full_like(ruled.model.output.choice.bias, torch.nan)
     monkeypatch.setattr(ruled.model.output.choice.bias, "data", broken)
     read = rescoring.read_hypotheses(ruled, [Hypothesis("a", (), text) for text in SENTENCES])
-    with pytest.raises(UserError, match="a hypothesis has no probability but NaN"):
+    with pytest.raises(UserError, match="probabilities are not numbers"):
         rescoring.log_probs_fresh(ruled, read, Unknown())
 
 
